@@ -1,0 +1,228 @@
+"""What is measured, on whom, and which figures are to be reached: plain values.
+
+The sizes of a scenario are the keyword arguments of the contenders' functions; `quick` replaces some of them. Its
+measures are keys of what those functions return, in the order of the table's rows.
+"""
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+BASELINE = "bare"
+
+
+@frozen
+class Target:
+    """Reached when the median is at most `limit`, or `limit` times the baseline's median of the same comparison."""
+
+    limit: float
+    of_baseline: bool = False
+
+
+@frozen
+class Measure:
+    """One row: the key in the contenders' answers, what it is called, and in which unit it is shown."""
+
+    key: str
+    label: str
+    unit: str = ""
+    digits: int = 1
+    target: Target | None = None
+
+
+@frozen
+class Contender:
+    """Who is measured: a script, and what its environment holds besides the standard library.
+
+    That is our distribution, as the interpreter that runs the benchmarks finds it, or one requirement, or nothing.
+    """
+
+    name: str
+    title: str
+    script: str
+    requirement: str | None = None
+    is_ours: bool = False
+
+
+@frozen(kw_only=True)
+class Scenario:
+    """One situation, the same for all its contenders. Ours is the first of them: the targets are for it."""
+
+    name: str
+    what: str
+    sizes: Mapping[str, float]
+    quick: Mapping[str, float] = field(factory=dict)
+    contenders: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    baseline: str = BASELINE
+
+    @property
+    def ours(self) -> str:
+        """Who has to reach the targets."""
+        return self.contenders[0]
+
+
+CONTENDERS = {
+    contender.name: contender
+    for contender in (
+        Contender("scheduler", "ours: Scheduler", "ours.py", is_ours=True),
+        Contender("queue", "ours: TimerQueue", "our_queue.py", is_ours=True),
+        Contender("schedule", "ours: Cron", "our_schedules.py", is_ours=True),
+        Contender(BASELINE, "bare call_at", "bare.py"),
+        Contender("task", "task per job", "task_per_job.py"),
+        Contender("heap", "heapq loop", "heap_loop.py"),
+        Contender("aps3", "APScheduler 3", "aps3.py", "APScheduler>=3.11,<4"),
+        # An exact pre-release needs no --pre, which would let its dependencies be pre-releases too.
+        Contender("aps4", "APScheduler 4", "aps4.py", "APScheduler==4.0.0a6"),
+        Contender("croniter", "croniter", "with_croniter.py", "croniter>=7,<8"),
+        Contender("cronsim", "cronsim", "with_cronsim.py", "cronsim>=2.8,<3"),
+    )
+}
+
+SCHEDULERS = ("scheduler", BASELINE, "task", "aps3", "aps4")
+PEAK = Measure("peak_mib", "peak RSS", "MiB")
+
+
+def peak(limit: float) -> Measure:
+    """The row of peak memory, with a target."""
+    return Measure("peak_mib", "peak RSS", "MiB", target=Target(limit))
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(
+            name="burst",
+            what="100,000 one-shots due at the same instant",
+            sizes={"jobs": 100_000},
+            quick={"jobs": 10_000},
+            contenders=SCHEDULERS,
+            measures=(
+                Measure("whole_us", "CPU per run, adding and running", "us", target=Target(0.6, of_baseline=True)),
+                Measure("run_us", "CPU per run, running alone", "us", target=Target(0.6, of_baseline=True)),
+                Measure("stall_ms", "longest stall of the loop", "ms", target=Target(50)),
+                Measure("last_after_s", "last run ended after the due instant", "s", 2),
+                PEAK,
+            ),
+        ),
+        Scenario(
+            name="steady",
+            what="100,000 jobs every second, spread by phase, for 10 s",
+            sizes={"jobs": 100_000, "rounds": 10},
+            quick={"jobs": 10_000, "rounds": 5},
+            contenders=SCHEDULERS,
+            measures=(
+                Measure("runs", "runs made", digits=0),
+                Measure("runs_missing", "runs missing", digits=0, target=Target(0)),
+                Measure("run_us", "CPU per run", "us", target=Target(7.5)),
+                Measure("late_p50_ms", "lateness, median", "ms", 2, Target(1)),
+                Measure("late_p99_ms", "lateness, 99 %", "ms", 2, Target(5)),
+                Measure("late_max_ms", "lateness, longest", "ms"),
+                Measure("drift_mean_ms", "last start against its grid, mean", "ms"),
+                Measure("drift_max_ms", "last start against its grid, longest", "ms"),
+                peak(150),
+            ),
+        ),
+        Scenario(
+            name="timerqueue",
+            what="1,000,000 timers alone, pushed 5 s ahead of deadlines spread over 5 s",
+            sizes={"timers": 1_000_000, "over_s": 5.0, "lead_s": 5.0},
+            quick={"timers": 100_000, "over_s": 0.5, "lead_s": 1.0},
+            contenders=("queue", BASELINE, "heap"),
+            measures=(
+                Measure("last_after_s", "last called after the last deadline", "s", 3, Target(0.3)),
+                Measure("push_s", "pushing all", "s", 2),
+                Measure("timer_us", "CPU per timer, pushing and firing", "us"),
+                peak(200),
+            ),
+        ),
+        Scenario(
+            name="recursion_empty",
+            what="10,000 jobs with 10 subtasks each, 100 at a time, nothing in them",
+            sizes={"jobs": 10_000, "subtasks": 10, "limit": 100, "work_s": 0},
+            quick={"jobs": 1_000},
+            contenders=("scheduler", BASELINE, "aps3", "aps4"),
+            measures=(
+                Measure("seconds", "from the due instant to the last end", "s", 2, Target(0.6)),
+                Measure("task_us", "CPU per task", "us"),
+                PEAK,
+            ),
+        ),
+        Scenario(
+            name="recursion_sleep",
+            what="10,000 jobs with 10 subtasks each, 100 at a time, each sleeps 1 ms",
+            sizes={"jobs": 10_000, "subtasks": 10, "limit": 100, "work_s": 0.001},
+            quick={"jobs": 1_000},
+            contenders=("scheduler", BASELINE, "aps3", "aps4"),
+            measures=(
+                Measure("seconds", "from the due instant to the last end", "s", 2, Target(2.0)),
+                Measure("task_us", "CPU per task", "us"),
+                peak(100),
+            ),
+        ),
+        Scenario(
+            name="add_remove",
+            what="adding and removing a job while 100,000 wait, then removing those",
+            sizes={"standing": 100_000, "pairs": 20_000},
+            quick={"standing": 10_000, "pairs": 2_000},
+            contenders=SCHEDULERS,
+            measures=(
+                Measure("pair_us", "CPU to add and remove one", "us", target=Target(15)),
+                Measure("add_us", "CPU to add one of the 100,000", "us"),
+                Measure("standing_mib", "RSS gained by the 100,000", "MiB"),
+                Measure("kept_mib", "RSS still held after removing all", "MiB"),
+                Measure("kept_objects", "objects still held after removing all", digits=0),
+            ),
+        ),
+        Scenario(
+            name="waiting",
+            what="100,000 jobs every hour, spread by phase: resident memory",
+            sizes={"jobs": 100_000, "interval_s": 3600},
+            quick={"jobs": 10_000},
+            contenders=SCHEDULERS,
+            measures=(Measure("rss_bytes", "RSS per waiting job", "bytes", 0, Target(600)),),
+        ),
+        Scenario(
+            name="waiting_traced",
+            what="the same, counted by tracemalloc",
+            sizes={"jobs": 100_000, "interval_s": 3600},
+            quick={"jobs": 10_000},
+            contenders=SCHEDULERS,
+            measures=(Measure("traced_bytes", "allocated per waiting job", "bytes", 0, Target(600)),),
+        ),
+        Scenario(
+            name="idle",
+            what="100,000 jobs that are due in an hour, 10 s long",
+            sizes={"jobs": 100_000, "seconds": 10},
+            quick={"jobs": 10_000, "seconds": 3},
+            contenders=SCHEDULERS,
+            measures=(Measure("idle_cpu_ms", "CPU in 10 s", "ms", 2, Target(10)),),
+        ),
+        Scenario(
+            name="cron",
+            what="10,000 different cron expressions, parsed, and their first starts",
+            sizes={"count": 10_000},
+            quick={"count": 1_000},
+            contenders=("schedule", "croniter", "cronsim", "aps3", "aps4"),
+            baseline="croniter",
+            measures=(
+                Measure("seconds", "CPU for all", "s", 2, Target(0.6)),
+                Measure("each_us", "CPU for one", "us"),
+            ),
+        ),
+        Scenario(
+            name="overload",
+            what="200 jobs of 200 ms every second where 10 may run, and one quick job every second",
+            sizes={"limit": 10, "slow_jobs": 200, "slow_s": 0.2, "seconds": 20},
+            quick={"seconds": 6},
+            contenders=("scheduler", BASELINE, "aps3", "aps4"),
+            measures=(
+                Measure("gap_median_s", "between starts of the quick job, median", "s", 3, Target(1.02)),
+                # A slot may be all of 200 ms away, twice in a row at the worst: once early and once late.
+                Measure("gap_max_s", "between starts of the quick job, longest", "s", 3, Target(1.25)),
+                Measure("quick_runs", "runs of the quick job", digits=0),
+                Measure("slow_runs", "runs of slow jobs", digits=0),
+            ),
+        ),
+    )
+}

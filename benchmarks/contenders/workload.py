@@ -1,0 +1,177 @@
+"""The jobs that every contender runs alike, and what is read from them.
+
+Each class is one shape of work: `Burst` (all due at one instant), `Grid` (each at its own phase of one interval) and
+`Beats` (one quick job among many slow ones). All of them count in UTC epoch seconds, because the schedulers that we
+compare plan in those; `loop_time` translates for the contenders that have only the loop's clock.
+"""
+
+import asyncio
+import math
+import time
+from array import array
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from statistics import fmean, median
+
+from child import Unable, Values
+from meters import LoopProbe, cpu_s, peak_rss_mib
+
+INTERVAL_S = 1.0
+SAMPLE_EVERY = 20
+SETTLE_S = 0.05
+# A run may seem early by the error between two clocks; a tenth of the interval tells that from the slot before.
+EARLY_S = 0.1
+# Prime, and no divisor of the sizes used: multiplying by it visits every slot once, in an order without a pattern.
+STRIDE = 611_953
+
+
+def spread(count: int, over_s: float) -> Iterator[float]:
+    """`count` offsets evenly spread over `over_s` seconds, in the same shuffled order every time."""
+    return (index * STRIDE % count * over_s / count for index in range(count))
+
+
+def loop_time(epoch_s: float) -> float:
+    """The running loop's reading at a UTC instant."""
+    return asyncio.get_running_loop().time() + epoch_s - time.time()
+
+
+async def sleep_until(epoch_s: float) -> None:
+    """It is at least `epoch_s`; returns at once where it was already."""
+    await asyncio.sleep(max(0.0, epoch_s - time.time()))
+
+
+class Burst:
+    """`jobs` runs due at one instant, far enough ahead for adding all of them: a second and `ahead_us` for each."""
+
+    def __init__(self, jobs: int, *, ahead_us: float) -> None:
+        self._jobs = self._left = jobs
+        self._finished = asyncio.Event()
+        self._ended = 0.0
+        self._cpu_before = cpu_s()
+        self.due = time.time() + 1 + jobs * ahead_us / 1e6
+
+    async def job(self) -> None:
+        """A run, with nothing in it but the count."""
+        self._left -= 1
+        if not self._left:
+            self._ended = time.time()
+            self._finished.set()
+
+    async def observe(self) -> Values:
+        """Call when all are added: what adding and running cost, once the last run has ended."""
+        if time.time() >= self.due:
+            raise Unable("was still adding at the due instant: measure again on a calmer machine")
+        cpu_added = cpu_s() - self._cpu_before
+        await sleep_until(self.due - 0.1)
+        probe = LoopProbe(asyncio.get_running_loop())
+        cpu_at_due = cpu_s()
+        await self._finished.wait()
+        stall = probe.stop()
+        # What a contender puts off until after the last run is paid for too.
+        await asyncio.sleep(SETTLE_S)
+        cpu_run = cpu_s() - cpu_at_due
+        return {
+            "whole_us": (cpu_added + cpu_run) / self._jobs * 1e6,
+            "run_us": cpu_run / self._jobs * 1e6,
+            "last_after_s": self._ended - self.due,
+            "stall_ms": stall * 1e3,
+            "peak_mib": peak_rss_mib(),
+        }
+
+
+class Grid:
+    """`jobs` jobs, each due every second at its own `phases[index]`, watched for `rounds` seconds."""
+
+    def __init__(self, jobs: int, rounds: int, phases: Iterable[float] | None = None) -> None:
+        self.phases = array("d", spread(jobs, INTERVAL_S) if phases is None else phases)
+        self._rounds = rounds
+        self._span = rounds * INTERVAL_S - EARLY_S
+        self._first = array("d", [math.inf]) * jobs
+        self._last = array("d", [math.nan]) * jobs
+        self._lateness = array("d")
+        self._started = self._in_window = 0
+
+    def next_due(self, index: int) -> float:
+        """The job's next slot from now on."""
+        phase = self.phases[index]
+        return math.ceil(time.time() - phase) + phase
+
+    def note(self, index: int) -> float:
+        """A run of job `index` starts now; the answer is now if its lateness is wanted, else 0."""
+        now = time.time()
+        self._started += 1
+        self._last[index] = now
+        if -EARLY_S <= now - self._first[index] < self._span:
+            self._in_window += 1
+            if not index % SAMPLE_EVERY:
+                return now
+        return 0.0
+
+    def late(self, seconds: float) -> None:
+        """A run whose lateness `note` wanted was this late."""
+        self._lateness.append(seconds)
+
+    async def observe(self) -> Values:
+        """Call when all are added: what `rounds` seconds of them cost and how punctual they were."""
+        begin = math.ceil(time.time()) + INTERVAL_S
+        for index, phase in enumerate(self.phases):
+            self._first[index] = begin + phase
+        await sleep_until(begin)
+        cpu, started = cpu_s(), self._started
+        await sleep_until(begin + self._rounds * INTERVAL_S)
+        cpu, started = cpu_s() - cpu, self._started - started
+        # The runs of the last slots may be late, but less than the tenth after which the next slot could be meant.
+        await asyncio.sleep(INTERVAL_S - 2 * EARLY_S)
+        return {
+            "runs": self._in_window,
+            "runs_missing": self._rounds * len(self.phases) - self._in_window,
+            "run_us": cpu / max(1, started) * 1e6,
+            "peak_mib": peak_rss_mib(),
+            **self._punctuality(),
+        }
+
+    def _punctuality(self) -> Values:
+        late = sorted(self._lateness) or [math.nan]
+        drift = [
+            (last - first + EARLY_S) % INTERVAL_S - EARLY_S
+            for last, first in zip(self._last, self._first, strict=True)
+            if not math.isnan(last)
+        ] or [math.nan]
+        return {
+            "late_p50_ms": median(late) * 1e3,
+            "late_p99_ms": late[int(0.99 * (len(late) - 1))] * 1e3,
+            "late_max_ms": late[-1] * 1e3,
+            "drift_mean_ms": fmean(drift) * 1e3,
+            "drift_max_ms": max(drift) * 1e3,
+        }
+
+
+class Beats:
+    """The starts of the one quick job that must keep its second among the slow ones."""
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds = seconds
+        self._starts = array("d")
+        self.slow_runs = 0
+
+    def note(self) -> None:
+        """The quick job starts now."""
+        self._starts.append(time.time())
+
+    async def observe(self) -> Values:
+        """The gaps between the quick job's starts over the next `seconds`."""
+        begin = time.time()
+        await asyncio.sleep(self._seconds + 0.5)
+        end = time.time()
+        starts = [start for start in self._starts if start >= begin]
+        gaps = [later - earlier for earlier, later in pairwise(starts)]
+        # A gap that is still open counts as soon as it is too long: a job that never ran must not look punctual.
+        waiting = end - (starts[-1] if starts else begin)
+        if waiting > INTERVAL_S:
+            gaps.append(waiting)
+        return {
+            "quick_runs": len(starts),
+            "gap_median_s": median(gaps),
+            "gap_max_s": max(gaps),
+            "slow_runs": self.slow_runs,
+        }

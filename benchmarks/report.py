@@ -1,0 +1,128 @@
+"""Runs turned into tables: medians, ratios against the baseline, targets and whether they are reached."""
+
+import math
+import os
+import platform
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+
+from attrs import frozen
+
+from .catalogue import CONTENDERS, SCENARIOS, Measure, Scenario
+from .runner import Run, Status
+
+BEGIN, END = "<!-- table:begin -->", "<!-- table:end -->"
+ABSENT = "-"
+COMPARED = {"us", "bytes"}
+"""The units whose figures are shown with their ratio to the baseline's."""
+
+
+def machine() -> str:
+    """One line: on what all this was measured."""
+    system = f"{platform.system()} {platform.release()}"
+    return f"{os.cpu_count()} cores ({_processor()}), Python {platform.python_version()}, {system}"
+
+
+def _processor() -> str:
+    try:
+        found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1] if found else platform.machine()
+
+
+@frozen
+class Results:
+    """All runs of one scenario."""
+
+    scenario: Scenario
+    runs: tuple[Run, ...]
+
+    def of(self, contender: str) -> tuple[Run, ...]:
+        """The contender's runs, in the order in which they were made."""
+        return tuple(run for run in self.runs if run.contender == contender)
+
+    def median(self, contender: str, key: str) -> float | None:
+        """The contender's median; None if it has no figure."""
+        values = [run.values[key] for run in self.of(contender) if run.status is Status.OK and key in run.values]
+        return None if not values or any(map(math.isnan, values)) else median(values)
+
+    def ratio(self, contender: str, key: str) -> float | None:
+        """The contender's median divided by the baseline's."""
+        ours, baseline = self.median(contender, key), self.median(self.scenario.baseline, key)
+        return None if ours is None or not baseline else ours / baseline
+
+    def is_reached(self, measure: Measure) -> bool | None:
+        """Whether our median reaches the target; None where there is no target or no figure."""
+        if measure.target is None:
+            return None
+        figure = (self.ratio if measure.target.of_baseline else self.median)(self.scenario.ours, measure.key)
+        return None if figure is None else figure <= measure.target.limit
+
+    def trouble(self) -> Iterator[str]:
+        """A sentence for each contender that has no figures."""
+        for run in self.runs:
+            if run.status is not Status.OK:
+                yield f"{CONTENDERS[run.contender].title}: {run.status}, {run.reason}"
+
+
+def by_scenario(runs: Iterable[Run]) -> list[Results]:
+    """The runs put together, in the order of the catalogue; scenarios without a run left out."""
+    every = tuple(runs)
+    grouped = (Results(each, tuple(run for run in every if run.scenario == each.name)) for each in SCENARIOS.values())
+    return [results for results in grouped if results.runs]
+
+
+def markdown(runs: Sequence[Run], where: str) -> str:
+    """A table per scenario, under a line that says where and how often it was measured."""
+    rounds = max((run.round for run in runs), default=0)
+    sizes = "quick sizes, not comparable with the targets" if any(run.quick for run in runs) else "full sizes"
+    head = f"{where}. Medians of {rounds}; {sizes}."
+    return "\n\n".join([head, *(_section(results) for results in by_scenario(runs))])
+
+
+def _section(results: Results) -> str:
+    scenario = results.scenario
+    names = [name for name in scenario.contenders if results.of(name)]
+    header = ["", "target", "reached", *(CONTENDERS[name].title for name in names)]
+    rows = [header, ["---"] * 3 + ["---:"] * len(names)]
+    rows += [_row(results, measure, names) for measure in scenario.measures]
+    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return "\n\n".join([f"### {scenario.name}: {scenario.what}", table, *results.trouble()])
+
+
+def _row(results: Results, measure: Measure, names: Sequence[str]) -> list[str]:
+    return [
+        measure.label + (f", {measure.unit}" if measure.unit else ""),
+        _target(results, measure),
+        {None: "", True: "yes", False: "**no**"}[results.is_reached(measure)],
+        *(_figure(results, name, measure) for name in names),
+    ]
+
+
+def _target(results: Results, measure: Measure) -> str:
+    target = measure.target
+    if target is None:
+        return ""
+    return f"≤ {target.limit:g}" + (f" x {CONTENDERS[results.scenario.baseline].title}" if target.of_baseline else "")
+
+
+def _figure(results: Results, contender: str, measure: Measure) -> str:
+    figure = results.median(contender, measure.key)
+    if figure is None:
+        broken = [run.status for run in results.of(contender) if run.status is not Status.OK]
+        return broken[-1] if broken else ABSENT
+    ratio = results.ratio(contender, measure.key) if measure.unit in COMPARED else None
+    shown = f"{figure:,.{measure.digits}f}"
+    return shown if ratio is None or contender == results.scenario.baseline else f"{shown} ({ratio:.2g} x)"
+
+
+def write_between_markers(file: Path, text: str) -> None:
+    """What stood between the two marker lines of the file is replaced by the text. ValueError: it lacks the lines."""
+    before, begin, rest = file.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{file} has no lines {BEGIN} and {END}: put them where the table shall stand")
+    file.write_text(f"{before}{begin}\n{text}\n{end}{after}", "utf-8")

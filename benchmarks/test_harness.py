@@ -1,0 +1,106 @@
+"""The harness itself: what it asks, what it makes of the answers."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from .catalogue import CONTENDERS, SCENARIOS
+from .environments import Environments
+from .report import BEGIN, END, by_scenario, markdown, write_between_markers
+from .runner import SCRIPTS, Plan, Run, Status
+
+
+def burst_run(contender: str, number: int, **values: float) -> Run:
+    """A run of the burst that ended with these figures."""
+    return Run(
+        scenario="burst",
+        contender=contender,
+        round=number,
+        quick=False,
+        sizes={},
+        status=Status.OK,
+        values=values,
+        seconds=1.0,
+        load=0.0,
+    )
+
+
+def test_each_contender_has_its_script() -> None:
+    """The catalogue names files that are there, and contenders that it knows."""
+    assert {contender.script for contender in CONTENDERS.values()} <= {file.name for file in SCRIPTS.glob("*.py")}
+    for scenario in SCENARIOS.values():
+        assert set(scenario.contenders) <= set(CONTENDERS)
+        assert CONTENDERS[scenario.ours].is_ours
+        assert scenario.baseline in scenario.contenders
+        assert set(scenario.quick) <= set(scenario.sizes)
+
+
+def test_a_relative_target_compares_medians() -> None:
+    """Ours must stay below 0.6 of the bare figure, each being the median of its rounds."""
+    figures = {"scheduler": (9.0, 5.0, 1.0), "bare": (10.0, 30.0, 9.0)}
+    runs = [
+        burst_run(name, number, whole_us=figure, stall_ms=51)
+        for name, rounds in figures.items()
+        for number, figure in enumerate(rounds, start=1)
+    ]
+
+    (results,) = by_scenario(runs)
+    reached = {measure.key: results.is_reached(measure) for measure in results.scenario.measures}
+
+    assert reached == {"whole_us": True, "run_us": None, "stall_ms": False, "last_after_s": None, "peak_mib": None}
+    assert "| <= 0.6 x bare call_at | yes | 5.0 (0.5 x) | 10.0 |" in markdown(runs, "here").replace("≤", "<=")
+
+
+def test_a_contender_without_figures_is_named_with_its_reason() -> None:
+    """The table says n/a and a line below it says why."""
+    absent = Run.from_json(
+        burst_run("aps3", 1).to_json() | {"status": "n/a", "reason": "has no bursts", "values": {}},
+    )
+
+    text = markdown([burst_run("bare", 1, whole_us=1.0), absent], "here")
+
+    assert "| 1.0 | n/a |" in text
+    assert "APScheduler 3: n/a, has no bursts" in text
+
+
+@pytest.mark.parametrize(
+    ("script", "bound_s", "outcome"),
+    [
+        ("import time; time.sleep(60)", 0.2, (Status.OVERRAN, "stopped after 0.2 s")),
+        ("raise ValueError('no good')", 30, (Status.FAILED, "ValueError: no good")),
+        ("import sys; sys.exit(3)", 30, (Status.FAILED, "ended with status 3, silently")),
+        ('print(\'{"status": "n/a", "reason": "cannot"}\')', 30, (Status.UNABLE, "cannot")),
+    ],
+)
+def test_a_measurement_that_fails_is_recorded_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, bound_s: float, outcome: tuple[Status, str]
+) -> None:
+    """One run with its reason, however many rounds were asked for."""
+    file = tmp_path / "broken.py"
+    file.write_text(script)
+    monkeypatch.setattr(Environments, "command", lambda _self, _contender: [sys.executable, str(file)])
+    plan = Plan(
+        scenarios=[SCENARIOS["burst"]],
+        contenders=["bare"],
+        rounds=3,
+        quick=True,
+        bound_s=bound_s,
+        environments=Environments(tmp_path),
+    )
+
+    runs = list(plan.carry_out(progress=lambda _run: None))
+
+    assert [(run.status, run.reason) for run in runs] == [outcome]
+
+
+def test_the_table_is_written_between_its_markers(tmp_path: Path) -> None:
+    """What stands around the markers stays, what stood between them goes."""
+    file = tmp_path / "README.md"
+    file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
+
+    write_between_markers(file, "new")
+
+    assert file.read_text("utf-8") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    with pytest.raises(ValueError, match="has no lines"):
+        write_between_markers(Path(__file__), "new")

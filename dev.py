@@ -1,0 +1,236 @@
+"""Everything that one does in this repository, with nothing but Python and git on the machine.
+
+    python3 dev.py demo  [args]   run examples/demo.py
+    python3 dev.py test  [args]   run the tests; args go to pytest
+    python3 dev.py check          lint, format, types, imports
+    python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
+    python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
+
+Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
+when pyproject.toml or the place of this folder has changed. Delete it at will.
+"""
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - whoever runs this with an older Python should read why it fails
+    print(
+        "dev.py: needs Python 3.11 or newer, and this is {}.{}.{} ({}): "
+        "run it with a newer one, as in `python3.12 dev.py`".format(*sys.version_info[:3], sys.executable),
+        file=sys.stderr,
+    )
+    sys.exit(2)
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import tempfile
+import time
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+PACKAGES = ("timerqueue", "schedule", "scheduler")
+BIN, EXE = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+CHECKS = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+    ("mypy",),
+    ("lint-imports", "--no-cache", "--no-logo"),
+)
+
+
+class Failed(Exception):
+    """Ends the command: what went wrong, for the terminal, and the exit status."""
+
+    def __init__(self, message: str, status: int = 1) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def demo(args: list[str]) -> None:
+    hand_over(environment("demo", extra="agent"), [str(ROOT / "examples" / "demo.py"), *args])
+
+
+def test(args: list[str]) -> None:
+    folder = environment("test", extra="agent", group="test")
+    os.chdir(ROOT)
+    hand_over(folder, ["-m", "pytest", *args])
+
+
+def check(args: list[str]) -> None:
+    refuse("check", args)
+    folder = environment("check", extra="agent", group="check")
+    failed = [" ".join(command) for command in CHECKS if not passes(folder, command)]
+    if failed:
+        raise Failed("failed: " + ", ".join(failed))
+    say("check: all passed")
+
+
+def wheel(args: list[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="timerqueue-wheel-") as name:
+        folder = Path(name, "venv")
+        create(folder)
+        pip(folder, "building the wheel", "wheel", "--no-deps", "--wheel-dir", name, str(ROOT))
+        (built,) = Path(name).glob("*.whl")
+        inspect(built)
+        wanted = [f"{built}[agent]", *requirements("test")]
+        pip(folder, f"installing {built.name} and the test tools", "install", *wanted)
+        say(f"testing {built.name}")
+        tested = subprocess.run(
+            [folder / BIN / EXE, "-m", "pytest", *args], cwd=ROOT, env=variables(folder), check=False
+        )
+    if tested.returncode:
+        raise Failed(f"the tests fail against {built.name}", tested.returncode)
+
+
+def bench(args: list[str]) -> None:
+    folder = environment("bench", extra="agent", group="bench")
+    os.chdir(ROOT)
+    hand_over(folder, ["-m", "benchmarks", *args])
+
+
+COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
+    "demo": demo,
+    "test": test,
+    "check": check,
+    "wheel": wheel,
+    "bench": bench,
+}
+
+
+def environment(purpose: str, *, extra: str, group: str | None = None) -> Path:
+    """Return a virtual environment in which this checkout, its extra and its dependency group are installed.
+
+    A stamp per purpose holds what was installed from; it is written last, so that a break leaves work to be redone.
+    """
+    folder = ROOT / ".venv-{}.{}".format(*sys.version_info)
+    here = digest(str(ROOT), sys.version, sys.base_prefix)
+    if not stamped(folder / "created", here) or not (folder / BIN / EXE).exists():
+        create(folder)
+        stamp(folder / "created", here)
+    inputs = digest((ROOT / "pyproject.toml").read_text("utf-8"), extra, str(group))
+    installed = folder / f"installed-for-{purpose}"
+    if not stamped(installed, inputs):
+        wanted = ["--editable", f"{ROOT}[{extra}]", *(requirements(group) if group else ())]
+        pip(folder, f"installing into {folder.name} for {purpose}", "install", *wanted)
+        stamp(installed, inputs)
+    return folder
+
+
+def create(folder: Path) -> None:
+    if importlib.util.find_spec("ensurepip") is None:
+        raise Failed(
+            f"{sys.executable} cannot make virtual environments, its ensurepip is missing: "
+            "install it (Debian, Ubuntu: apt-get install python3-venv) and try again",
+            status=2,
+        )
+    run_quietly(f"making {folder.name}", [sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
+
+
+def pip(folder: Path, what: str, *args: str) -> None:
+    command, *rest = args
+    options = ("--quiet", "--no-input", "--disable-pip-version-check")
+    run_quietly(what, [str(folder / BIN / EXE), "-m", "pip", command, *options, *rest], variables(folder))
+
+
+def run_quietly(what: str, command: list[str], env: dict[str, str]) -> None:
+    """Run the command, showing one line, and its output only when it fails."""
+    say(f"{what} ...")
+    began = time.monotonic()
+    done = subprocess.run(
+        command, env=env, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode:
+        raise Failed(f"{done.stdout.rstrip()}\n{what} failed with status {done.returncode}: {' '.join(command)}")
+    say(f"{what}: done in {time.monotonic() - began:.0f} s")
+
+
+def requirements(group: str) -> Iterator[str]:
+    """Yield the requirements of a dependency group, which the pip of Python 3.11 cannot read itself."""
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    for entry in groups[group]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            yield from requirements(entry["include-group"])
+
+
+def inspect(built: Path) -> None:
+    """Raise Failed unless the wheel holds our typed packages and no other top-level name."""
+    names = zipfile.ZipFile(built).namelist()
+    missing = {f"{package}/{file}" for package in PACKAGES for file in ("__init__.py", "py.typed")} - set(names)
+    if missing:
+        raise Failed(f"{built.name} lacks {', '.join(sorted(missing))}")
+    strange = {name.split("/")[0] for name in names if ".dist-info/" not in name} - set(PACKAGES)
+    if strange:
+        raise Failed(f"{built.name} holds what is not ours to install: {', '.join(sorted(strange))}")
+
+
+def passes(folder: Path, command: tuple[str, ...]) -> bool:
+    say(" ".join(command))
+    program = str(folder / BIN / command[0])
+    return subprocess.run([program, *command[1:]], cwd=ROOT, env=variables(folder), check=False).returncode == 0
+
+
+def hand_over(folder: Path, args: list[str]) -> NoReturn:
+    """Become the environment's Python, so that signals and the exit status are its own."""
+    command = [str(folder / BIN / EXE), *args]
+    sys.stdout.flush()
+    if os.name == "nt":
+        sys.exit(subprocess.run(command, env=variables(folder), check=False).returncode)
+    os.execve(command[0], command, variables(folder))  # noqa: S606 - no shell is wanted
+
+
+def variables(folder: Path) -> dict[str, str]:
+    """Return os.environ as inside the environment; what could put other packages before ours is left out."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONHOME", "PYTHONPATH"}}
+    path = os.pathsep.join((str(folder / BIN), kept.get("PATH", os.defpath)))
+    return kept | {"VIRTUAL_ENV": str(folder), "PATH": path}
+
+
+def refuse(command: str, args: list[str]) -> None:
+    if args:
+        raise Failed(f"{command} takes no arguments, got {' '.join(args)}", status=2)
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def stamped(file: Path, content: str) -> bool:
+    return file.exists() and file.read_text("utf-8") == content
+
+
+def stamp(file: Path, content: str) -> None:
+    file.write_text(content, "utf-8")
+
+
+def say(line: str) -> None:
+    print(f"dev.py: {line}", file=sys.stderr, flush=True)
+
+
+def main(args: list[str]) -> int:
+    """Run one command and return the exit status: 0 done, 1 failed, 2 called wrongly or something is missing."""
+    if not args or args[0] in {"-h", "--help", "help"}:
+        print(__doc__)
+        return 0 if args else 2
+    command = COMMANDS.get(args[0])
+    if command is None:
+        say(f"no command {args[0]!r}: one of {', '.join(COMMANDS)}")
+        return 2
+    try:
+        command(args[1:])
+    except Failed as failure:
+        say(str(failure))
+        return failure.status
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

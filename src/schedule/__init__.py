@@ -1,0 +1,35 @@
+"""What comes next: schedules as values that read no clock.
+
+A `Schedule` answers `next(after)`: the first slot strictly later than an aware datetime, in UTC, or None for never
+again. `Every` is a fixed rate, `After` a fixed pause, `At` one instant, `Calendar` counts days to years, `Cron` reads
+crontab expressions; `parse` makes them from text. They combine with `|`, `.between()` and `.except_(Window(...))`.
+"""
+
+from ._after import After
+from ._at import At
+from ._calendar import Calendar
+from ._cron import Cron
+from ._duration import duration
+from ._errors import ScheduleError
+from ._every import Every
+from ._missed import Catchup, Missed, catch_up
+from ._parse import parse
+from ._phase import phase
+from ._schedule import Schedule, Window
+
+__all__ = [
+    "After",
+    "At",
+    "Calendar",
+    "Catchup",
+    "Cron",
+    "Every",
+    "Missed",
+    "Schedule",
+    "ScheduleError",
+    "Window",
+    "catch_up",
+    "duration",
+    "parse",
+    "phase",
+]

@@ -1,0 +1,25 @@
+"""`After`: a fixed pause. Whoever runs the job asks it with the end of the run."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from attrs import field, frozen
+
+from ._duration import duration_text, positive
+from ._instant import MICROSECOND, instant, micros
+from ._schedule import Schedule
+
+
+@frozen
+class After(Schedule):
+    """A slot `interval` after whatever is given to `next`: after the end of the previous run, in a scheduler."""
+
+    interval: timedelta = field(converter=positive)
+
+    def __str__(self) -> str:
+        return f"@after {duration_text(self.interval)}"
+
+    def next(self, after: datetime) -> datetime | None:
+        """`after` plus the interval."""
+        return instant(micros(after) + self.interval // MICROSECOND)

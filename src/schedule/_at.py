@@ -1,0 +1,21 @@
+"""`At`: once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from attrs import field, frozen
+
+from ._instant import aware, utc
+from ._schedule import Schedule
+
+
+@frozen
+class At(Schedule):
+    """One slot, at the instant `when`."""
+
+    when: datetime = field(converter=utc)
+
+    def next(self, after: datetime) -> datetime | None:
+        """`when`, or None from then on."""
+        return self.when if aware(after) < self.when else None

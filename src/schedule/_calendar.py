@@ -1,0 +1,95 @@
+"""`Calendar`: days, weeks, months and years as calendars count them, not as so many seconds."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from attrs import field, frozen
+
+from ._errors import ScheduleError
+from ._instant import utc
+from ._schedule import Schedule
+from ._wall import find_zone, first_instant, zone_name
+
+_INTERVAL: Final = re.compile(r"([1-9][0-9]{0,5})\s*(day|week|month|year)s?", re.IGNORECASE)
+_MONTHS: Final = {"day": 0, "week": 0, "month": 1, "year": 12}
+_DAYS: Final = {"day": 1, "week": 7, "month": 0, "year": 0}
+
+
+def _normal(interval: str) -> str:
+    found = _INTERVAL.fullmatch(interval.strip()) if isinstance(interval, str) else None
+    if found is None:
+        raise ScheduleError(
+            f'cannot read the calendar interval {interval!r}: write a count and a unit, as in "1 day", "2 weeks", '
+            '"3 months" or "1 year"; shorter ones are for Every'
+        )
+    count, unit = int(found[1]), found[2].lower()
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+
+
+@frozen
+class Calendar(Schedule):
+    """Slots at `origin` and each `interval` after it, at the same wall time in the zone `tz`; none before the origin.
+
+    Counted from the origin, so that a month without the origin's day takes its last day and the next month has the
+    day again: 31 January, 28 February, 31 March. A wall time that comes twice means the first; one that does not
+    come means the first instant after the gap.
+
+    Raises ScheduleError for other intervals, an origin without a zone, or an unknown `tz`.
+    """
+
+    interval: str = field(converter=_normal)
+    origin: datetime = field(converter=utc, kw_only=True)
+    tz: str = field(default="UTC", converter=zone_name, kw_only=True)
+    _zone: ZoneInfo = field(init=False, eq=False, repr=False)
+
+    @_zone.default
+    def _find_zone(self) -> ZoneInfo:
+        return find_zone(self.tz)
+
+    def next(self, after: datetime) -> datetime | None:
+        """The first slot later than `after`."""
+        after = utc(after)
+        try:
+            index = self._estimate(after)
+            while (found := self._slot(index)) <= after:
+                index += 1
+        except (OverflowError, ValueError):  # past the year 9999, where datetimes end
+            return None
+        return found
+
+    def _estimate(self, after: datetime) -> int:
+        """An index at most three short of the answer: of the slot before the one whose date comes next."""
+        if after < self.origin:
+            return 0
+        count, months, days = self._step()
+        start, now = self._wall(self.origin), self._wall(after)
+        if days:
+            elapsed = (now - start) // timedelta(days=days * count)
+        else:
+            elapsed = ((now.year - start.year) * 12 + now.month - start.month) // (months * count)
+        return max(0, elapsed - 1)
+
+    def _slot(self, index: int) -> datetime:
+        if index == 0:  # stands as it was given, even in an hour that comes twice
+            return self.origin
+        count, months, days = self._step()
+        wall = self._wall(self.origin) + timedelta(days=days * count * index)
+        return first_instant(_later(wall, months * count * index), self._zone)
+
+    def _step(self) -> tuple[int, int, int]:
+        count, unit = self.interval.rstrip("s").split()
+        return int(count), _MONTHS[unit], _DAYS[unit]
+
+    def _wall(self, when: datetime) -> datetime:
+        return when.astimezone(self._zone).replace(tzinfo=None)
+
+
+def _later(wall: datetime, months: int) -> datetime:
+    year, month = divmod(wall.year * 12 + wall.month - 1 + months, 12)
+    last = monthrange(year, month + 1)[1]
+    return wall.replace(year=year, month=month + 1, day=min(wall.day, last))

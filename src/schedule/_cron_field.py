@@ -1,0 +1,124 @@
+"""One field of a cron expression: text on one side, the set of values that it names on the other.
+
+A set is an integer with bit v set for each value v: "1,3" is 0b1010. That is small, equal by value, and the next
+value is a matter of shifting, so an expression with all its sets takes less than a kilobyte.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from attrs import frozen
+
+from ._errors import ScheduleError
+
+_ITEM: Final = re.compile(r"(?:(\*)|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?)(?:/([0-9]{1,4}))?", re.IGNORECASE)
+
+
+@frozen(eq=False)  # each is one of a kind, and the key of caches
+class Field:
+    """The place of a field in an expression: its values from `low` to `high`, and their names if they have any."""
+
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+    alias: int | None = None
+    """A second number for `low`: 7 is Sunday too."""
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.high - self.low + 1
+
+    @property
+    def every(self) -> int:
+        """The set of all values."""
+        return (2 << self.high) - (1 << self.low)
+
+
+SECOND: Final = Field("second", 0, 59)
+MINUTE: Final = Field("minute", 0, 59)
+HOUR: Final = Field("hour", 0, 23)
+DAY: Final = Field("day-of-month", 1, 31)
+MONTH: Final = Field("month", 1, 12, tuple("jan feb mar apr may jun jul aug sep oct nov dec".split()))
+WEEKDAY: Final = Field("day-of-week", 0, 6, tuple("sun mon tue wed thu fri sat".split()), alias=7)
+YEAR: Final = Field("year", 1970, 2099)
+
+
+@frozen
+class Item:
+    """One part of a field's list: from `first` to `last` in steps; `last` below `first` runs past the end."""
+
+    first: int
+    last: int
+    step: int
+    is_star: bool = False
+    is_range: bool = False
+
+    def values(self, field: Field) -> list[int]:
+        """The values that it names, in its own order."""
+        last = self.last + field.size if self.last < self.first else self.last
+        return [field.low + (value - field.low) % field.size for value in range(self.first, last + 1, self.step)]
+
+
+def starred(text: str) -> bool:
+    """Whether a field counts as a wildcard: by its first character alone, as in Debian's cron."""
+    return text.startswith(("*", "?"))
+
+
+def item(field: Field, text: str) -> Item:
+    """Reads one part of a list. Raises ScheduleError if it is none."""
+    found = _ITEM.fullmatch(text)
+    if found is None:
+        raise _unreadable(field, text)
+    star, first_text, last_text, step_text = found.groups()
+    step = int(step_text or 1)
+    if step == 0:
+        raise ScheduleError(f"{field.name} {text!r} has a step of 0: steps count from 1")
+    if star:
+        return Item(field.low, field.high, step, is_star=True)
+    first = _value(field, first_text, text)
+    if last_text:
+        return Item(first, _value(field, last_text, text), step, is_range=True)
+    if step_text:
+        return Item(field.low if first == field.alias else first, field.high, step)
+    return Item(first, first, step)
+
+
+@lru_cache(maxsize=4096)
+def values(field: Field, text: str) -> int:
+    """The set that a field's text names. Raises ScheduleError if it is no list of numbers, names, ranges and steps."""
+    found = 0
+    for part in text.split(","):
+        for value in item(field, part).values(field):
+            found |= 1 << value
+    return found
+
+
+def next_value(values: int, at: int) -> int:
+    """The smallest value of a set that is at least `at`; -1 if there is none."""
+    rest = values >> at
+    return at + (rest & -rest).bit_length() - 1 if rest else -1
+
+
+def _value(field: Field, word: str, text: str) -> int:
+    if word.isdigit():
+        value = int(word)
+    elif word.lower() in field.names:
+        value = field.low + field.names.index(word.lower())
+    else:
+        raise _unreadable(field, text)
+    if not field.low <= value <= field.high and value != field.alias:
+        raise ScheduleError(f"{field.name} {text!r} is out of range: use {field.low} to {field.high}")
+    return value
+
+
+def _unreadable(field: Field, text: str) -> ScheduleError:
+    names = f", names ({field.names[0]} to {field.names[-1]})" if field.names else ""
+    return ScheduleError(
+        f"cannot read {text!r} as {field.name}: use numbers {field.low} to {field.high}{names}, "
+        "ranges (1-5), steps (*/5) and lists of them (1,3)"
+    )

@@ -1,0 +1,50 @@
+"""Where wall times that an expression names lie on the real time line, when clocks are set back or forward.
+
+*Fixed* expressions (neither minute nor hour starts with a star, as in `30 2 * * *`) mean once a day at that time: a
+time that the clocks skip counts at the first instant after the gap, a time that comes twice counts at its first.
+
+*Recurring* ones (`*/20 * * * *`) keep their real spacing: they come whenever the clocks show one of their times,
+twice if that comes twice, and not at all for a time that is skipped. This is what cron(8) of Debian does.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+from ._cron_times import Times
+from ._wall import SECOND, change, first_instant, offsets
+
+
+def next_instant(times: Times, zone: ZoneInfo, after: datetime) -> datetime | None:
+    """The first instant later than `after` (UTC) that `times` means in `zone`."""
+    local = after.astimezone(zone)
+    wall = local.replace(tzinfo=None, microsecond=0, fold=0)
+    return (_next_fixed if times.is_fixed else _next_recurring)(times, zone, local, wall)
+
+
+def _next_fixed(times: Times, zone: ZoneInfo, local: datetime, wall: datetime) -> datetime | None:
+    start = wall + SECOND
+    if local.fold:  # all times of this hour have been: go on where it ends
+        before, later = offsets(wall, zone)
+        start = change(wall, before, later, zone) + before
+    found = times.next(start)
+    return None if found is None else first_instant(found, zone)
+
+
+def _next_recurring(times: Times, zone: ZoneInfo, local: datetime, wall: datetime) -> datetime | None:
+    before, later = offsets(wall, zone)
+    after = local.astimezone(UTC).replace(tzinfo=None)
+    found = times.next(wall + SECOND)
+    if before > later and not local.fold and found is not None:  # this stretch of wall time comes once more
+        changed = change(wall, before, later, zone)
+        if found - before >= changed:
+            found = times.next(changed + later)
+            after = changed - SECOND
+    while found is not None:
+        before, later = offsets(found, zone)
+        if before >= later:
+            instant = found - before if found - before > after else found - later
+            return instant.replace(tzinfo=UTC)
+        found = times.next(change(found, before, later, zone) + later)  # skipped: go on where the gap ends
+    return None

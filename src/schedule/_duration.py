@@ -1,0 +1,125 @@
+"""Durations: timedeltas, seconds, or text for people ("1m30s") and for machines (ISO 8601, "PT1M30S")."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+from ._errors import ScheduleError
+from ._instant import MICROSECOND
+
+_MICROS: Final = {
+    "weeks": 604_800_000_000,
+    "days": 86_400_000_000,
+    "hours": 3_600_000_000,
+    "minutes": 60_000_000,
+    "seconds": 1_000_000,
+    "milliseconds": 1_000,
+    "microseconds": 1,
+}
+_SHORT: Final = {"days": "d", "hours": "h", "minutes": "m", "seconds": "s", "milliseconds": "ms", "microseconds": "us"}
+_WORDS: Final = {
+    "weeks": "w|weeks?",
+    "days": "d|days?",
+    "hours": "h|hrs?|hours?",
+    "minutes": "m|mins?|minutes?",
+    "seconds": "s|secs?|seconds?",
+    "milliseconds": "ms|milliseconds?",
+    "microseconds": "us|µs|microseconds?",
+}
+_NUMBER: Final = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
+_PLAIN: Final = re.compile(rf"(?P<seconds>{_NUMBER})")
+_UNITS: Final = re.compile(
+    "".join(rf"(?:(?P<{unit}>{_NUMBER})\s*(?:{words})(?![a-zµ])\s*)?" for unit, words in _WORDS.items()), re.IGNORECASE
+)
+_ISO: Final = re.compile(
+    rf"P(?:(?P<weeks>{_NUMBER})W)?(?:(?P<days>{_NUMBER})D)?"
+    rf"(?:T(?:(?P<hours>{_NUMBER})H)?(?:(?P<minutes>{_NUMBER})M)?(?:(?P<seconds>{_NUMBER})S)?)?(?<![PT])",
+    re.IGNORECASE,
+)
+_CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNORECASE)
+
+
+def duration(value: timedelta | float | str) -> timedelta:
+    """`value` as a timedelta of 0 or more: a timedelta, seconds, or text.
+
+    Text is a number of seconds ("90"), numbers with units from the largest to the smallest ("1h30m", "1.5 hours",
+    "500ms"; w d h m s ms us) or ISO 8601 without months and years, whose lengths differ ("PT1M30S").
+
+    Raises ScheduleError for anything else, for what is negative and for what rounds to no microsecond at all.
+    """
+    match value:
+        case timedelta():
+            return _not_negative(value, value)
+        case bool():
+            raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {value!r}')
+        case int() | float():
+            return _seconds(value)
+        case str():
+            return _text(value)
+        case _:
+            raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {value!r}')
+
+
+def positive(value: timedelta | float | str) -> timedelta:
+    """The same for what must last longer than nothing. Raises ScheduleError for 0 too."""
+    found = duration(value)
+    if not found:
+        raise ScheduleError(f"duration {value!r} is zero: it must be at least a microsecond")
+    return found
+
+
+def duration_text(value: timedelta) -> str:
+    """The shortest text of units that `duration` reads back as the same value."""
+    rest = value // MICROSECOND
+    found = ""
+    for unit, letters in _SHORT.items():
+        count, rest = divmod(rest, _MICROS[unit])
+        if count:
+            found += f"{count}{letters}"
+    return found or "0s"
+
+
+def _seconds(value: float) -> timedelta:
+    if not math.isfinite(value):
+        raise ScheduleError(f"duration {value!r} is not a finite number of seconds")
+    try:
+        found = timedelta(seconds=value)
+    except OverflowError:
+        raise ScheduleError(f"duration {value!r} is too long: timedelta ends at {timedelta.max.days} days") from None
+    if value and not found:
+        raise ScheduleError(f"duration {value!r} is shorter than a microsecond")
+    return _not_negative(found, value)
+
+
+def _text(value: str) -> timedelta:
+    text = value.strip()
+    found = _PLAIN.fullmatch(text) or _ISO.fullmatch(text) or (_UNITS.fullmatch(text) if text else None)
+    if found is None:
+        raise ScheduleError(f"cannot read the duration {value!r}: {_advice(text)}")
+    counts = {unit: Decimal(count) for unit, count in found.groupdict().items() if count}
+    micros = sum(count * _MICROS[unit] for unit, count in counts.items())
+    try:
+        exact = timedelta(microseconds=int(micros))
+    except OverflowError:
+        raise ScheduleError(f"duration {value!r} is too long: timedelta ends at {timedelta.max.days} days") from None
+    if micros != int(micros):
+        raise ScheduleError(f"duration {value!r} is finer than a microsecond")
+    return exact
+
+
+def _advice(text: str) -> str:
+    if text.startswith("-"):
+        return "durations count from 0"
+    if _CALENDAR.search(text):
+        return "months and years differ in length, they are for Calendar"
+    return 'write "90", "1h30m", "500ms" or "PT1M30S", units from the largest to the smallest (w d h m s ms us)'
+
+
+def _not_negative(found: timedelta, given: object) -> timedelta:
+    if found < timedelta(0):
+        raise ScheduleError(f"duration {given!r} is negative: durations count from 0")
+    return found

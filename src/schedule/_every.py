@@ -1,0 +1,67 @@
+"""`Every`: a fixed rate on a grid. However late a run starts, the grid stays where it is."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from attrs import field, frozen
+from attrs.converters import optional
+
+from ._duration import duration, duration_text, positive
+from ._errors import ScheduleError
+from ._instant import EPOCH, MICROSECOND, instant, micros, utc
+from ._phase import phase, stable_hash
+from ._schedule import Schedule
+
+
+@frozen
+class Every(Schedule):
+    """A slot each `interval`, on a grid through `anchor`: in both directions, for the anchor is no start.
+
+    Without an anchor the grid goes through the Unix epoch, until `bind` moves it by the job's phase. With `jitter`
+    each slot comes up to that much later, by a hash of `key` and slot: always the same for the same job, never out of
+    order, and without drift.
+
+    Raises ScheduleError unless 0 <= jitter < interval.
+    """
+
+    interval: timedelta = field(converter=positive)
+    anchor: datetime | None = field(default=None, converter=optional(utc), kw_only=True)
+    jitter: timedelta = field(default=timedelta(0), converter=duration, kw_only=True)
+    key: str | None = field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if self.jitter >= self.interval:
+            raise ScheduleError(
+                f"jitter {duration_text(self.jitter)} must be shorter than the interval "
+                f"{duration_text(self.interval)}: slots would change places"
+            )
+
+    def __str__(self) -> str:
+        return f"@every {duration_text(self.interval)}" if self == Every(self.interval) else repr(self)
+
+    def next(self, after: datetime) -> datetime | None:
+        """The first slot later than `after`."""
+        return instant(self.slot(self.index(micros(after))))
+
+    def bind(self, key: str) -> Schedule:
+        """An anchor at the job's phase unless there is one, and the job's own jitter."""
+        if self.key is not None or (self.anchor is not None and not self.jitter):
+            return self
+        anchor = EPOCH + phase(key, self.interval) if self.anchor is None else self.anchor
+        return Every(self.interval, anchor=anchor, jitter=self.jitter, key=key if self.jitter else None)
+
+    def index(self, after: int) -> int:
+        """The index of the first slot later than `after`, which is in microseconds since the epoch."""
+        newest = (after - micros(self.anchor or EPOCH)) // (self.interval // MICROSECOND)
+        # Jitter is shorter than the interval: all slots before this one are past, this one may still be to come.
+        return newest if self.slot(newest) > after else newest + 1
+
+    def slot(self, index: int) -> int:
+        """The slot of that index, in microseconds since the epoch."""
+        return micros(self.anchor or EPOCH) + index * (self.interval // MICROSECOND) + self._jitter(index)
+
+    def _jitter(self, index: int) -> int:
+        if not self.jitter:
+            return 0
+        return stable_hash(f"{index} {self.key or ''}") % (self.jitter // MICROSECOND + 1)

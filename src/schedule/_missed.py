@@ -1,0 +1,187 @@
+"""What to do about slots that passed while nobody could run them: after downtime, a suspend or a step of the clock.
+
+With slots each minute and nobody there from 12:00 to 12:04, at 12:04:10:
+
+    slots     12:00   12:01   12:02   12:03   12:04            12:05
+    SKIP      -       -       -       -       run if the grace allows 10 s
+    LATEST    -       -       -       -       run, however late
+    ALL       run     run     run     run     run, oldest first; the newest `cap` of them
+
+A gap may hold millions of slots, so none of this walks over them: `Every` is counted by its indexes, and for others
+the newest slots are found by bisection, which works because the answer of `next` never grows smaller.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final, Protocol, assert_never
+
+from attrs import frozen
+
+from ._after import After
+from ._errors import ScheduleError
+from ._every import Every
+from ._instant import EPOCH, MICROSECOND, micros, utc
+from ._schedule import Schedule, answer
+
+COUNTED: Final = 32
+"""Slots that are counted one by one where there is no formula: a day of hours, a month of days."""
+
+
+class Missed(Enum):
+    """Which of the missed slots to run."""
+
+    SKIP = "skip"
+    LATEST = "latest"
+    ALL = "all"
+
+
+@frozen(kw_only=True)
+class Catchup:
+    """The slots to run now, oldest first, and how many others there were."""
+
+    run: tuple[datetime, ...]
+    missed: int
+    exact: bool
+    """False: `missed` is a lower bound."""
+    first_missed: datetime | None
+    last_missed: datetime | None
+
+
+def catch_up(
+    schedule: Schedule, due: datetime, now: datetime, policy: Missed, *, grace: timedelta, cap: int = 100
+) -> Catchup:
+    """What to run of the slots from `due` on, the earliest that was not served, up to `now` inclusive.
+
+    LATEST runs the newest, SKIP the newest if it is at most `grace` late, ALL the newest `cap`. `After` has one slot
+    only, since it has no next before it has run. Nothing is due, and nothing missed, if `due` is later than `now`.
+
+    Raises ScheduleError for datetimes without a zone, a negative cap, or a schedule that answers wrongly.
+    """
+    due, now = utc(due), utc(now)
+    if cap < 0:
+        raise ScheduleError(f"cap {cap} is negative: it is the number of slots to run")
+    if due > now:
+        return Catchup(run=(), missed=0, exact=True, first_missed=None, last_missed=None)
+    slots = _slots(schedule, due, now)
+    match policy:
+        case Missed.SKIP:
+            wanted = 1 if now - slots.newest(1)[0] <= grace else 0
+        case Missed.LATEST:
+            wanted = 1
+        case Missed.ALL:
+            wanted = cap
+        case _:
+            assert_never(policy)
+    return _split(slots, wanted)
+
+
+class _Slots(Protocol):
+    """The slots of one gap. The first of them is what was due; it may lie beside the schedule, as a first start can."""
+
+    @property
+    def due(self) -> datetime:
+        """The oldest."""
+
+    def newest(self, count: int) -> list[datetime]:
+        """The newest `count`, or all if there are fewer, oldest first."""
+
+    def count(self, last: datetime) -> tuple[int, bool]:
+        """How many there are up to `last`, which is one of them, and whether that is exact or a lower bound."""
+
+
+def _slots(schedule: Schedule, due: datetime, now: datetime) -> _Slots:
+    match schedule:
+        case After():
+            return _Lone(due)
+        case Every():
+            return _Grid(schedule, due, schedule.index(micros(due)), schedule.index(micros(now)))
+        case _:
+            return _Searched(schedule, due, now)
+
+
+def _split(slots: _Slots, wanted: int) -> Catchup:
+    newest = slots.newest(wanted + 1)
+    if len(newest) <= wanted:
+        return Catchup(run=tuple(newest), missed=0, exact=True, first_missed=None, last_missed=None)
+    last_missed, *run = newest
+    missed, exact = slots.count(last_missed)
+    return Catchup(run=tuple(run), missed=missed, exact=exact, first_missed=slots.due, last_missed=last_missed)
+
+
+@frozen
+class _Lone:
+    due: datetime
+
+    def newest(self, count: int) -> list[datetime]:
+        return [self.due][:count]
+
+    def count(self, last: datetime) -> tuple[int, bool]:  # noqa: ARG002 - there is but one
+        return 1, True
+
+
+@frozen
+class _Grid:
+    every: Every
+    due: datetime
+    start: int
+    """Index of the first slot after `due`."""
+    stop: int
+    """Index of the first slot after now."""
+
+    def newest(self, count: int) -> list[datetime]:
+        indexes = range(max(self.start, self.stop - count), self.stop)
+        found = [EPOCH + MICROSECOND * self.every.slot(index) for index in indexes]
+        return found if len(found) == count else [self.due, *found]
+
+    def count(self, last: datetime) -> tuple[int, bool]:
+        return 1 + self.every.index(micros(last)) - self.start, True
+
+
+@frozen
+class _Searched:
+    schedule: Schedule
+    due: datetime
+    now: datetime
+
+    def newest(self, count: int) -> list[datetime]:
+        found: list[datetime] = []
+        end, spacing = self.now, self._spacing()
+        while len(found) < count and end >= self.due:
+            found.append(self._newest(end, spacing))
+            end = found[-1] - MICROSECOND
+        return found[::-1]
+
+    def count(self, last: datetime) -> tuple[int, bool]:
+        slot, found = self.due, 1
+        while slot < last and found < COUNTED:
+            slot, found = self._next(slot, last), found + 1
+        return found, slot >= last
+
+    def _spacing(self) -> timedelta:
+        return self._next(self.due, self.now + MICROSECOND) - self.due
+
+    def _next(self, after: datetime, end: datetime) -> datetime:
+        """The next slot, or `end` if that is earlier or there is none."""
+        found = answer(self.schedule, after)
+        return end if found is None else min(found, end)
+
+    def _newest(self, end: datetime, spacing: timedelta) -> datetime:
+        """The newest slot up to `end`, looked for backwards from there in growing strides, then by bisection."""
+        beyond = end + MICROSECOND
+        low, high, stride = self.due, end, spacing
+        while low < end - stride:
+            slot = self._next(end - stride, beyond)
+            if slot < beyond:
+                low = slot
+                break
+            high, stride = end - stride, stride * 2
+        while (slot := self._next(low, beyond)) < beyond:
+            low = slot
+            middle = low + (high - low) // 2
+            if (slot := self._next(middle, beyond)) < beyond:
+                low = slot
+            else:
+                high = middle
+        return low

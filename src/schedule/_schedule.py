@@ -1,0 +1,175 @@
+"""What a schedule is, and how schedules combine: `a | b`, `.between(start, end)`, `.except_(window)`.
+
+Base class and combinators stand in one file because each needs the other. They ask nothing of a schedule but `next`,
+so they work for schedules of your own too.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Final
+
+from attrs import field, frozen
+from attrs.converters import optional
+
+from ._duration import positive
+from ._errors import ScheduleError
+from ._instant import EPOCH, MICROSECOND, utc
+
+LONGEST_CLOSURE: Final = 10_000
+"""Windows in a row without a slot between them, after which a schedule counts as closed for good."""
+
+
+class Schedule(abc.ABC):
+    """When something recurs: a value that answers one question and reads no clock.
+
+    Subclass it with `next` alone, as a frozen value with equality and hash, and everything else works.
+    """
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def next(self, after: datetime) -> datetime | None:
+        """The first slot strictly later than `after`, in UTC. None: never again.
+
+        The answer may not grow smaller when `after` grows. Raises ScheduleError if `after` has no zone.
+        """
+
+    def bind(self, key: str) -> Schedule:  # noqa: ARG002 - most schedules are the same for every job
+        """The schedule as it stands for the job `key`, which is where hashed phases and jitter come from.
+
+        Binding again changes nothing.
+        """
+        return self
+
+    def __or__(self, other: Schedule) -> Schedule:
+        if not isinstance(other, Schedule):
+            return NotImplemented
+        return AnyOf((self, other))
+
+    def between(self, start: datetime | None = None, end: datetime | None = None) -> Schedule:
+        """The slots from `start` on, and before `end`. Raises ScheduleError if that leaves none."""
+        return Between(self, start, end)
+
+    def except_(self, *windows: Window) -> Schedule:
+        """The slots outside all `windows`. Raises ScheduleError if that leaves none."""
+        return Except(self, windows)
+
+
+def answer(schedule: Schedule, after: datetime) -> datetime | None:
+    """What `schedule.next(after)` says, in UTC.
+
+    Raises ScheduleError if it breaks its promise: not later than `after`, without a zone, or no datetime at all.
+    """
+    found = schedule.next(after)
+    if found is None:
+        return None
+    found = utc(found)
+    if found <= after:
+        raise ScheduleError(
+            f"{schedule!r} says that {found.isoformat()} comes after {after.isoformat()}: "
+            "next() must answer what is strictly later, or None for never again"
+        )
+    return found
+
+
+@frozen
+class Window:
+    """Stretches of time, `length` long from each slot of `starts` on, in which schedules can be told not to come.
+
+    A stretch includes its start and not its end. `reason` is for people.
+    """
+
+    starts: Schedule
+    length: timedelta = field(converter=positive)
+    reason: str = field(default="", kw_only=True)
+
+    def end(self, instant: datetime) -> datetime | None:
+        """When the stretch that `instant` lies in ends, in UTC; None if it lies in none."""
+        instant = utc(instant)
+        start = answer(self.starts, instant - self.length)
+        return None if start is None or start > instant else start + self.length
+
+
+def _flat(parts: Iterable[Schedule]) -> tuple[Schedule, ...]:
+    found: list[Schedule] = []
+    for part in parts:
+        found.extend(part.parts if isinstance(part, AnyOf) else (part,))
+    return tuple(found)
+
+
+@frozen
+class AnyOf(Schedule):
+    """The slots of all its parts; one slot where several parts have the same."""
+
+    parts: tuple[Schedule, ...] = field(converter=_flat)
+
+    def next(self, after: datetime) -> datetime | None:
+        """The earliest answer of the parts."""
+        return min((found for part in self.parts if (found := answer(part, after)) is not None), default=None)
+
+    def bind(self, key: str) -> Schedule:
+        """Binds each part."""
+        return AnyOf(part.bind(key) for part in self.parts)
+
+
+@frozen
+class Between(Schedule):
+    """The slots of `schedule` from `start` on, and before `end`."""
+
+    schedule: Schedule
+    start: datetime | None = field(converter=optional(utc))
+    end: datetime | None = field(converter=optional(utc))
+
+    def __attrs_post_init__(self) -> None:
+        if self.start is not None and self.end is not None and self.end <= self.start:
+            raise ScheduleError(
+                f"the end {self.end.isoformat()} is not later than the start {self.start.isoformat()}: swap them?"
+            )
+        _refuse_if_never(self, "between its start and its end")
+
+    def next(self, after: datetime) -> datetime | None:
+        """The next slot of the schedule, unless it lies at or past the end."""
+        after = utc(after)
+        if self.start is not None and after < self.start:
+            after = self.start - MICROSECOND
+        found = answer(self.schedule, after)
+        return None if found is None or (self.end is not None and found >= self.end) else found
+
+    def bind(self, key: str) -> Schedule:
+        """Binds the schedule."""
+        return Between(self.schedule.bind(key), self.start, self.end)
+
+
+@frozen
+class Except(Schedule):
+    """The slots of `schedule` that lie in none of the `windows`."""
+
+    schedule: Schedule
+    windows: tuple[Window, ...]
+
+    def __attrs_post_init__(self) -> None:
+        _refuse_if_never(self, "outside its windows")
+
+    def next(self, after: datetime) -> datetime | None:
+        """The next slot of the schedule in no window. Raises ScheduleError when windows follow windows without end."""
+        after = utc(after)
+        for _ in range(LONGEST_CLOSURE):
+            found = answer(self.schedule, after)
+            ends = [end for window in self.windows if found and (end := window.end(found))]
+            if found is None or not ends:
+                return found
+            after = max(ends) - MICROSECOND
+        raise ScheduleError(f"{self!r} has no slot outside its windows up to {after.isoformat()}: shorten a window")
+
+    def bind(self, key: str) -> Schedule:
+        """Binds the schedule. Windows are the same for every job."""
+        return Except(self.schedule.bind(key), self.windows)
+
+
+def _refuse_if_never(schedule: Schedule, where: str) -> None:
+    """Asked from the epoch on: a schedule without a slot since then will not have one for anybody's now."""
+    if schedule.next(EPOCH) is None:
+        raise ScheduleError(f"{schedule!r} never comes: it has no slot {where}")

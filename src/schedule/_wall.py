@@ -1,0 +1,68 @@
+"""Wall time: what the clocks of a zone show, as naive datetimes, and which instants that means.
+
+A wall time may come twice (clocks set back) or not at all (clocks set forward). PEP 495 tells them apart: reading it
+with `fold=0` gives the offset before the change that it is near, with `fold=1` the one after it. Equal offsets: the
+time comes once. `before > later`: twice, first at `wall - before`. `before < later`: never.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from zoneinfo import ZoneInfo, available_timezones
+
+from ._errors import ScheduleError
+
+SECOND = timedelta(seconds=1)
+
+
+def zone_name(zone: str | ZoneInfo) -> str:
+    """The IANA name of a zone. Raises ScheduleError if there is no such zone."""
+    if isinstance(zone, ZoneInfo) and zone.key:
+        return zone.key
+    if not isinstance(zone, str):
+        raise ScheduleError(f'a zone must be an IANA name such as "Europe/Berlin", not {zone!r}')
+    find_zone(zone)
+    return zone
+
+
+def find_zone(name: str) -> ZoneInfo:
+    """The zone of that IANA name. Raises ScheduleError if there is none."""
+    try:
+        return ZoneInfo(name)
+    except (LookupError, OSError, ValueError):
+        raise ScheduleError(f"there is no zone {name!r}: {_advice(name)}") from None
+
+
+def _advice(name: str) -> str:
+    similar = get_close_matches(name, available_timezones(), n=1)
+    return f"did you mean {similar[0]!r}?" if similar else 'use an IANA name such as "UTC" or "Europe/Berlin"'
+
+
+def offsets(wall: datetime, zone: ZoneInfo) -> tuple[timedelta, timedelta]:
+    """The offsets from UTC that `wall` has before and after the change that it is near; mostly the same."""
+    local = wall.replace(tzinfo=zone)
+    before, later = local.utcoffset(), local.replace(fold=1).utcoffset()
+    assert before is not None
+    assert later is not None
+    return before, later
+
+
+def change(wall: datetime, before: timedelta, later: timedelta, zone: ZoneInfo) -> datetime:
+    """The instant, as naive UTC, of the change that `wall` is near, given its two different offsets."""
+    low, high = sorted((wall - before, wall - later))
+    # The change lies in (low, high]: reading `wall` by the wrong one of its offsets lands on the other side of it.
+    while high - low > SECOND:
+        middle = low + (high - low) // 2
+        if middle.replace(tzinfo=UTC).astimezone(zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high.replace(microsecond=0)
+
+
+def first_instant(wall: datetime, zone: ZoneInfo) -> datetime:
+    """When the clocks of `zone` first show `wall`; if they skip it, the first instant after the gap. In UTC."""
+    before, later = offsets(wall, zone)
+    found = change(wall, before, later, zone) if before < later else wall - before
+    return found.replace(tzinfo=UTC)

@@ -1,0 +1,32 @@
+"""What follows from the end of a run. Pure."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from ._outcome import Outcome
+from ._policy import Policy
+
+
+@frozen
+class Verdict:
+    """`retry_in`: seconds until the same tick is tried again; None: not at all. `disable`: the job must not start again, for this reason."""
+
+    retry_in: float | None = None
+    disable: str | None = None
+
+
+GO_ON = Verdict()
+
+
+def after_run(outcome: Outcome, failures: int, policy: Policy, next_start_in: float | None, random: float) -> Verdict:
+    """Decide it: `failures` in a row including this run, `next_start_in` seconds to the next regular start, `random` in [0, 1)."""
+    retry = policy.retry
+    if retry is None or outcome not in (Outcome.FAILED, Outcome.TIMED_OUT):
+        return GO_ON
+    if retry.is_exhausted(failures):
+        return Verdict(disable=f"failed {failures} times in a row, with {retry.max_retries} retries allowed")
+    delay = retry.delay(failures, random)
+    if next_start_in is not None and next_start_in <= delay and not retry.past_next_start:
+        return GO_ON
+    return Verdict(retry_in=delay)

@@ -1,0 +1,76 @@
+"""How a callable is called: awaited, in a worker thread, or on the loop itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.to_thread import run_sync
+
+from ._current import RUN
+from ._errors import NotASubtask
+
+Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
+"""From a callable and its arguments to the coroutine that does it."""
+
+
+def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
+    """`async def` is awaited; a `def` goes to a worker thread, or onto the loop if `inline`."""
+    if _is_async(func):
+        return awaited
+    return on_the_loop if inline else in_a_thread
+
+
+def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
+    """The coroutine that the `async def` itself makes."""
+    return func(*args, **kwargs)  # type: ignore[no-any-return]
+
+
+async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call it here and now, and await what it returns if that can be awaited."""
+    value = func(*args, **kwargs)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call it in a worker thread. If it is cancelled the thread goes on, because nothing can stop it: its job is told."""
+    # One unit of the pool is held already, so a second limit here could only get in the way.
+    limiter = anyio.CapacityLimiter(1)
+    thread = ThreadCall(partial(func, *args, **kwargs))
+    try:
+        value = await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
+    finally:
+        if thread.is_running:
+            RUN.get().job.keep_thread(thread)
+    if inspect.iscoroutine(value):
+        value.close()
+        msg = f"{func!r} is a plain `def` that returned a coroutine: make it `async def`, or add it with inline=True"
+        raise NotASubtask(msg)
+    return value
+
+
+class ThreadCall:
+    """A call in a thread, with a flag that says whether the thread is still at it."""
+
+    __slots__ = ("call", "is_running")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self.call = call
+        self.is_running = False
+
+    def __call__(self) -> Any:
+        self.is_running = True
+        try:
+            return self.call()
+        finally:
+            self.is_running = False
+
+
+def _is_async(func: Callable[..., Any]) -> bool:
+    code = getattr(func, "__code__", None)
+    if code is not None and code.co_flags & inspect.CO_COROUTINE:
+        return True
+    return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(getattr(func, "__call__", None))  # noqa: B004

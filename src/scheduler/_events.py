@@ -1,0 +1,156 @@
+"""What listeners are told. Every instant is in UTC seconds since 1970, every length in seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from ._outcome import MissedReason, Outcome
+from ._state import JobState
+
+
+@frozen
+class RunStarted:
+    """A run has begun, `lateness` after it was due; after its retry was due, if it is one."""
+
+    job_id: str
+    due: float
+    started: float
+    attempt: int
+    lateness: float
+
+
+@frozen
+class RunEnded:
+    """A run and all its subtasks have ended.
+
+    `results`: what they returned, apart from None and from subtasks, in the order in which they ended. `error` and `traceback` are
+    those of the first that raised. `retry_at`: when the tick will be tried again.
+    """
+
+    job_id: str
+    due: float
+    started: float
+    ended: float
+    attempt: int
+    lateness: float
+    outcome: Outcome
+    error: str | None = None
+    traceback: str | None = None
+    results: tuple[object, ...] = ()
+    retry_at: float | None = None
+
+    @property
+    def duration(self) -> float:
+        return self.ended - self.started
+
+    @property
+    def result(self) -> object:
+        """The last result, or None."""
+        return self.results[-1] if self.results else None
+
+
+@frozen
+class RunMissed:
+    """`count` ticks, the first due at `first_due` and the last at `last_due`, have no run."""
+
+    job_id: str
+    first_due: float
+    last_due: float
+    count: int
+    reason: MissedReason
+    is_exact: bool = True
+    """False: there were more than `count`, of a schedule that cannot count them."""
+
+
+@frozen
+class RunAbandoned:
+    """A run ignored its cancellation for `seconds` and is no longer waited for. Its units are free."""
+
+    job_id: str
+    due: float
+    seconds: float
+
+
+@frozen
+class JobAdded:
+    job_id: str
+
+
+@frozen
+class JobRemoved:
+    job_id: str
+
+
+@frozen
+class JobChanged:
+    """It was paused, resumed, updated or disabled."""
+
+    job_id: str
+    state: JobState
+    reason: str | None = None
+
+
+@frozen
+class JobFinished:
+    """Its schedule has no further start and its last run has ended: it has left `jobs()`."""
+
+    job_id: str
+
+
+@frozen
+class JobParked:
+    """Its schedule raised or answered wrongly: it will not start until it is updated."""
+
+    job_id: str
+    error: str
+
+
+@frozen
+class ClockJumped:
+    """At `at` (the new time) the wall clock was found `seconds` ahead of where it should be; negative: behind."""
+
+    at: float
+    seconds: float
+
+
+@frozen
+class LoopBlocked:
+    """The event loop has not moved for `seconds`. `job_id` is whose code was running, `stack` where."""
+
+    job_id: str | None
+    seconds: float
+    stack: str
+
+
+@frozen
+class SchedulerStarted:
+    at: float
+
+
+@frozen
+class SchedulerStopped:
+    """Nothing runs any more. `cut_off`: ids of the jobs whose runs did not end within the grace."""
+
+    at: float
+    cut_off: tuple[str, ...]
+
+
+Event = (
+    RunStarted
+    | RunEnded
+    | RunMissed
+    | RunAbandoned
+    | JobAdded
+    | JobRemoved
+    | JobChanged
+    | JobFinished
+    | JobParked
+    | ClockJumped
+    | LoopBlocked
+    | SchedulerStarted
+    | SchedulerStopped
+)
+
+Listener = Callable[[Event], object]

@@ -1,0 +1,84 @@
+"""When a job starts for the first time. Pure: told what time it is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Literal
+
+from attrs import evolve, frozen
+
+from schedule import After, Every, Schedule
+
+from ._errors import InvalidJob
+from ._planner import Planner, planner_for
+from ._timeline import us_of
+
+Start = Literal["phase", "now"] | datetime | None
+
+_KNOWN: Final = ("phase", "now")
+
+
+@frozen
+class FirstStart:
+    """`due_us`: the first regular start, on the planner's base; None: only `at_once`, if at all."""
+
+    schedule: Schedule
+    planner: Planner
+    at_once: bool
+    due_us: int | None
+
+
+def first_start(
+    schedule: Schedule, key: str, start: Start, now: int, shift: int, shared: dict[Schedule, Planner]
+) -> FirstStart:
+    """Plan the job `key`. `now` and `shift` in microseconds, on the steady base and from there to the wall.
+
+    Planners that jobs can have in common are taken from `shared` and put there. Raises InvalidJob for what would never start.
+    """
+    if isinstance(start, datetime):
+        return _at(_aware(start), schedule, key, now, shift)
+    if start is not None and start not in _KNOWN:
+        msg = f'start must be "phase", "now" or an aware datetime, not {start!r}'
+        raise InvalidJob(msg)
+    if start == "phase" and not isinstance(schedule, (Every, After)):
+        msg = f'start="phase" is for Every and After; {schedule} says itself when it starts'
+        raise InvalidJob(msg)
+    planner = shared.get(schedule) if type(schedule) in (Every, After) else None
+    if planner is None:
+        bound = schedule if type(schedule) is Every and not schedule.jitter else schedule.bind(key)
+        planner = planner_for(bound, shift)
+        if bound is schedule and type(schedule) in (Every, After):
+            shared[schedule] = planner
+        schedule = bound
+    at_once = start == "now" or (start is None and planner.waits_for_end)
+    if at_once and planner.waits_for_end:
+        return FirstStart(schedule, planner, at_once=True, due_us=None)
+    due = planner.first(key, now if planner.steady else now + shift)
+    if due is None and not at_once:
+        msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
+        raise InvalidJob(msg)
+    return FirstStart(schedule, planner, at_once, due)
+
+
+def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> FirstStart:
+    """The first start is at `start`, or the first one after now if that has passed. A grid goes through it."""
+    if type(schedule) is Every:
+        schedule = evolve(schedule, anchor=start)
+    schedule = schedule.bind(key)
+    planner = planner_for(schedule, shift)
+    if planner.steady:
+        start_us = us_of(start) - shift
+        due: int | None = start_us if start_us > now or planner.waits_for_end else planner.first(key, now)
+    else:
+        due = planner.first(key, max(us_of(start) - 1, now + shift))
+    if due is None:
+        msg = f"{schedule} has no start from {start} on"
+        raise InvalidJob(msg)
+    return FirstStart(schedule, planner, at_once=False, due_us=due)
+
+
+def _aware(start: datetime) -> datetime:
+    if start.tzinfo is None:
+        msg = f"start={start!r} is naive: give it a zone, as in start.replace(tzinfo=UTC)"
+        raise InvalidJob(msg)
+    return start

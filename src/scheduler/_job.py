@@ -1,0 +1,170 @@
+"""A job: the definition that recurs, and the handle by which users hold it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from schedule import Schedule
+from timerqueue import Alarm
+
+from ._state import JobState
+from ._statistics import Histogram, JobStatistics, Tally
+
+if TYPE_CHECKING:
+    from ._call import Call, ThreadCall
+    from ._planner import Planner
+    from ._policy import Policy
+    from ._run import Run
+
+
+class Control(Protocol):
+    """What a handle asks of its scheduler. All of it may be called from any thread."""
+
+    def tick(self, job: Job) -> None: ...
+
+    def remove(self, job: Job) -> None: ...
+
+    def pause(self, job: Job, reason: str | None) -> None: ...
+
+    def resume(self, job: Job) -> None: ...
+
+    def run_now(self, job: Job) -> None: ...
+
+    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
+
+    def next_start(self, job: Job) -> datetime | None: ...
+
+    def next_starts(self, job: Job, count: int) -> list[datetime]: ...
+
+
+class Job(Alarm):
+    """The handle that `Scheduler.add` returns. Its verbs are safe from any thread and any task.
+
+    It is its own entry in the timer heap, and what only some jobs have is made when first needed: 100,000 jobs must fit.
+    """
+
+    __slots__ = (
+        "_tally",
+        "args",
+        "backlog",
+        "call",
+        "control",
+        "due_us",
+        "error",
+        "func",
+        "id",
+        "is_parked",
+        "is_paused",
+        "is_removed",
+        "kwargs",
+        "lateness",
+        "name",
+        "planner",
+        "policy",
+        "retry",
+        "runs",
+        "schedule",
+        "state",
+        "tags",
+        "threads",
+    )
+
+    def __init__(
+        self,
+        control: Control,
+        id: str,  # noqa: A002 - it is what users call it
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        call: Call,
+        schedule: Schedule,
+        planner: Planner,
+        policy: Policy,
+        lateness: Histogram,
+        name: str | None,
+        tags: frozenset[str],
+    ) -> None:
+        super().__init__()
+        self.control = control
+        self.id = id
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.call = call
+        self.schedule = schedule
+        self.planner = planner
+        self.policy = policy
+        self.lateness = lateness
+        self.name = name
+        self.tags = tags
+        self.state = JobState.SCHEDULED
+        self.due_us: int | None = None
+        """The next regular start, on the planner's time base; None: there is none."""
+        self.runs: tuple[Run, ...] = ()
+        self.backlog: deque[tuple[int, int]] | None = None
+        """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
+        self.retry: Alarm | None = None
+        self.error: str | None = None
+        """Why it is parked or disabled."""
+        self.is_paused = False
+        self.is_parked = False
+        self.is_removed = False
+        self._tally: Tally | None = None
+        self.threads: list[ThreadCall] | None = None
+        """Threads that outlived the run they worked for."""
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id!r} {self.schedule} {self.state.value}>"
+
+    @property
+    def next_start(self) -> datetime | None:
+        """When it starts next, retries included. None: not by itself."""
+        return self.control.next_start(self)
+
+    def next_starts(self, count: int) -> list[datetime]:
+        """Its next `count` regular starts, or as many as there are."""
+        return self.control.next_starts(self, count)
+
+    def statistics(self) -> JobStatistics:
+        """Its counts at this moment."""
+        return self.tally.snapshot()
+
+    def remove(self) -> None:
+        """Take it out of its scheduler. A run that goes on is cancelled. Twice is harmless."""
+        self.control.remove(self)
+
+    def pause(self, reason: str | None = None) -> None:
+        """Start it no more until `resume`. A run that goes on may end."""
+        self.control.pause(self, reason)
+
+    def resume(self) -> None:
+        """Start it again from its next slot on; what it missed while it was paused stays missed. Also brings back a job that was disabled."""
+        self.control.resume(self)
+
+    def run_now(self) -> None:
+        """Run it once, now, under the same limits and the same overlap rule as ever. Its schedule is not moved."""
+        self.control.run_now(self)
+
+    def update(self, *, schedule: Schedule | str | None = None, **changes: Any) -> None:
+        """Change its schedule, its function or any option of `Scheduler.add`. What is not named stays. No run is caused or lost by it.
+
+        Raises InvalidJob or ScheduleError, and then nothing has changed.
+        """
+        self.control.update(self, schedule, changes)
+
+    def fire(self) -> None:
+        self.control.tick(self)
+
+    @property
+    def tally(self) -> Tally:
+        """Its counts, made with its first run."""
+        if self._tally is None:
+            self._tally = Tally()
+        return self._tally
+
+    def keep_thread(self, thread: ThreadCall) -> None:
+        """Remember a thread that outlived its run: while it goes on, the job counts as running."""
+        self.threads = [*(self.threads or ()), thread]

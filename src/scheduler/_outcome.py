@@ -1,0 +1,36 @@
+"""How a tick ended."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Outcome(enum.Enum):
+    """Exactly one for every tick that has passed."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """It, or one of its subtasks, raised."""
+    TIMED_OUT = "timed out"
+    """It took longer than its timeout and was cancelled, or given up if it did not listen."""
+    CANCELLED = "cancelled"
+    """It was stopped from outside: by remove, replace or an orderly stop of the scheduler."""
+    CRASHED = "crashed"
+    """Its process died under it."""
+    MISSED = "missed"
+    """There was no run. The reason is a MissedReason."""
+
+    __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
+
+
+class MissedReason(enum.Enum):
+    """Why a tick has no run."""
+
+    LATE = "late"
+    """It was found too late: the loop was busy, the machine slept, or its clock was set forward."""
+    OVERLAP = "overlap"
+    """The previous run had not ended."""
+    NO_ROOM = "no room"
+    """The run of an earlier tick, or its own, still waited for a limit."""
+    STOPPED = "stopped"
+    """The scheduler stopped while it waited for room."""

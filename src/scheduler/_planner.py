@@ -1,0 +1,187 @@
+"""What a job's schedule means in microseconds: the first start, the one that follows, and what a gap has cost.
+
+Pure, and free of datetimes where every run passes: a plain `Every` is arithmetic on integers (`Grid`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Protocol
+
+from attrs import frozen
+
+from schedule import After, Every, Missed, Schedule, catch_up, duration, phase
+
+from ._errors import SchedulerError
+from ._policy import Policy
+from ._timeline import instant_of, us_of
+
+_MICROSECOND: Final = duration(1e-6)
+
+
+class WrongAnswer(SchedulerError, ValueError):
+    """A schedule's `next` answered something that is not later than what it was asked about."""
+
+
+@frozen
+class Gap:
+    """Several starts have passed at once. `run`: those to run now, oldest first. The others, `missed` of them, are not run."""
+
+    run: tuple[int, ...]
+    missed: int
+    first_missed: int | None
+    last_missed: int | None
+    is_exact: bool
+    following: int | None
+
+
+class Planner(Protocol):
+    """All instants in microseconds, on the steady base or on the wall."""
+
+    steady: bool
+    waits_for_end: bool
+    """The next start depends on when the run ends."""
+
+    def first(self, key: str, now: int) -> int | None:
+        """The first start later than `now`."""
+
+    def following(self, due: int) -> int | None:
+        """The start after `due`; after the end of the run if `waits_for_end`. None: never again."""
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        """What to do about `due` when the start that follows it has passed as well. Costs the same for a second and a decade."""
+
+    def replanned(self, due: int, now: int) -> int | None:
+        """The next start after the wall clock was set back to `now`, when `due` was the next until then."""
+
+
+@frozen
+class Grid:
+    """Every `interval` microseconds, through `anchor` or through the job's phase."""
+
+    interval: int
+    anchor: int | None = None
+    steady: bool = True
+    waits_for_end: bool = False
+
+    def first(self, key: str, now: int) -> int:
+        anchor = phase(key, self.interval * _MICROSECOND) // _MICROSECOND if self.anchor is None else self.anchor
+        return now + self.interval - (now - anchor) % self.interval
+
+    def following(self, due: int) -> int:
+        return due + self.interval
+
+    def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
+        return due
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        slots = (now - due) // self.interval + 1
+        newest = due + (slots - 1) * self.interval
+        kept = min(slots, _kept(policy, newest, now))
+        run = tuple(range(newest - (kept - 1) * self.interval, newest + 1, self.interval))
+        missed = slots - kept
+        last = due + (missed - 1) * self.interval
+        return Gap(run, missed, due if missed else None, last if missed else None, True, newest + self.interval)
+
+
+@frozen
+class Delay:
+    """`interval` microseconds after the end of the previous run."""
+
+    interval: int
+    steady: bool = True
+    waits_for_end: bool = True
+
+    def first(self, key: str, now: int) -> int:
+        return now + 1 + phase(key, self.interval * _MICROSECOND) // _MICROSECOND
+
+    def following(self, due: int) -> int:
+        return due + self.interval
+
+    def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
+        return due
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        if _kept(policy, due, now):
+            return Gap((due,), 0, None, None, True, None)
+        return Gap((), 1, due, due, True, self.following(now))
+
+
+@frozen(eq=False)
+class Dates:
+    """Any other schedule."""
+
+    schedule: Schedule
+    steady: bool = False
+    waits_for_end: bool = False
+
+    def first(self, key: str, now: int) -> int | None:
+        return self.following(now)
+
+    def following(self, due: int) -> int | None:
+        return checked_next(self.schedule, due)
+
+    def replanned(self, due: int, now: int) -> int | None:
+        """What has run already does not run again, unless sparing it would leave the job silent for two of its own intervals."""
+        following = self.following(due)
+        if following is None or due - now <= 2 * (following - due):
+            return due
+        return self.following(now)
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        caught = catch_up(
+            self.schedule,
+            instant_of(due),
+            instant_of(now),
+            policy.missed,
+            grace=duration(policy.grace),
+            cap=policy.catch_up,
+        )
+        return Gap(
+            tuple(map(us_of, caught.run)),
+            caught.missed,
+            None if caught.first_missed is None else us_of(caught.first_missed),
+            None if caught.last_missed is None else us_of(caught.last_missed),
+            caught.exact,
+            self.following(now),
+        )
+
+
+def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
+    """The cheapest planner that does what the schedule says. It must have been bound to its job's id.
+
+    `shift`: microseconds from the steady base to the wall, on which anchors are given.
+    """
+    if type(schedule) is After:
+        return Delay(schedule.interval // _MICROSECOND)
+    if type(schedule) is Every and not schedule.jitter:
+        anchor = None if schedule.anchor is None else us_of(schedule.anchor) - shift
+        return Grid(schedule.interval // _MICROSECOND, anchor)
+    return Dates(schedule, steady=type(schedule) is Every)
+
+
+def checked_next(schedule: Schedule, after: int) -> int | None:
+    """`schedule.next`, which may be a user's. Raises WrongAnswer, or whatever it raises."""
+    answer = schedule.next(instant_of(after))
+    if answer is None:
+        return None
+    if not isinstance(answer, datetime) or answer.tzinfo is None:
+        msg = f"{schedule!r}.next() answered {answer!r}: it must be an aware datetime or None"
+        raise WrongAnswer(msg)
+    us = us_of(answer)
+    if us <= after:
+        msg = f"{schedule!r}.next({instant_of(after)}) answered {answer}, which is not later"
+        raise WrongAnswer(msg)
+    return us
+
+
+def _kept(policy: Policy, newest: int, now: int) -> int:
+    match policy.missed:
+        case Missed.ALL:
+            return policy.catch_up
+        case Missed.LATEST:
+            return 1
+        case Missed.SKIP:
+            return int(now - newest <= policy.grace * 1e6)
+
+

@@ -1,0 +1,47 @@
+"""How a job is run, apart from what and when. One value, shared by all jobs with the same options."""
+
+from __future__ import annotations
+
+import enum
+
+from attrs import frozen
+
+from schedule import Missed
+from timerqueue import Needs
+
+from ._retry import Retry
+
+
+class Overlap(enum.Enum):
+    """What happens to a tick that comes while an earlier run of its job has not ended."""
+
+    SKIP = "skip"
+    """It is missed."""
+    QUEUE = "queue"
+    """One waits for the end of the run; what comes meanwhile is missed."""
+    ALLOW = "allow"
+    """It runs beside it, up to `max_running` at a time."""
+    REPLACE = "replace"
+    """The run is cancelled and this one starts once it has ended."""
+
+
+@frozen(kw_only=True)
+class Policy:
+    """The options of `Scheduler.add` in checked form. Durations in seconds."""
+
+    needs: Needs = ()
+    priority: float = 0
+    timeout: float | None = None
+    retry: Retry | None = None
+    overlap: Overlap = Overlap.SKIP
+    max_running: int = 1
+    missed: Missed = Missed.LATEST
+    grace: float = 1.0
+    """Only for Missed.SKIP: a tick that could not begin within this time is missed."""
+    catch_up: int = 100
+    """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
+
+    @property
+    def kind(self) -> str:
+        """The first of its needs, by which lateness is summed up. "default" without needs."""
+        return self.needs[0][0] if self.needs else "default"

@@ -1,0 +1,205 @@
+"""Which jobs there are, and what their handles do. Any thread: the list changes at once, under a lock; effects happen on the loop."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from logging import getLogger
+from threading import RLock
+from typing import Any, Final, Literal
+
+from schedule import Schedule
+from timerqueue import Lifecycle, LifecycleState
+
+from ._errors import AlreadyStopped, DuplicateJob, InvalidJob, JobNotFound
+from ._events import Event, JobAdded, JobChanged, JobRemoved
+from ._first_start import FirstStart, Start, first_start
+from ._job import Job
+from ._listeners import Listeners
+from ._loop import AT_ONCE, Loop
+from ._options import schedule_of
+from ._planner import Planner
+from ._policy import Policy
+from ._statistics import Histogram
+from ._timeline import instant_of
+from ._update import Update, update_of
+
+logger = getLogger(__name__)
+
+OnConflict = Literal["error", "replace", "keep"]
+
+SHARED_PLANNERS: Final = 1_000
+"""Distinct intervals whose planners are kept to be shared."""
+
+
+class Registry:
+    """The jobs of one scheduler, by id."""
+
+    def __init__(self, loop: Loop, lifecycle: Lifecycle, listeners: Listeners) -> None:
+        self._loop = loop
+        self._queue = loop.queue
+        self._lifecycle = lifecycle
+        self._listeners = listeners
+        self._lock = RLock()
+        self._jobs: dict[str, Job] = {}
+        self._numbers = itertools.count(1)
+        self._planners: dict[Schedule, Planner] = {}
+        self._lateness: dict[str, Histogram] = {}
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def get(self, id: str) -> Job:  # noqa: A002 - it is what users call it
+        try:
+            return self._jobs[id]
+        except KeyError:
+            msg = f"there is no job {id!r}: it was never added, was removed, or its schedule has ended"
+            raise JobNotFound(msg) from None
+
+    def jobs(self) -> list[Job]:
+        with self._lock:
+            return list(self._jobs.values())
+
+    def lateness(self) -> Mapping[str, Histogram]:
+        """By type: the first of a job's needs."""
+        return self._lateness
+
+    def add(
+        self,
+        id: str | None,  # noqa: A002 - it is what users call it
+        schedule: Schedule | str,
+        start: Start,
+        policy: Policy,
+        on_conflict: OnConflict,
+        make: Callable[[str, FirstStart, Histogram], Job],
+    ) -> Job:
+        """Put the job in that `make` returns, and let it start. Raises as Scheduler.add does; then nothing has changed."""
+        self._loop.check_needs(policy.needs)
+        planned = schedule_of(schedule)
+        with self._lock:
+            self.refuse_if_stopped()
+            if id is None:
+                id = f"job-{next(self._numbers)}"  # noqa: A001
+            present = self._jobs.get(id)
+            if present is not None and on_conflict == "keep":
+                return present
+            if present is not None and on_conflict != "replace":
+                raise _conflict(id, on_conflict)
+            first = self._first_start(planned, id, start)
+            job = make(id, first, self._histogram(policy.kind))
+            if present is not None:
+                self.remove(present)
+            self._jobs[id] = job
+            self._loop.enroll(job)
+            self._begin(job, first)
+        if self._listeners:
+            self.tell(JobAdded(id))
+        return job
+
+    def refuse_if_stopped(self) -> None:
+        if self._lifecycle.state is LifecycleState.STOPPED:
+            msg = "this scheduler has stopped, and one runs once: make a new one"
+            raise AlreadyStopped(msg)
+
+    def forget(self, job: Job) -> None:
+        """The job's schedule has ended."""
+        with self._lock:
+            job.is_removed = True
+            if self._jobs.get(job.id) is job:
+                del self._jobs[job.id]
+
+    def tell(self, event: Event) -> None:
+        """Tell the listeners, on the loop."""
+        self._loop.call(self._listeners.tell, event)
+
+    # -- what handles ask for ------------------------------------------------------------------------------------------
+
+    def tick(self, job: Job) -> None:
+        self._loop.tick(job)
+
+    def remove(self, job: Job) -> None:
+        if job.is_removed:
+            return
+        self.forget(job)
+        self._queue.disarm(job)
+        self._loop.call(self._loop.dismiss, job)
+        if self._listeners:
+            self.tell(JobRemoved(job.id))
+
+    def pause(self, job: Job, reason: str | None) -> None:
+        self._loop.call(self._loop.disable, job, reason or "paused")
+
+    def resume(self, job: Job) -> None:
+        self._loop.call(self._loop.enable, job)
+
+    def run_now(self, job: Job) -> None:
+        self.refuse_if_stopped()
+        if job.is_removed:
+            msg = f"job {job.id!r} has been removed"
+            raise JobNotFound(msg)
+        self._loop.call(self._loop.start_now, job)
+
+    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+        update = update_of(job, changes)
+        self._loop.check_needs(update.policy.needs)
+        if schedule is None and update.start is not None:
+            msg = "start can only be updated together with a schedule"
+            raise InvalidJob(msg)
+        with self._lock:
+            first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, update.start)
+            lateness = self._histogram(update.policy.kind)
+        self._loop.call(self._apply, job, update, lateness, first)
+
+    def next_start(self, job: Job) -> datetime | None:
+        timeline = self._loop.timeline
+        starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
+        retry = job.retry
+        if retry is not None:
+            starts.append(timeline.us(retry.due, steady=False))
+        return instant_of(min(starts)) if starts else None
+
+    def next_starts(self, job: Job, count: int) -> list[datetime]:
+        starts: list[datetime] = []
+        due = job.due_us
+        while due is not None and len(starts) < count:
+            starts.append(instant_of(self._loop.timeline.reported(due, steady=job.planner.steady)))
+            due = job.planner.following(due)
+        return starts
+
+    def _first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
+        if len(self._planners) > SHARED_PLANNERS:
+            self._planners.clear()
+        loop = self._loop
+        now = loop.timeline.us(loop.monotonic(), steady=True)
+        return first_start(schedule, key, start, now, loop.timeline.shift_us, self._planners)
+
+    def _histogram(self, kind: str) -> Histogram:
+        histogram = self._lateness.get(kind)
+        if histogram is None:
+            histogram = self._lateness[kind] = Histogram()
+        return histogram
+
+    def _begin(self, job: Job, first: FirstStart) -> None:
+        if first.at_once:
+            self._queue.push(AT_ONCE, self._loop.start_now, job)
+        self._loop.plan(job, first.due_us)
+
+    def _apply(self, job: Job, update: Update, lateness: Histogram, first: FirstStart | None) -> None:
+        """Change a job, on the loop. Runs that go on keep what they began with."""
+        job.func, job.args, job.kwargs, job.call = update.func, update.args, update.kwargs, update.call
+        job.policy, job.tags, job.name = update.policy, update.tags, update.name
+        job.lateness = lateness
+        if first is not None:
+            job.schedule, job.planner = first.schedule, first.planner
+            self._queue.disarm(job)
+            job.due_us = None
+            self._loop.replan(job, first)
+        self._loop.enroll(job)
+        self._listeners.tell(JobChanged(job.id, job.state, "updated"))
+
+
+def _conflict(id: str, on_conflict: str) -> Exception:  # noqa: A002 - it is what users call it
+    if on_conflict == "error":
+        return DuplicateJob(f'there is a job {id!r} already: choose another id, or on_conflict="replace" or "keep"')
+    return InvalidJob(f'on_conflict must be "error", "replace" or "keep", not {on_conflict!r}')

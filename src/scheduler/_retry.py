@@ -1,0 +1,110 @@
+"""When to try again after a failure. Pure: the random number is an argument."""
+
+from __future__ import annotations
+
+import enum
+from datetime import timedelta
+from typing import assert_never
+
+from attrs import field, frozen
+from attrs.validators import ge, instance_of, le, optional
+
+from schedule import duration
+
+
+class Growth(enum.Enum):
+    """How the delay grows with the number of failures in a row."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+
+
+LINEAR_STEPS = 20
+"""A linear delay stops growing here, as TimescaleDB's does."""
+
+
+@frozen(kw_only=True)
+class Retry:
+    """Try a failed tick again, `max_retries` times at most (0: never, None: for ever); then the job is DISABLED.
+
+    Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is never later
+    than the next regular start, which takes its place, unless `past_next_start` is set.
+    Make one with `exponential`, `linear` or `constant`.
+    """
+
+    growth: Growth
+    base: timedelta = field(converter=duration)
+    cap: timedelta | None = field(default=None, converter=lambda value: None if value is None else duration(value))
+    max_retries: int | None = field(default=None, validator=optional([instance_of(int), ge(0)]))
+    jitter: float = field(default=0.0, validator=[ge(0.0), le(1.0)])
+    """Up to this share of the delay is taken off at random."""
+    past_next_start: bool = False
+
+    @classmethod
+    def exponential(
+        cls,
+        base: timedelta | float | str,
+        *,
+        cap: timedelta | float | str | None = "5m",
+        max_retries: int | None = None,
+        jitter: float = 0.5,
+        past_next_start: bool = False,
+    ) -> Retry:
+        """base, 2 base, 4 base ... up to `cap`; by default each shortened by up to a half, at random."""
+        return cls(
+            growth=Growth.EXPONENTIAL, base=base, cap=cap, max_retries=max_retries, jitter=jitter,
+            past_next_start=past_next_start,
+        )
+
+    @classmethod
+    def linear(
+        cls,
+        base: timedelta | float | str,
+        *,
+        cap: timedelta | float | str | None = None,
+        max_retries: int | None = None,
+        jitter: float = 0.0,
+        past_next_start: bool = False,
+    ) -> Retry:
+        """base, 2 base, 3 base ... up to 20 base and to `cap`."""
+        return cls(
+            growth=Growth.LINEAR, base=base, cap=cap, max_retries=max_retries, jitter=jitter,
+            past_next_start=past_next_start,
+        )
+
+    @classmethod
+    def constant(
+        cls,
+        base: timedelta | float | str,
+        *,
+        max_retries: int | None = None,
+        jitter: float = 0.0,
+        past_next_start: bool = False,
+    ) -> Retry:
+        """The same delay every time."""
+        return cls(
+            growth=Growth.CONSTANT, base=base, max_retries=max_retries, jitter=jitter, past_next_start=past_next_start
+        )
+
+    def delay(self, failures: int, random: float) -> float:
+        """Seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1)."""
+        seconds = self.base.total_seconds() * self._steps(failures)
+        if self.cap is not None:
+            seconds = min(seconds, self.cap.total_seconds())
+        return seconds * (1 - self.jitter * random)
+
+    def is_exhausted(self, failures: int) -> bool:
+        """Whether the `failures`-th failure in a row was the last that is forgiven."""
+        return self.max_retries is not None and failures > self.max_retries
+
+    def _steps(self, failures: int) -> int:
+        match self.growth:
+            case Growth.CONSTANT:
+                return 1
+            case Growth.LINEAR:
+                return min(failures, LINEAR_STEPS)
+            case Growth.EXPONENTIAL:
+                return 1 << min(failures - 1, 62)
+            case _ as never:
+                assert_never(never)

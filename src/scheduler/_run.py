@@ -1,0 +1,299 @@
+"""One attempt at one tick, with all its subtasks: from waiting for room to its outcome."""
+
+from __future__ import annotations
+
+import enum
+import traceback as tracebacks
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
+
+from timerqueue import Alarm, Needs, Work
+
+from ._call import Call
+from ._current import RUN
+from ._errors import TooManySubtasks
+from ._outcome import Outcome
+from ._subtask import Subtask, subtasks_in
+
+if TYPE_CHECKING:
+    from ._job import Job
+
+HEAD_START: Final = 60.0
+"""Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
+
+
+class Cause(enum.Enum):
+    """Who cancelled a run."""
+
+    TIMEOUT = "timeout"
+    REMOVED = "removed"
+    REPLACED = "replaced"
+    STOPPED = "stopped"
+
+
+class Owner(Protocol):
+    """What a run asks of the loop."""
+
+    max_subtasks: int
+    kill_after: float
+
+    def run_began(self, run: Run) -> bool:
+        """It has room. False: it is too late, do not run."""
+
+    def run_terminates(self, run: Run) -> None:
+        """It has been cancelled and has not ended yet."""
+
+    def run_ended(self, run: Run) -> None:
+        """It and all its subtasks have ended, or it was dropped before it began."""
+
+    def submit(self, work: Work) -> None: ...
+
+    def check_needs(self, needs: Needs) -> None: ...
+
+    def arm_deadline(self, deadline: Deadline) -> None: ...
+
+    def disarm_deadline(self, deadline: Deadline) -> None: ...
+
+    def cancel(self, work: Work) -> None: ...
+
+    def kill(self, run: Run, works: list[Work]) -> None: ...
+
+    def monotonic(self) -> float: ...
+
+    def wall_us(self, monotonic: float) -> int: ...
+
+
+class Run(Work):
+    """The entry task of a tick, and the account of everything that came of it.
+
+    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
+    """
+
+    __slots__ = (
+        "attempt",
+        "cause",
+        "deadline",
+        "due_us",
+        "error",
+        "is_over",
+        "job",
+        "open_tasks",
+        "owner",
+        "results",
+        "started",
+        "subtask_count",
+        "subtasks",
+        "time_allowed",
+    )
+
+    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
+        # Written out, not through super(): this is made for every run.
+        policy = job.policy
+        self.needs = policy.needs
+        self.priority = policy.priority
+        self.due = due
+        self.context = None
+        self.is_waiting = True
+        self.worker = None
+        self.owner = owner
+        self.job = job
+        self.due_us = due_us
+        self.attempt = attempt
+        self.started: float | None = None
+        self.open_tasks = 1
+        self.cause: Cause | None = None
+        self.deadline: Deadline | None = None
+        self.error: BaseException | None = None
+        self.is_over = False
+        self.results: tuple[object, ...] = ()
+        self.subtasks: set[SubtaskWork] | None = None
+        self.subtask_count = 0
+        self.time_allowed = policy.timeout or 0.0
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When its timeout ends it, in UTC microseconds."""
+        timeout = self.job.policy.timeout
+        if timeout is None or self.started is None:
+            return None
+        return self.owner.wall_us(self.started + timeout)
+
+    def open(self) -> Coroutine[Any, Any, Any] | None:
+        if not self.owner.run_began(self):
+            return None
+        RUN.set(self)
+        job = self.job
+        return job.call(job.func, job.args, job.kwargs)
+
+    def close(self, value: Any, error: BaseException | None) -> None:
+        self.task_ended(value, error, self.context)
+
+    def drop(self) -> None:
+        self.open_tasks = 0
+        self._finish()
+
+    def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:
+        """One of its tasks has ended: take its result, start its subtasks, and end with the last of them."""
+        self.open_tasks -= 1
+        if error is not None:
+            self._fail(error)
+        elif value is not None:
+            self._take(value, context)
+        if not self.open_tasks:
+            self._finish()
+
+    def terminate(self, cause: Cause) -> None:
+        """Cancel whatever of it runs or waits. It ends when that has ended."""
+        if self.cause is not None or self.is_over:
+            return
+        self.cause = cause
+        self.owner.run_terminates(self)
+        for work in self._works():
+            self.owner.cancel(work)
+        if self.is_over:
+            return
+        if self.deadline is not None:
+            self.owner.disarm_deadline(self.deadline)
+        self.deadline = Deadline(self, self.owner.kill_after)
+        self.owner.arm_deadline(self.deadline)
+
+    def give_up(self) -> None:
+        """It has ignored its cancellation: end it here and now, whatever its code is doing."""
+        if self.is_over:
+            return
+        works = self._works()
+        self.owner.kill(self, works)
+        self.open_tasks = 0
+        self._finish()
+
+    def outcome(self) -> Outcome:
+        """How it ended. The one place where that is decided."""
+        match self.cause:
+            case None:
+                return Outcome.SUCCEEDED if self.error is None else Outcome.FAILED
+            case Cause.TIMEOUT:
+                return Outcome.TIMED_OUT
+            case Cause.REMOVED | Cause.REPLACED | Cause.STOPPED:
+                return Outcome.CANCELLED
+            case _ as never:
+                assert_never(never)
+
+    def error_text(self) -> str | None:
+        """What went wrong, in one line."""
+        if self.cause is Cause.TIMEOUT:
+            return f"took longer than its timeout of {self.time_allowed:g} s"
+        if self.cause is not None:
+            return f"cancelled: {self.cause.value}"
+        return None if self.error is None else "".join(tracebacks.format_exception_only(self.error)).strip()
+
+    def traceback_text(self) -> str | None:
+        return None if self.error is None else "".join(tracebacks.format_exception(self.error))
+
+    def _works(self) -> list[Work]:
+        return [self, *(self.subtasks or ())]
+
+    def _fail(self, error: BaseException) -> None:
+        if self.error is None:
+            self.error = error
+
+    def _take(self, value: Any, context: Context | None) -> None:
+        try:
+            subtasks = subtasks_in(value)
+            if subtasks is None:
+                self.results = (*self.results, value)
+            elif self.cause is None and not self.is_over:
+                self._start_subtasks(subtasks, context)
+        except Exception as exc:  # noqa: BLE001 - bad subtasks are the run's failure, whatever is wrong with them
+            self._fail(exc)
+
+    def _start_subtasks(self, subtasks: list[Subtask], context: Context | None) -> None:
+        self.subtask_count += len(subtasks)
+        if self.subtask_count > self.owner.max_subtasks:
+            msg = (
+                f"job {self.job.id!r} asked for more than {self.owner.max_subtasks} subtasks in one run: does it recurse "
+                f"without end? If not, raise Scheduler(max_subtasks=...)"
+            )
+            raise TooManySubtasks(msg)
+        for subtask in subtasks:
+            self.owner.check_needs(subtask.needs)
+        if self.subtasks is None:
+            self.subtasks = set()
+        now = self.owner.monotonic()
+        for subtask in subtasks:
+            work = SubtaskWork(self, subtask, now - HEAD_START, context)
+            self.subtasks.add(work)
+            self.open_tasks += 1
+            self.owner.submit(work)
+
+    def _finish(self) -> None:
+        if self.is_over:
+            return
+        self.is_over = True
+        if self.deadline is not None:
+            self.owner.disarm_deadline(self.deadline)
+        self.owner.run_ended(self)
+
+
+class SubtaskWork(Work):
+    """A subtask while it waits and runs."""
+
+    __slots__ = ("args", "call", "deadline", "func", "kwargs", "run", "timeout")
+
+    def __init__(self, run: Run, subtask: Subtask, due: float, context: Context | None) -> None:
+        self.needs = subtask.needs
+        self.priority = run.priority
+        self.due = due
+        self.context = context
+        self.is_waiting = True
+        self.worker = None
+        self.run = run
+        self.func: Callable[..., Any] = subtask.func
+        self.call: Call = subtask.call
+        self.args: tuple[Any, ...] = subtask.args
+        self.kwargs: Mapping[str, Any] = subtask.kwargs
+        self.timeout = subtask.timeout
+        self.deadline: Deadline | None = None
+
+    @property
+    def job(self) -> Job:
+        return self.run.job
+
+    def open(self) -> Coroutine[Any, Any, Any] | None:
+        if self.timeout is not None:
+            self.deadline = Deadline(self.run, self.timeout)
+            self.run.owner.arm_deadline(self.deadline)
+        return self.call(self.func, self.args, self.kwargs)
+
+    def close(self, value: Any, error: BaseException | None) -> None:
+        self._leave()
+        self.run.task_ended(value, error, self.context)
+
+    def drop(self) -> None:
+        self._leave()
+        self.run.task_ended(None, None, None)
+
+    def _leave(self) -> None:
+        if self.deadline is not None:
+            self.run.owner.disarm_deadline(self.deadline)
+        if self.run.subtasks is not None:
+            self.run.subtasks.discard(self)
+
+
+class Deadline(Alarm):
+    """The end of a run's time: first it is cancelled, and if it goes on all the same it is given up."""
+
+    __slots__ = ("run", "seconds")
+
+    def __init__(self, run: Run, seconds: float) -> None:
+        super().__init__()
+        self.run = run
+        self.seconds = seconds
+
+    def fire(self) -> None:
+        run = self.run
+        if run.cause is None:
+            run.time_allowed = self.seconds
+            run.terminate(Cause.TIMEOUT)
+        else:
+            run.give_up()

@@ -1,0 +1,48 @@
+"""Every job once, with all its subtasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import anyio
+
+from ._events import Event, JobRemoved, RunAbandoned, RunEnded, RunMissed
+
+if TYPE_CHECKING:
+    from ._job import Job
+    from ._listeners import Listeners
+
+
+class RunOnce:
+    """Waits for one run of each of some jobs. Ends in any case: a job that is removed or dropped is not waited for."""
+
+    def __init__(self, jobs: Iterable[Job], listeners: Listeners) -> None:
+        self.ended: dict[str, RunEnded] = {}
+        self._missing = {job.id for job in jobs}
+        self._done = anyio.Event()
+        self._end_listening = listeners.add(self._listen)
+        self._check()
+
+    async def wait(self, seconds: float | None) -> None:
+        """Return when all have ended, or after `seconds`."""
+        try:
+            with anyio.move_on_after(seconds):
+                await self._done.wait()
+        finally:
+            self._end_listening()
+
+    def _listen(self, event: Event) -> None:
+        match event:
+            case RunEnded(retry_at=None):
+                self.ended[event.job_id] = event
+                self._missing.discard(event.job_id)
+            case RunMissed() | JobRemoved() | RunAbandoned():
+                self._missing.discard(event.job_id)
+            case _:
+                return
+        self._check()
+
+    def _check(self) -> None:
+        if not self._missing:
+            self._done.set()

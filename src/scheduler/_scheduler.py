@@ -1,0 +1,298 @@
+"""Scheduler: what users hold. Its verbs may be called from any thread; what they cause happens on the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from logging import getLogger
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from schedule import Missed, Schedule, duration
+from timerqueue import Clock, Lifecycle, LifecycleState, Random, SystemClock, TaskPool, system_random
+
+from ._call import call_of
+from ._events import Listener, RunEnded, SchedulerStarted, SchedulerStopped
+from ._first_start import FirstStart, Start
+from ._job import Job
+from ._listeners import Listeners
+from ._loop import Loop
+from ._options import DEFAULT, policy_of, tags_of
+from ._policy import Overlap, Policy
+from ._registry import OnConflict, Registry
+from ._retry import Retry
+from ._run_once import RunOnce
+from ._stall import StallWatch
+from ._statistics import Histogram, SchedulerStatistics
+
+logger = getLogger(__name__)
+
+SchedulerState = LifecycleState
+
+LOOK_EVERY: Final = 10.0
+"""Seconds after which the wall clock is looked at even if nothing is due."""
+
+_NO_KWARGS: Final[Mapping[str, Any]] = {}
+_NO_TAGS: Final[frozenset[str]] = frozenset()
+
+
+class Scheduler:
+    """Runs jobs on their schedules, under limits, until it is stopped. Once: PRE_RUNNING, RUNNING, STOPPED.
+
+    `limit`: tasks at a time, subtasks included. `limits`: tasks at a time per name in `needs`; "server:*" gives each name that
+    begins with "server:" a limit of its own. `max_subtasks`: per run. `kill_after`: how long a cancelled run may go on
+    before it is given up. `blocked_after`: after this time without movement of the event loop the culprit is reported; None:
+    never. `random`: what the jitter of retries is drawn from.
+
+    Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
+    """
+
+    def __init__(
+        self,
+        limit: float = 500,
+        limits: Mapping[str, float] | None = None,
+        *,
+        clock: Clock | None = None,
+        max_subtasks: int = 10_000,
+        kill_after: timedelta | float | str = "5s",
+        blocked_after: timedelta | float | str | None = "1s",
+        random: Random | None = None,
+    ) -> None:
+        self._clock: Clock = SystemClock() if clock is None else clock
+        self._pool = TaskPool(limit, limits, clock=self._clock)
+        self._listeners = Listeners()
+        self._lifecycle = Lifecycle("Scheduler")
+        self._loop = Loop(
+            self._clock,
+            self._pool,
+            self._listeners,
+            system_random() if random is None else random,
+            max_subtasks=max_subtasks,
+            kill_after=duration(kill_after).total_seconds(),
+        )
+        self._registry = Registry(self._loop, self._lifecycle, self._listeners)
+        self._loop.forget = self._registry.forget
+        self._blocked_after = None if blocked_after is None else duration(blocked_after).total_seconds()
+        self._policies: dict[Any, Policy] = {}
+        self._grace = 0.0
+        self._group: TaskGroup | None = None
+        self._started = anyio.Event()
+        self._stop_asked = anyio.Event()
+
+    @property
+    def state(self) -> SchedulerState:
+        """PRE_RUNNING, RUNNING or STOPPED; STOPPED from the moment of `stop` on."""
+        return self._lifecycle.state
+
+    def add(
+        self,
+        func: Callable[..., Any],
+        schedule: Schedule | str,
+        *,
+        id: str | None = None,  # noqa: A002 - it is what users call it
+        args: Iterable[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        needs: str | Iterable[str] | Mapping[str, int] = (),
+        priority: float = 0,
+        timeout: timedelta | float | str | None = None,
+        retry: Retry | None = None,
+        overlap: Overlap = Overlap.SKIP,
+        max_running: int = 1,
+        missed: Missed = Missed.LATEST,
+        grace: timedelta | float | str = 1.0,
+        catch_up: int = 100,
+        start: Start = None,
+        inline: bool = False,
+        on_conflict: OnConflict = "error",
+        tags: Iterable[str] = (),
+        name: str | None = None,
+    ) -> Job:
+        """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. Before or while it runs; any thread.
+
+        - `func`: an `async def`; or a `def`, which runs in a worker thread, or on the loop itself if `inline`. It may return a
+          Subtask or a list of them.
+        - `needs`: names of limits, or a mapping to units. `priority`: higher goes first among what waits for room; one step weighs
+          as much as ten seconds of waiting.
+        - `timeout`: for one run with all its subtasks. `retry`: what follows a failure.
+        - `overlap`: what becomes of a tick that finds the last run still going; `max_running` is for Overlap.ALLOW.
+        - `missed`: which ticks still run that could not run in time; `grace` is for Missed.SKIP, `catch_up`, a number of ticks, for
+          Missed.ALL.
+        - `start`: "phase": an interval's first start lies in the interval by a hash of `id`, so that jobs added together spread out
+          (the default for Every); "now": at once, and then on the grid; or a datetime.
+        - `on_conflict`: what becomes of a job of the same id: "error", "replace" or "keep".
+
+        Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit, AlreadyStopped; then nothing has changed.
+        """
+        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up)
+        policy = DEFAULT if options == _DEFAULT_OPTIONS else self._policy(options)
+        call = call_of(func, inline=inline)
+
+        def make(id: str, first: FirstStart, lateness: Histogram) -> Job:  # noqa: A002
+            return Job(
+                self._registry,
+                id,
+                func,
+                tuple(args),
+                kwargs or _NO_KWARGS,
+                call,
+                first.schedule,
+                first.planner,
+                policy,
+                lateness,
+                name,
+                tags_of(tags) if tags else _NO_TAGS,
+            )
+
+        return self._registry.add(id, schedule, start, policy, on_conflict, make)
+
+    def get(self, id: str) -> Job:  # noqa: A002 - it is what users call it
+        """The job of that id. Raises JobNotFound."""
+        return self._registry.get(id)
+
+    def jobs(self) -> list[Job]:
+        """All jobs, in the order in which they were added. Those whose schedules have ended have left."""
+        return self._registry.jobs()
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tell `listener` of every event, on the loop, until the callable that this returns is called."""
+        return self._listeners.add(listener)
+
+    def resize(self, limit: float | None = None, limits: Mapping[str, float] | None = None) -> None:
+        """Change the limit or named ones, or add some. What runs goes on: a smaller limit drains. Any thread."""
+        self._pool.check_sizes(limit, limits)
+        self._loop.call(self._pool.resize, limit, limits)
+
+    def statistics(self) -> SchedulerStatistics:
+        """Its counts at this moment."""
+        pool = self._pool.statistics()
+        return SchedulerStatistics(
+            jobs=len(self._registry),
+            active_jobs=len({run.job.id for run in list(self._loop.active)}),
+            active_tasks=pool.active,
+            waiting_tasks=pool.waiting,
+            runs=self._loop.runs,
+            missed=self._loop.missed,
+            limits=pool.limits,
+            lateness={kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()},
+        )
+
+    def stop(self, grace: timedelta | float | str = "5s") -> None:
+        """Start nothing more, let runs go on for `grace`, then cancel them. Returns at once; `run` returns when all is over.
+
+        Takes effect once, however often and from whatever threads it is called.
+        """
+        seconds = duration(grace).total_seconds()
+        was_running = self._lifecycle.state is LifecycleState.RUNNING
+        if self._lifecycle.stop():
+            self._grace = seconds
+            logger.info("the scheduler stops; what runs has %g s", seconds)
+            if was_running:
+                self._loop.call(self._stop_asked.set)
+
+    async def run(self) -> None:
+        """Run until `stop`. Raises LifecycleError if it has run, or been stopped, before."""
+        self._lifecycle.start()
+        self._loop.begin()
+        watch = self._start_stall_watch()
+        cut_off: tuple[str, ...] = ()
+        try:
+            async with anyio.create_task_group() as group, self._pool:
+                group.start_soon(self._queue_runs, name="scheduler timer queue")
+                self._started.set()
+                self._listeners.tell(SchedulerStarted(self._clock.wall()))
+                try:
+                    await self._stop_asked.wait()
+                    cut_off = await self._wind_down()
+                finally:
+                    self._lifecycle.stop()
+                    self._loop.stop_runs(only_waiting=False)
+                    self._loop.queue.stop()
+        finally:
+            if watch is not None:
+                watch.stop()
+        logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
+        self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
+
+    async def run_once(self, *, timeout: timedelta | float | str | None = None) -> dict[str, RunEnded]:
+        """Run every job once, now, with all its subtasks, then stop. By job id: how each ended.
+
+        Schedules are ignored; limits, timeouts and retries hold. Not in the answer: a job that was removed meanwhile, and one that had
+        not ended after `timeout`.
+        """
+        seconds = None if timeout is None else duration(timeout).total_seconds()
+        self._loop.only_on_demand = True
+        async with self:
+            waiting = RunOnce(self.jobs(), self._listeners)
+            for job in self.jobs():
+                self._loop.start_now(job)
+            await waiting.wait(seconds)
+            self.stop(grace=0)
+        return waiting.ended
+
+    async def __aenter__(self) -> Self:
+        self._group = await anyio.create_task_group().__aenter__()
+        self._group.start_soon(self.run, name="scheduler")
+        await self._started.wait()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> bool | None:
+        assert self._group is not None
+        self.stop(grace=0 if exc is not None else "5s")
+        return await self._group.__aexit__(exc_type, exc, traceback)
+
+    def _policy(self, options: tuple[Any, ...]) -> Policy:
+        """One Policy for all jobs with the same options."""
+        try:
+            policy = self._policies.get(options)
+        except TypeError:  # needs that cannot be hashed, such as a list
+            return policy_of(dict(zip(_OPTION_NAMES, options, strict=True)))
+        if policy is None:
+            policy = policy_of(dict(zip(_OPTION_NAMES, options, strict=True)))
+            self._policies[options] = policy
+        return policy
+
+    async def _queue_runs(self) -> None:
+        """The timer queue, with a look at the clock even when nothing is due."""
+        self._look_again()
+        await self._loop.queue.run()
+
+    def _look_again(self) -> None:
+        self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
+
+    async def _wind_down(self) -> tuple[str, ...]:
+        """Wait for what runs, then cut it off. The ids of the jobs that were."""
+        self._loop.is_stopping = True
+        self._loop.stop_runs(only_waiting=True)
+        await self._idle(self._grace)
+        cut_off = tuple(dict.fromkeys(run.job.id for run in self._loop.active))
+        self._loop.stop_runs(only_waiting=False)
+        await self._idle(None)
+        return cut_off
+
+    async def _idle(self, within: float | None) -> None:
+        """Return when no run goes on, or after so many seconds."""
+        if not self._loop.active:
+            return
+        event = anyio.Event()
+        self._loop.when_idle = event.set
+        if within is not None:
+            self._loop.queue.push(self._clock.monotonic() + within, event.set)
+        await event.wait()
+
+    def _start_stall_watch(self) -> StallWatch | None:
+        if self._blocked_after is None or not isinstance(self._clock, SystemClock):
+            return None
+        watch = StallWatch(self._pool, self._blocked_after, self._registry.tell)
+        watch.start()
+        return watch
+
+
+_OPTION_NAMES: Final = (
+    "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up",
+)  # fmt: skip
+_DEFAULT_OPTIONS: Final = ((), 0, None, None, Overlap.SKIP, 1, Missed.LATEST, 1.0, 100)

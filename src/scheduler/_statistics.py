@@ -1,0 +1,160 @@
+"""What is counted: per job, per type and for the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import define, field, frozen
+
+from timerqueue import LimitStatistics
+
+from ._outcome import Outcome
+
+BUCKETS: Final = 40
+
+
+@define(eq=False)
+class Histogram:
+    """Latenesses by powers of two of a microsecond: bucket n counts what is below 2**n us and not below half of that."""
+
+    counts: list[int] = field(factory=lambda: [0] * BUCKETS)
+
+    def add(self, seconds: float) -> None:
+        self.counts[min(int(seconds * 1e6).bit_length(), BUCKETS - 1) if seconds > 0 else 0] += 1
+
+    def snapshot(self) -> LatenessStatistics:
+        return LatenessStatistics(tuple(self.counts))
+
+
+@frozen
+class LatenessStatistics:
+    """A histogram at one moment: `counts[n]` runs began less than 2**n microseconds late, and not less than half of that."""
+
+    counts: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+    def quantile(self, share: float) -> float:
+        """Seconds below which that share of the runs began, rounded up to a power of two of a microsecond. 0.0 without runs."""
+        left = share * self.total
+        for bucket, count in enumerate(self.counts):
+            left -= count
+            if count and left <= 0:
+                return (1 << bucket) / 1e6
+        return 0.0
+
+
+@define(eq=False)
+class Tally:
+    """The running counts of one job. Instants in UTC seconds since 1970."""
+
+    runs: int = 0
+    successes: int = 0
+    failures: int = 0
+    timeouts: int = 0
+    cancellations: int = 0
+    missed: int = 0
+    consecutive_failures: int = 0
+    total_duration: float = 0.0
+    total_duration_failures: float = 0.0
+    lateness_sum: float = 0.0
+    lateness_max: float = 0.0
+    last_start: float | None = None
+    last_finish: float | None = None
+    last_successful_finish: float | None = None
+    last_outcome: Outcome | None = None
+    last_error: str | None = None
+
+    def begin(self, started: float, lateness: float) -> None:
+        """Count a run. Until it ends it counts as a crash, which is what it is if nobody lives to end it."""
+        self.runs += 1
+        self.last_start = started
+        self.lateness_sum += lateness
+        if lateness > self.lateness_max:
+            self.lateness_max = lateness
+
+    def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
+        self.last_finish = ended
+        self.last_outcome = outcome
+        if outcome is Outcome.SUCCEEDED:
+            self.successes += 1
+            self.consecutive_failures = 0
+            self.total_duration += duration
+            self.last_successful_finish = ended
+            return
+        self.failures += 1
+        self.total_duration_failures += duration
+        self.last_error = error
+        if outcome is Outcome.CANCELLED:
+            self.cancellations += 1
+            return
+        self.consecutive_failures += 1
+        self.timeouts += outcome is Outcome.TIMED_OUT
+
+    def snapshot(self) -> JobStatistics:
+        return JobStatistics(
+            runs=self.runs,
+            successes=self.successes,
+            failures=self.failures,
+            crashes=self.runs - self.successes - self.failures,
+            timeouts=self.timeouts,
+            cancellations=self.cancellations,
+            missed=self.missed,
+            consecutive_failures=self.consecutive_failures,
+            total_duration=self.total_duration,
+            total_duration_failures=self.total_duration_failures,
+            lateness_sum=self.lateness_sum,
+            lateness_max=self.lateness_max,
+            last_start=self.last_start,
+            last_finish=self.last_finish,
+            last_successful_finish=self.last_successful_finish,
+            last_outcome=self.last_outcome,
+            last_error=self.last_error,
+        )
+
+
+@frozen(kw_only=True)
+class JobStatistics:
+    """A job's counts at one moment: runs = successes + failures + crashes, where a run that goes on counts as a crash.
+
+    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`. Lengths in seconds,
+    instants in UTC seconds since 1970. `total_duration` is that of the successes.
+    """
+
+    runs: int
+    successes: int
+    failures: int
+    crashes: int
+    timeouts: int
+    cancellations: int
+    missed: int
+    consecutive_failures: int
+    total_duration: float
+    total_duration_failures: float
+    lateness_sum: float
+    lateness_max: float
+    last_start: float | None
+    last_finish: float | None
+    last_successful_finish: float | None
+    last_outcome: Outcome | None
+    last_error: str | None
+
+
+@frozen(kw_only=True)
+class SchedulerStatistics:
+    """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
+
+    `lateness` is by type: the first of a job's needs, or "default".
+    """
+
+    jobs: int
+    active_jobs: int
+    active_tasks: int
+    waiting_tasks: int
+    runs: int
+    missed: int
+    limits: Mapping[str, LimitStatistics]
+    lateness: Mapping[str, LatenessStatistics]

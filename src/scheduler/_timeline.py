@@ -1,0 +1,63 @@
+"""From monotonic seconds, which the heap counts, to instants in UTC, which schedules speak of, and back.
+
+There are two time bases, both in whole microseconds since 1970 as long as the clock is right:
+- *wall*: what the machine's clock says. Calendar schedules live here; when the clock is set, their starts move.
+- *steady*: what the clock would say had nobody touched it since we began. Intervals live here, so that their real
+  spacing survives whatever is done to the clock.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from timerqueue import Clock
+
+JUMP: Final = 0.5
+"""Seconds by which the clock must be off its course to have been set; less than that is its ordinary slewing."""
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def instant_of(us: int) -> datetime:
+    """Microseconds since 1970 as a datetime in UTC."""
+    return EPOCH + timedelta(microseconds=us)
+
+
+def us_of(instant: datetime) -> int:
+    """An aware datetime in microseconds since 1970."""
+    return (instant - EPOCH) // _MICROSECOND
+
+
+class Timeline:
+    """Follows one clock. `look` must be called often enough for its answers to be true."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.offset = clock.wall() - clock.monotonic()
+        """Seconds from the monotonic clock to the wall clock, now."""
+        self.steady_offset = self.offset
+        """The same for the steady base: it never changes."""
+        self.shift_us = 0
+        """Microseconds from the steady base to the wall base: the sum of all jumps."""
+
+    def look(self, monotonic: float, wall: float) -> float:
+        """Compare the clocks. The seconds by which the wall clock has jumped; 0.0 if it has not."""
+        moved = wall - monotonic - self.offset
+        self.offset += moved
+        if -JUMP <= moved <= JUMP:
+            return 0.0
+        self.shift_us += round(moved * 1e6)
+        return moved
+
+    def monotonic(self, us: int, *, steady: bool) -> float:
+        """When a planned instant comes, in monotonic seconds."""
+        return us * 1e-6 - (self.steady_offset if steady else self.offset)
+
+    def us(self, monotonic: float, *, steady: bool) -> int:
+        """Which instant a monotonic reading is."""
+        return int((monotonic + (self.steady_offset if steady else self.offset)) * 1e6)
+
+    def reported(self, us: int, *, steady: bool) -> int:
+        """A planned instant as users see it, on the wall."""
+        return us + self.shift_us if steady else us

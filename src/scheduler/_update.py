@@ -1,0 +1,54 @@
+"""What `Job.update` may change, checked as a whole before any of it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import fields, frozen
+
+from ._call import Call, call_of, on_the_loop
+from ._errors import InvalidJob
+from ._first_start import Start
+from ._options import policy_of, tags_of
+from ._policy import Policy
+
+if TYPE_CHECKING:
+    from ._job import Job
+
+_OPTIONS: Final = frozenset(attribute.name for attribute in fields(Policy))
+_DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
+
+
+@frozen
+class Update:
+    """A job's definition as it will be."""
+
+    func: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    call: Call
+    policy: Policy
+    tags: frozenset[str]
+    name: str | None
+    start: Start
+
+
+def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
+    """The job with these changes; what they do not name stays. Raises InvalidJob."""
+    unknown = sorted(set(changes) - _OPTIONS - _DEFINITION)
+    if unknown:
+        msg = f"update has no {unknown[0]!r}; it has schedule, {', '.join(sorted(_OPTIONS | _DEFINITION))}"
+        raise InvalidJob(msg)
+    func = changes.get("func", job.func)
+    inline = changes.get("inline", job.call is on_the_loop)
+    return Update(
+        func=func,
+        args=tuple(changes.get("args", job.args)),
+        kwargs=changes.get("kwargs", job.kwargs),
+        call=call_of(func, inline=inline),
+        policy=policy_of({name: value for name, value in changes.items() if name in _OPTIONS}, job.policy),
+        tags=tags_of(changes.get("tags", job.tags)),
+        name=changes.get("name", job.name),
+        start=changes.get("start"),
+    )

@@ -1,0 +1,34 @@
+"""When is it due, and is there room: a heap of timers and a task group with limits. Knows no jobs and no calendars."""
+
+from ._clock import Clock, Random, SystemClock, seeded_random, system_random
+from ._errors import LifecycleError, TimerQueueError, UnknownLimit
+from ._heap import Entry, TimerHeap
+from ._lifecycle import Lifecycle, LifecycleState
+from ._limits import LimitStatistics, Needs, needs_of
+from ._pool import PoolStatistics, TaskPool, Work
+from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
+
+__all__ = [
+    "Alarm",
+    "Clock",
+    "Entry",
+    "Lifecycle",
+    "LifecycleError",
+    "LifecycleState",
+    "LimitStatistics",
+    "Needs",
+    "PoolStatistics",
+    "QueueStatistics",
+    "Random",
+    "SystemClock",
+    "TaskPool",
+    "Timer",
+    "TimerHeap",
+    "TimerQueue",
+    "TimerQueueError",
+    "UnknownLimit",
+    "Work",
+    "needs_of",
+    "seeded_random",
+    "system_random",
+]

@@ -1,0 +1,13 @@
+"""Errors of the timer queue, all below one base."""
+
+
+class TimerQueueError(Exception):
+    """The base of every error that this package raises on purpose."""
+
+
+class LifecycleError(TimerQueueError, RuntimeError):
+    """Something was started a second time, or used after it had stopped."""
+
+
+class UnknownLimit(TimerQueueError, LookupError):
+    """A task needs a limit that the pool does not have. Give it in `limits=`, or correct the name."""

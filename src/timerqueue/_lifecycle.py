@@ -1,0 +1,57 @@
+"""PRE_RUNNING -> RUNNING -> STOPPED: each step is taken once, by exactly one caller."""
+
+from __future__ import annotations
+
+import enum
+import threading
+
+from ._errors import LifecycleError
+
+
+class LifecycleState(enum.Enum):
+    """Where something that runs once stands. There is no way back."""
+
+    PRE_RUNNING = "pre-running"
+    RUNNING = "running"
+    STOPPED = "stopped"
+
+
+class Lifecycle:
+    """A state that any thread may read and that only moves forward.
+
+    `start` and `stop` compare and set under one lock, so that of any number of racing callers one wins.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._state = LifecycleState.PRE_RUNNING
+
+    @property
+    def state(self) -> LifecycleState:
+        return self._state
+
+    def start(self) -> None:
+        """Move to RUNNING. Raises LifecycleError if somebody else has, or if it was stopped before it ran."""
+        if not self._move(LifecycleState.PRE_RUNNING, LifecycleState.RUNNING):
+            msg = f"this {self._name} is {self._state.value} and cannot be started: one runs once, make a new one"
+            raise LifecycleError(msg)
+
+    def stop(self) -> bool:
+        """Move to STOPPED from either state. True for the one caller whose call did it."""
+        return self._move(LifecycleState.RUNNING, LifecycleState.STOPPED) or self._move(
+            LifecycleState.PRE_RUNNING, LifecycleState.STOPPED
+        )
+
+    def refuse_if_stopped(self, what: str) -> None:
+        """Raise LifecycleError when nothing may be added any more."""
+        if self._state is LifecycleState.STOPPED:
+            msg = f"cannot {what}: this {self._name} has stopped"
+            raise LifecycleError(msg)
+
+    def _move(self, expected: LifecycleState, new: LifecycleState) -> bool:
+        with self._lock:
+            if self._state is not expected:
+                return False
+            self._state = new
+            return True

@@ -1,0 +1,291 @@
+"""Who may start: one capacity, named limits, and the lines of work that wait for room in them.
+
+All or nothing: work takes every unit that it needs, or waits holding none, so nothing can deadlock. Work with the same
+needs stands in one *line*, best rank first. A line whose head could start is *open*; a line that met a full limit is
+*parked* there and is looked at again only when that limit has room, so a full target costs the others nothing.
+
+Order within one limit is strict: what parked there with a better rank goes first, even if it is heavier. Work that
+needs several limits could still be passed over for ever while they are never free together, so after `PATIENCE`
+refusals its line holds a reservation: until it has started, nobody else may take from the limits that it needs.
+One line at a time holds one, and it holds no units, so this cannot deadlock either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from heapq import heappop, heappush
+from typing import Final, Protocol
+
+from attrs import define, field, frozen
+
+from ._errors import UnknownLimit
+
+PATIENCE: Final = 8
+"""Refusals after which a line reserves what it needs."""
+
+Needs = tuple[tuple[str, int], ...]
+"""Names of limits with the units needed of each, sorted by name."""
+
+Rank = tuple[float, int]
+"""Smaller goes first. The second part is a sequence number: no two are equal."""
+
+
+class Claim(Protocol):
+    """Work as the limits see it."""
+
+    needs: Needs
+    is_waiting: bool
+
+
+@frozen
+class LimitStatistics:
+    """One limit. `size` is math.inf when there is none; `waiting` counts work refused by this limit at its last look."""
+
+    size: float
+    used: int
+    waiting: int
+
+
+def needs_of(needs: str | Iterable[str] | Mapping[str, int]) -> Needs:
+    """One name, several, or a mapping of names to units, in the one form in which equal needs are equal."""
+    if not needs:
+        return ()
+    if isinstance(needs, str):
+        needs = (needs,)
+    units = dict(needs) if isinstance(needs, Mapping) else dict.fromkeys(needs, 1)
+    for name, count in units.items():
+        if not isinstance(name, str) or not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            msg = f"needs must map names of limits to whole units from 1, not {name!r} to {count!r}"
+            raise ValueError(msg)
+    return tuple(sorted(units.items()))
+
+
+@define(eq=False)
+class Limit:
+    """A named number of units."""
+
+    size: float
+    is_family_member: bool = False
+    used: int = 0
+    parked: list[tuple[Rank, Line]] = field(factory=list)
+    """heapq of the lines that found no room here, by the rank of their heads."""
+
+    def has_room(self, units: int) -> bool:
+        return self.used + units <= self.size
+
+    def best_parked(self) -> Rank | None:
+        """The best rank that really waits here."""
+        while self.parked and not self.parked[0][1].stands_at(self, self.parked[0][0]):
+            heappop(self.parked)
+        return self.parked[0][0] if self.parked else None
+
+
+@define(eq=False)
+class Line:
+    """Work that waits with the same needs."""
+
+    needs: Needs
+    queue: list[tuple[Rank, Claim]] = field(factory=list)
+    """heapq by rank. Cancelled work stays until it comes to the front."""
+    place: Limit | None = None
+    """Where it is parked; None: among the open lines."""
+    key: Rank = (math.inf, 0)
+    """The rank under which it stands in its place. An entry of another rank there is out of date."""
+    refusals: int = 0
+
+    def stands_at(self, place: Limit | None, key: Rank) -> bool:
+        return self.place is place and self.key == key and bool(self.queue)
+
+    def head(self) -> Rank | None:
+        while self.queue and not self.queue[0][1].is_waiting:
+            heappop(self.queue)
+        return self.queue[0][0] if self.queue else None
+
+
+class Limits:
+    """The accounts of a pool. Knows ranks and units; knows nothing of tasks or time."""
+
+    def __init__(self, capacity: float, limits: Mapping[str, float]) -> None:
+        self.capacity = capacity
+        self.used = 0
+        self._sizes = dict(limits)
+        self._limits: dict[str, Limit] = {}
+        self._lines: dict[Needs, Line] = {}
+        self._open: list[tuple[Rank, Line]] = []
+        self._reserved: Line | None = None
+        self._waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """How much work waits for room."""
+        return self._waiting
+
+    def check(self, needs: Needs) -> None:
+        """Raise UnknownLimit or ValueError for needs that could never be met here."""
+        for name, units in needs:
+            if units > self._size_of(name):
+                msg = f"limit {name!r} has {self._size_of(name):g} units and never room for {units}"
+                raise ValueError(msg)
+
+    def take(self, claim: Claim) -> bool:
+        """Take what it needs, now, if it overtakes nobody. False: it has to `wait`."""
+        if self.used >= self.capacity or self._open:
+            return False
+        if claim.needs:
+            if self._reserved is not None:
+                return False
+            for name, units in claim.needs:
+                limit = self._limit(name)
+                if limit.parked or not limit.has_room(units):
+                    return False
+            self._use(claim.needs, 1)
+        self.used += 1
+        return True
+
+    def wait(self, claim: Claim, rank: Rank) -> None:
+        """Stand in line. `admit` gives it out when there is room."""
+        line = self._lines.get(claim.needs)
+        if line is None:
+            line = self._lines[claim.needs] = Line(claim.needs)
+        heappush(line.queue, (rank, claim))
+        self._waiting += 1
+        if rank < line.key:
+            self._stand(line, line.place, rank)
+            self._look_again(line.needs)
+
+    def forget(self, claim: Claim) -> None:
+        """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
+        self._waiting -= 1
+        line = self._lines[claim.needs]
+        head = line.head()
+        if head is None:
+            self._close(line)
+        elif head != line.key:
+            self._stand(line, line.place, head)
+            self._look_again(line.needs)
+
+    def give_back(self, claim: Claim) -> None:
+        """Return everything that it took."""
+        self.used -= 1
+        if claim.needs:
+            self._use(claim.needs, -1)
+            self._look_again(claim.needs)
+
+    def admit(self) -> Iterator[Claim]:
+        """Give out, best first, all the waiting work for which there is room, each with its units taken."""
+        while self._open and self.used < self.capacity:
+            key, line = heappop(self._open)
+            if not line.stands_at(None, key):
+                continue
+            head = line.head()
+            if head is None:
+                self._close(line)
+            elif head != key:
+                self._stand(line, None, head)
+            elif (full := self._first_refusal(line, head)) is not None:
+                self._park(line, full, head)
+            else:
+                yield self._start_head(line)
+
+    def resize(self, capacity: float | None, limits: Mapping[str, float]) -> None:
+        """Change sizes. What runs is not disturbed: a limit made smaller drains."""
+        if capacity is not None:
+            self.capacity = capacity
+        self._sizes.update(limits)
+        for name, limit in self._limits.items():
+            limit.size = self._size_of(name)
+        self._look_again(tuple((name, 1) for name in self._limits))
+
+    def statistics(self) -> dict[str, LimitStatistics]:
+        """By name: every limit that is not a family, and the members of families that are in use."""
+        named = {name: LimitStatistics(size, 0, 0) for name, size in self._sizes.items() if not name.endswith(":*")}
+        for name, limit in self._limits.items():
+            waiting = sum(len(line.queue) for rank, line in limit.parked if line.stands_at(limit, rank))
+            named[name] = LimitStatistics(limit.size, limit.used, waiting)
+        return named
+
+    def _size_of(self, name: str) -> float:
+        size = self._sizes.get(name)
+        if size is None:
+            size = self._sizes.get(f"{name.partition(':')[0]}:*")
+        if size is None:
+            known = ", ".join(sorted(self._sizes)) or "none"
+            msg = f"there is no limit {name!r}; known: {known}. Add it to limits= or correct the name"
+            raise UnknownLimit(msg)
+        return size
+
+    def _limit(self, name: str) -> Limit:
+        limit = self._limits.get(name)
+        if limit is None:
+            limit = self._limits[name] = Limit(self._size_of(name), is_family_member=name not in self._sizes)
+        return limit
+
+    def _use(self, needs: Needs, sign: int) -> None:
+        for name, units in needs:
+            limit = self._limit(name)
+            limit.used += sign * units
+            if limit.is_family_member and not limit.used and limit.best_parked() is None:
+                del self._limits[name]
+
+    def _first_refusal(self, line: Line, head: Rank) -> Limit | None:
+        for name, units in line.needs:
+            limit = self._limit(name)
+            if not limit.has_room(units) or self._is_held_for_another(line, name):
+                return limit
+            best = limit.best_parked()
+            if best is not None and best < head and line is not self._reserved:
+                return limit
+        return None
+
+    def _is_held_for_another(self, line: Line, name: str) -> bool:
+        reserved = self._reserved
+        return reserved is not None and reserved is not line and any(name == need for need, _ in reserved.needs)
+
+    def _park(self, line: Line, limit: Limit, head: Rank) -> None:
+        line.refusals += 1
+        if line.refusals >= PATIENCE and self._reserved is None and len(line.needs) > 1:
+            self._reserved = line
+        self._stand(line, limit, head)
+        self._look_again(line.needs)
+
+    def _start_head(self, line: Line) -> Claim:
+        _, claim = heappop(line.queue)
+        self._waiting -= 1
+        self.used += 1
+        self._use(line.needs, 1)
+        line.refusals = 0
+        if self._reserved is line:
+            self._reserved = None
+            self._look_again(line.needs)
+        head = line.head()
+        if head is None:
+            self._close(line)
+        else:
+            self._stand(line, None, head)
+        return claim
+
+    def _stand(self, line: Line, place: Limit | None, key: Rank) -> None:
+        line.place, line.key = place, key
+        heappush(self._open if place is None else place.parked, (key, line))
+
+    def _look_again(self, needs: Needs) -> None:
+        """At each of these limits, open the line whose turn it is, if there is room for it."""
+        for name, _ in needs:
+            limit = self._limits.get(name)
+            line = None if limit is None else self._whose_turn(limit)
+            if limit is None or line is None or self._is_held_for_another(line, name):
+                continue
+            if limit.has_room(dict(line.needs)[name]):
+                self._stand(line, None, line.key)
+
+    def _whose_turn(self, limit: Limit) -> Line | None:
+        if self._reserved is not None and self._reserved.place is limit:
+            return self._reserved
+        return None if limit.best_parked() is None else limit.parked[0][1]
+
+    def _close(self, line: Line) -> None:
+        del self._lines[line.needs]
+        if self._reserved is line:
+            self._reserved = None
+        self._look_again(line.needs)

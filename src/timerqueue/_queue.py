@@ -1,0 +1,217 @@
+"""TimerQueue: the active object around a TimerHeap.
+
+Any thread may put entries in, move them and take them back; one loop alone takes due entries out and fires them. The heap is
+guarded by a lock that is held for one operation at a time, so that a caller in another thread learns at once
+whether its `cancel` came in time. The loop waits in one place (`Wake`), armed for the earliest entry: a push that is
+earlier than that ends the wait, any other push costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from inspect import iscoroutinefunction
+from logging import getLogger
+from threading import Lock, get_ident
+from typing import TYPE_CHECKING, Any, Final
+
+from anyio.lowlevel import cancel_shielded_checkpoint
+from attrs import frozen
+
+from ._clock import Clock, SystemClock
+from ._heap import OUT, Entry, TimerHeap
+from ._lifecycle import Lifecycle, LifecycleState
+
+if TYPE_CHECKING:
+    from ._pool import TaskPool
+    from ._wake import Wake
+
+logger = getLogger(__name__)
+
+BATCH: Final = 500
+"""Entries fired before others on the event loop have their turn."""
+
+
+class Alarm(Entry):
+    """An entry that knows what to do when it is due. Subclasses say what, in `fire`."""
+
+    __slots__ = ()
+
+    def fire(self) -> None:
+        """Do it. Called on the loop, once per push; must be short and must not block."""
+        raise NotImplementedError
+
+
+class Timer(Alarm):
+    """The handle of one pushed call."""
+
+    __slots__ = ("_queue", "args", "func")
+
+    def __init__(self, queue: TimerQueue, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self.slot = OUT
+        self._queue = queue
+        self.func = func
+        self.args = args
+
+    def cancel(self) -> bool:
+        """Take it back. True: it has not fired and never will. Any thread."""
+        return self._queue.disarm(self)
+
+    def reschedule(self, due: float) -> bool:
+        """Move it to `due` (monotonic seconds). False, and nothing changes, if it has fired or was cancelled. Any thread."""
+        return self._queue.rearm(self, due)
+
+    def fire(self) -> None:
+        self._queue.dispatch(self.func, self.args)
+
+
+@frozen
+class QueueStatistics:
+    """Counts since the queue was made. `lateness_max` in seconds: the longest time from due to fired."""
+
+    waiting: int
+    fired: int
+    wake_ups: int
+    lateness_max: float
+
+
+class TimerQueue:
+    """Calls things when they are due. Never early, earliest first, ties in the order of their pushes.
+
+    Without a pool each callable is called on the loop itself, one after another: it must be short. With a pool it must be an
+    `async def`, which is started there as soon as the pool has room. What a callable raises is logged and ends that call alone.
+
+    `fire(batch, now)` is for those who build on the queue: it is called on the loop at every turn with the alarms that are due,
+    maybe none, instead of `alarm.fire()` for each.
+    """
+
+    def __init__(
+        self,
+        pool: TaskPool | None = None,
+        clock: Clock | None = None,
+        *,
+        fire: Callable[[list[Alarm], float], None] | None = None,
+    ) -> None:
+        self.clock: Clock = SystemClock() if clock is None else clock
+        self._pool = pool
+        self._fire = self._fire_each if fire is None else fire
+        self._heap: TimerHeap[Alarm] = TimerHeap()
+        self._lock = Lock()
+        self._lifecycle = Lifecycle("TimerQueue")
+        self._thread: int | None = None
+        self._wake: Wake | None = None
+        self._awaited = -math.inf  # what the wait is armed for; -inf: the loop is awake and will look by itself
+        self._fired = 0
+        self._wake_ups = 0
+        self._lateness_max = 0.0
+
+    def __len__(self) -> int:
+        """How many entries wait for their time."""
+        return len(self._heap)
+
+    @property
+    def state(self) -> LifecycleState:
+        return self._lifecycle.state
+
+    def push(self, due: float, func: Callable[..., Any], *args: Any) -> Timer:
+        """Let `func(*args)` be called at `due`, in seconds of `clock.monotonic()`; what is past means now. Any thread.
+
+        Raises ValueError for a due time that is not finite, TypeError for a callable that this queue cannot call,
+        LifecycleError after `stop`.
+        """
+        if self._pool is None and iscoroutinefunction(func):
+            msg = f"{func!r} is an `async def`: give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
+            raise TypeError(msg)
+        timer = Timer(self, func, args)
+        self.arm(timer, due)
+        return timer
+
+    def arm(self, alarm: Alarm, due: float) -> None:
+        """Let an alarm of yours, which must not be waiting, fire at `due`. Any thread. Raises as `push` does."""
+        if not math.isfinite(due):
+            msg = f"due must be a finite number of monotonic seconds, not {due!r}"
+            raise ValueError(msg)
+        with self._lock:
+            self._lifecycle.refuse_if_stopped("push")
+            self._heap.push(alarm, due)
+        if due < self._awaited:
+            self._call_loop()
+
+    def disarm(self, alarm: Alarm) -> bool:
+        """Take a waiting alarm out. False if it was not waiting. Any thread."""
+        with self._lock:
+            return self._heap.cancel(alarm)
+
+    def rearm(self, alarm: Alarm, due: float) -> bool:
+        """Move a waiting alarm to `due`. False, and nothing changes, if it was not waiting. Any thread."""
+        with self._lock:
+            moved = self._heap.reschedule(alarm, due)
+        if moved and due < self._awaited:
+            self._call_loop()
+        return moved
+
+    def is_loop_thread(self) -> bool:
+        """Whether the caller is in the thread that runs the loop."""
+        return get_ident() == self._thread
+
+    async def run(self) -> None:
+        """Fire what is due until `stop`. Once: a second call raises LifecycleError."""
+        self._lifecycle.start()
+        self._thread = get_ident()
+        self._wake = self.clock.make_wake()
+        try:
+            while self._lifecycle.state is LifecycleState.RUNNING:
+                await self._turn()
+        finally:
+            self._lifecycle.stop()
+            self._thread = None
+
+    def stop(self) -> None:
+        """Fire nothing more; what still waits is dropped. Any thread, any number of times."""
+        with self._lock:
+            self._lifecycle.stop()
+        self._call_loop()
+
+    def statistics(self) -> QueueStatistics:
+        return QueueStatistics(len(self._heap), self._fired, self._wake_ups, self._lateness_max)
+
+    def dispatch(self, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Call it, or start it in the pool."""
+        if self._pool is None:
+            func(*args)
+        else:
+            self._pool.start_soon(func, *args)
+
+    async def _turn(self) -> None:
+        self._wake_ups += 1
+        self._awaited = -math.inf
+        now = self.clock.monotonic()
+        with self._lock:
+            batch = self._heap.pop_due(now, BATCH)
+        if batch:
+            self._lateness_max = max(self._lateness_max, now - batch[0].due)
+            self._fired += len(batch)
+        self._fire(batch, now)
+        with self._lock:
+            due = self._heap.next_due()
+            self._awaited = math.inf if due is None else due
+        await self._wait_until(due)
+
+    def _fire_each(self, batch: list[Alarm], _now: float) -> None:
+        for alarm in batch:
+            try:
+                alarm.fire()
+            except Exception:
+                logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
+
+    async def _wait_until(self, due: float | None) -> None:
+        seconds = None if due is None else due - self.clock.monotonic()
+        if seconds is not None and seconds <= 0:
+            await cancel_shielded_checkpoint()
+        elif self._lifecycle.state is LifecycleState.RUNNING and self._wake is not None:
+            await self._wake.wait(seconds)
+
+    def _call_loop(self) -> None:
+        self._awaited = -math.inf
+        if self._wake is not None:
+            self._wake.set()

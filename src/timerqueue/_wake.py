@@ -1,0 +1,103 @@
+"""The one wait of a loop: until a time, or until somebody calls.
+
+The only file that knows which event loop it runs on: asyncio's `call_later` with a bare future costs a fifth of anyio's
+`Event` inside `move_on_after`, and this wait is armed on every wake-up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from threading import get_ident
+from typing import TYPE_CHECKING, Final, Protocol
+
+import anyio
+from anyio.lowlevel import current_token
+
+if TYPE_CHECKING:
+    import trio
+
+WHOLE_MILLISECOND: Final = 0.001
+"""Some event loops (uvloop) count whole milliseconds and may fire early. A wait is rounded up, or the loop would spin."""
+
+
+class Wake(Protocol):
+    """A wait that one task makes and that anybody may end."""
+
+    async def wait(self, seconds: float | None) -> None:
+        """Return after `seconds` (None: never), or at once when `set` was or is called."""
+
+    def set(self) -> None:
+        """End the wait, or the next one if nobody waits now. Any thread."""
+
+
+def make_wake() -> Wake:
+    """Make the wait for the event loop that runs in this thread."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return TrioWake()
+    return AsyncioWake(loop)
+
+
+class AsyncioWake:
+    """A bare future and at most one timer handle."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._thread = get_ident()
+        self._is_set = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._rounds_up = not isinstance(loop, asyncio.BaseEventLoop)
+
+    async def wait(self, seconds: float | None) -> None:
+        if not self._is_set:
+            self._waiter = self._loop.create_future()
+            handle = None if seconds is None else self._loop.call_later(self._rounded(seconds), self._release)
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+                if handle is not None:
+                    handle.cancel()
+        self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+        if get_ident() == self._thread:
+            self._release()
+        else:
+            with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._release)
+
+    def _release(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _rounded(self, seconds: float) -> float:
+        return math.ceil(seconds / WHOLE_MILLISECOND) * WHOLE_MILLISECOND if self._rounds_up else seconds
+
+
+class TrioWake:
+    """The same out of anyio's parts, for every other event loop, which is trio."""
+
+    def __init__(self) -> None:
+        self._token: trio.lowlevel.TrioToken = current_token().native_token  # type: ignore[assignment]
+        self._thread = get_ident()
+        self._event = anyio.Event()
+
+    async def wait(self, seconds: float | None) -> None:
+        with anyio.move_on_after(seconds):
+            await self._event.wait()
+        self._event = anyio.Event()
+
+    def set(self) -> None:
+        if get_ident() == self._thread:
+            self._event.set()
+        else:
+            with suppress(RuntimeError):  # the loop has closed: nobody waits any more
+                self._token.run_sync_soon(self._set_on_loop)
+
+    def _set_on_loop(self) -> None:
+        self._event.set()

@@ -1,0 +1,149 @@
+"""A clock that moves only when told to."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ._wake import Wake, make_wake
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class ManualClock:
+    """Time for tests: it stands still until `advance`, `step` or, with `autojump`, until nobody has anything to do.
+
+    `start` is the wall clock's first reading; `monotonic` starts at 1,000 so that a mix-up of the two shows.
+    With `autojump=True` waiting costs no real time: as soon as `is_idle()` says so (by default always) time jumps to the next wait's end.
+    Use it in the thread of one event loop.
+    """
+
+    def __init__(self, start: datetime = START, *, autojump: bool = False) -> None:
+        self._monotonic = 1_000.0
+        self._wall_ahead = start.timestamp() - self._monotonic
+        self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._order = itertools.count()
+        self._wakes: list[_ManualWake] = []
+        self.autojump = autojump
+        self.is_idle: Callable[[], bool] = lambda: True
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    def wall(self) -> float:
+        return self._monotonic + self._wall_ahead
+
+    def now(self) -> datetime:
+        """The wall clock's reading, in UTC."""
+        return datetime.fromtimestamp(self.wall(), UTC)
+
+    @property
+    def sleeping(self) -> int:
+        """How many tasks are in `sleep`."""
+        return len(self._sleepers)
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass on both clocks, all at once, and wake whoever waited for that."""
+        if seconds < 0:
+            msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
+            raise ValueError(msg)
+        self._move_to(self._monotonic + seconds)
+
+    async def travel(self, seconds: float) -> None:
+        """Let `seconds` pass, stopping wherever somebody waits and letting them work before time goes on."""
+        goal = self._monotonic + seconds
+        await self._settle()
+        while (following := self._next_wait()) <= goal:
+            self._move_to(following)
+            await self._settle()
+        self._move_to(goal)
+        await self._settle()
+
+    def step(self, seconds: float) -> None:
+        """Set the wall clock forward or back; the monotonic clock does not notice."""
+        self._wall_ahead += seconds
+        for wake in self._wakes:
+            wake.set()
+
+    def suspend(self, seconds: float) -> None:
+        """What a suspended machine sees: the wall clock has moved on, the monotonic clock has not."""
+        self.step(seconds)
+
+    def make_wake(self) -> Wake:
+        wake = _ManualWake(self)
+        self._wakes.append(wake)
+        return wake
+
+    async def sleep(self, seconds: float) -> None:
+        event = anyio.Event()
+        sleeper = (self._monotonic + max(seconds, 0.0), next(self._order), event)
+        heapq.heappush(self._sleepers, sleeper)
+        try:
+            await event.wait()
+        finally:
+            if sleeper in self._sleepers:
+                self._sleepers.remove(sleeper)
+                heapq.heapify(self._sleepers)
+
+    async def jump_when_idle(self, until: float) -> bool:
+        """Move to the next wait's end once nobody works. False: somebody woke up instead."""
+        if not self.is_idle():
+            await checkpoint()
+            return False
+        self._move_to(min(until, self._next_wait()))
+        return True
+
+    def _next_wait(self) -> float:
+        sleeper = self._sleepers[0][0] if self._sleepers else math.inf
+        return min(sleeper, min((wake.until for wake in self._wakes), default=math.inf))
+
+    def _move_to(self, now: float) -> None:
+        self._monotonic = max(self._monotonic, now)
+        while self._sleepers and self._sleepers[0][0] <= self._monotonic:
+            heapq.heappop(self._sleepers)[2].set()
+        for wake in self._wakes:
+            if wake.until <= self._monotonic:
+                wake.set()
+
+    async def _settle(self) -> None:
+        """Give everybody on the event loop enough turns to finish what needs no time."""
+        for _ in range(SETTLE_TURNS):
+            await checkpoint()
+
+
+SETTLE_TURNS = 50
+
+
+class _ManualWake:
+    """A wait that ends when the clock is moved to its time."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+        self._real = make_wake()
+        self._is_set = False
+        self.until = math.inf
+
+    async def wait(self, seconds: float | None) -> None:
+        self.until = math.inf if seconds is None else self._clock.monotonic() + seconds
+        try:
+            if self._clock.autojump:
+                await self._jump()
+            elif self.until > self._clock.monotonic():
+                await self._real.wait(None)
+        finally:
+            self.until = math.inf
+            self._is_set = False
+
+    def set(self) -> None:
+        self._is_set = True
+        self._real.set()
+
+    async def _jump(self) -> None:
+        while not self._is_set and self.until > self._clock.monotonic():
+            await self._clock.jump_when_idle(self.until)

@@ -1,0 +1,132 @@
+"""The house rules that no linter knows: short functions and files, one reader of the clock, tests without packages."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
+FILES = sorted(SOURCE.rglob("*.py"))
+TEST_FILES = sorted((ROOT / "tests").rglob("test_*.py"))
+
+LONGEST_FUNCTION = 70
+LONGEST_FILE = 400
+
+# Ruff's TID251 refuses the same names; this sees what a `noqa` would hide.
+RUFF = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]
+REFUSED = frozenset(RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
+ALLOWED = {"timerqueue/_clock.py": REFUSED, "timerqueue/_wake.py": frozenset({"asyncio", "trio"})}
+
+
+def relative(file):
+    """Name a file as the code map does: from below src or from the root."""
+    return file.relative_to(SOURCE if file.is_relative_to(SOURCE) else ROOT).as_posix()
+
+
+def parsed(file):
+    """Parse one file of ours."""
+    return ast.parse(file.read_text("utf-8"), filename=str(file))
+
+
+def functions(tree):
+    """Yield every function in a tree, methods and nested ones too."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def length(function):
+    """Count the lines of a function without its docstring."""
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    return lines - (first.end_lineno - first.lineno + 1 if ast.get_docstring(function) else 0)
+
+
+def imported_names(tree):
+    """Map each name that an absolute import binds to what it stands for."""
+    bound = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                top = alias.name.split(".")[0]
+                bound |= {alias.asname: alias.name} if alias.asname else {top: top}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            bound |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return bound
+
+
+def qualified(node, bound):
+    """Spell out `d.now` as `datetime.datetime.now`, or return None for what no import brought."""
+    if isinstance(node, ast.Name):
+        return bound.get(node.id)
+    if isinstance(node, ast.Attribute):
+        owner = qualified(node.value, bound)
+        return owner and f"{owner}.{node.attr}"
+    return None
+
+
+def refused_uses(tree, allowed=frozenset()):
+    """List what a tree imports or names of the clock, of randomness and of one backend alone."""
+    bound = imported_names(tree)
+    named = {*bound.values(), *(qualified(node, bound) for node in ast.walk(tree))} - {None}
+    return sorted(name for name in named if any(f"{name}.".startswith(f"{refused}.") for refused in REFUSED - allowed))
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_no_function_is_longer_than_a_screen(file):
+    """A longer one is a pipe of steps that have not been named yet."""
+    long = {each.name: length(each) for each in functions(parsed(file)) if length(each) > LONGEST_FUNCTION}
+    assert long == {}
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_no_file_is_long_without_a_reason(file):
+    """ARCHITECTURE.md names each file of more than 400 lines and says why it is one."""
+    if len(file.read_text("utf-8").splitlines()) > LONGEST_FILE:
+        reasons = ROOT / "ARCHITECTURE.md"
+        assert reasons.exists(), "there is no ARCHITECTURE.md to give the reason"
+        assert relative(file) in reasons.read_text("utf-8")
+
+
+@pytest.mark.parametrize("file", FILES, ids=relative)
+def test_only_the_clock_reads_time_and_randomness(file):
+    """Everything else takes a Clock, or else a simulated year would take a year."""
+    assert refused_uses(parsed(file), ALLOWED.get(relative(file), frozenset())) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("import time", ["time"]),
+        ("from time import monotonic as now", ["time.monotonic"]),
+        ("from datetime import datetime\nfield(factory=datetime.now)", ["datetime.datetime.now"]),
+        ("import datetime as dt\ndt.datetime.now(dt.UTC)", ["datetime.datetime.now"]),
+        ("def f():\n    from random import random", ["random.random"]),
+        ("import anyio as a\nasync def f(): await a.sleep(1)", ["anyio.sleep"]),
+        ("from datetime import datetime, time\ntime(1); datetime.min", []),
+        ("import anyio\nanyio.Event()", []),
+        ("def f(time): return time.now", []),
+        ("from . import time", []),
+    ],
+)
+def test_the_clock_check_sees_through_aliases(code, found):
+    """The check above would be worth nothing if another spelling got past it."""
+    assert refused_uses(ast.parse(code)) == found
+
+
+def test_tests_are_not_packages():
+    """`tests/schedule/__init__.py` would be imported in place of the package `schedule`."""
+    assert sorted((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def test_each_test_file_has_a_name_of_its_own():
+    """Without packages two files of one name cannot be told apart in a report."""
+    names = [file.name for file in TEST_FILES]
+    assert sorted(names) == sorted(set(names))
+
+
+@pytest.mark.parametrize("file", TEST_FILES, ids=relative)
+def test_each_test_says_what_it_is_about(file):
+    """A test's sentence tells the one who breaks it why it is there."""
+    tests = [each for each in functions(parsed(file)) if each.name.startswith("test_")]
+    assert [test.name for test in tests if not ast.get_docstring(test)] == []
