@@ -45,6 +45,9 @@ def report(options: argparse.Namespace) -> int:
     """Print the tables of comparisons that were kept as JSON; several files are put together."""
     kept = [json.loads(file.read_text("utf-8")) for file in options.files]
     runs = [Run.from_json(run) for comparison in kept for run in comparison["runs"]]
+    if len({run.quick for run in runs}) > 1:
+        print("some of these files hold quick sizes and some full ones: show them apart", file=sys.stderr)
+        return 2
     where = "; ".join(dict.fromkeys(comparison["machine"] for comparison in kept))
     _show(markdown(runs, where), write=options.write)
     return 0

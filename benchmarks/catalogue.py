@@ -184,9 +184,9 @@ SCENARIOS = {
         ),
         Scenario(
             name="waiting_traced",
-            what="the same, counted by tracemalloc",
-            sizes={"jobs": 100_000, "interval_s": 3600},
-            quick={"jobs": 10_000},
+            what="50,000 jobs every hour, spread by phase: counted by tracemalloc",
+            sizes={"jobs": 50_000, "interval_s": 3600},
+            quick={"jobs": 5_000},
             contenders=SCHEDULERS,
             measures=(Measure("traced_bytes", "allocated per waiting job", "bytes", 0, Target(600)),),
         ),

@@ -15,6 +15,7 @@ from .runner import Run, Status
 
 BEGIN, END = "<!-- table:begin -->", "<!-- table:end -->"
 ABSENT = "-"
+WHOLE_FROM = 10
 COMPARED = {"us", "bytes"}
 """The units whose figures are shown with their ratio to the baseline's."""
 
@@ -114,9 +115,11 @@ def _figure(results: Results, contender: str, measure: Measure) -> str:
     if figure is None:
         broken = [run.status for run in results.of(contender) if run.status is not Status.OK]
         return broken[-1] if broken else ABSENT
-    ratio = results.ratio(contender, measure.key) if measure.unit in COMPARED else None
     shown = f"{figure:,.{measure.digits}f}"
-    return shown if ratio is None or contender == results.scenario.baseline else f"{shown} ({ratio:.2g} x)"
+    ratio = results.ratio(contender, measure.key) if measure.unit in COMPARED else None
+    if ratio is None or contender == results.scenario.baseline:
+        return shown
+    return f"{shown} ({ratio:,.{0 if ratio >= WHOLE_FROM else 2}f} x)"
 
 
 def write_between_markers(file: Path, text: str) -> None:

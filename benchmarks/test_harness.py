@@ -49,7 +49,7 @@ def test_a_relative_target_compares_medians() -> None:
     reached = {measure.key: results.is_reached(measure) for measure in results.scenario.measures}
 
     assert reached == {"whole_us": True, "run_us": None, "stall_ms": False, "last_after_s": None, "peak_mib": None}
-    assert "| <= 0.6 x bare call_at | yes | 5.0 (0.5 x) | 10.0 |" in markdown(runs, "here").replace("≤", "<=")
+    assert "| <= 0.6 x bare call_at | yes | 5.0 (0.50 x) | 10.0 |" in markdown(runs, "here").replace("≤", "<=")
 
 
 def test_a_contender_without_figures_is_named_with_its_reason() -> None:

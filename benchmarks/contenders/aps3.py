@@ -22,7 +22,7 @@ from expressions import NOW, expressions
 from meters import Growth, cpu_s, objects_alive, rss_mib
 from workload import Beats, Burst, Grid, spread
 
-AHEAD_US = 300
+AHEAD_US = 150
 
 
 class Current:

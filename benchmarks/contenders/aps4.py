@@ -22,7 +22,7 @@ from meters import Growth, cpu_s, objects_alive, rss_mib
 from workload import Beats, Burst, Grid, spread
 
 MOST_PAIRS = 200
-AHEAD_US = 300
+AHEAD_US = 150
 
 
 class Current:

@@ -89,7 +89,8 @@ class Grid:
         self._first = array("d", [math.inf]) * jobs
         self._last = array("d", [math.nan]) * jobs
         self._lateness = array("d")
-        self._started = self._in_window = 0
+        self._made = array("H", [0]) * jobs
+        self._started = 0
 
     def next_due(self, index: int) -> float:
         """The job's next slot from now on."""
@@ -102,7 +103,7 @@ class Grid:
         self._started += 1
         self._last[index] = now
         if -EARLY_S <= now - self._first[index] < self._span:
-            self._in_window += 1
+            self._made[index] += 1
             if not index % SAMPLE_EVERY:
                 return now
         return 0.0
@@ -122,9 +123,11 @@ class Grid:
         cpu, started = cpu_s() - cpu, self._started - started
         # The runs of the last slots may be late, but less than the tenth after which the next slot could be meant.
         await asyncio.sleep(INTERVAL_S - 2 * EARLY_S)
+        # A run that is later than an interval is counted for a wrong slot: no job may make up for another with those.
+        made = sum(min(runs, self._rounds) for runs in self._made)
         return {
-            "runs": self._in_window,
-            "runs_missing": self._rounds * len(self.phases) - self._in_window,
+            "runs": made,
+            "runs_missing": self._rounds * len(self.phases) - made,
             "run_us": cpu / max(1, started) * 1e6,
             "peak_mib": peak_rss_mib(),
             **self._punctuality(),

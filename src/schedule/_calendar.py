@@ -63,7 +63,7 @@ class Calendar(Schedule):
         return found
 
     def _estimate(self, after: datetime) -> int:
-        """An index at most three short of the answer: of the slot before the one whose date comes next."""
+        """The answer's index or the one before it: wall times are in the order of the instants that they mean."""
         if after < self.origin:
             return 0
         count, months, days = self._step()
@@ -72,7 +72,7 @@ class Calendar(Schedule):
             elapsed = (now - start) // timedelta(days=days * count)
         else:
             elapsed = ((now.year - start.year) * 12 + now.month - start.month) // (months * count)
-        return max(0, elapsed - 1)
+        return max(0, elapsed)
 
     def _slot(self, index: int) -> datetime:
         if index == 0:  # stands as it was given, even in an hour that comes twice

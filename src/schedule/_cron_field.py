@@ -84,7 +84,7 @@ def item(field: Field, text: str) -> Item:
     if last_text:
         return Item(first, _value(field, last_text, text), step, is_range=True)
     if step_text:
-        return Item(field.low if first == field.alias else first, field.high, step)
+        return Item(first, field.high, step)
     return Item(first, first, step)
 
 

@@ -36,11 +36,10 @@ def _next_recurring(times: Times, zone: ZoneInfo, local: datetime, wall: datetim
     before, later = offsets(wall, zone)
     after = local.astimezone(UTC).replace(tzinfo=None)
     found = times.next(wall + SECOND)
-    if before > later and not local.fold and found is not None:  # this stretch of wall time comes once more
+    if before > later and not local.fold:  # this stretch of wall time comes once more
         changed = change(wall, before, later, zone)
-        if found - before >= changed:
+        if found is None or found - before >= changed:
             found = times.next(changed + later)
-            after = changed - SECOND
     while found is not None:
         before, later = offsets(found, zone)
         if before >= later:

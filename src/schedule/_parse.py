@@ -51,6 +51,8 @@ def _advice(text: str) -> str:
         return f'did you mean "@{unspaced[1].lower()} {unspaced[2]}"?'
     if _is_duration(text):
         return f'did you mean "@every {text}"?'
+    if text.lower() in ("@every", "@after"):
+        return f'write how long, as in "{text.lower()} 10s"'
     if text.lower() == "@reboot":
         return "what runs at the start of a program is no schedule"
     if similar := get_close_matches(text.lower(), NICKNAMES, n=1):

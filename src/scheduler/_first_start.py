@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from attrs import evolve, frozen
+from attrs import evolve
 
-from schedule import After, Every, Schedule
+from schedule import After, At, Every, Schedule
 
 from ._errors import InvalidJob
 from ._planner import Planner, planner_for
@@ -15,11 +15,13 @@ from ._timeline import us_of
 
 Start = Literal["phase", "now"] | datetime | None
 
+_SHARED: Final = (Every, After, At)
+"""Schedules whose planners many jobs can have in common."""
+
 _KNOWN: Final = ("phase", "now")
 
 
-@frozen
-class FirstStart:
+class FirstStart(NamedTuple):
     """`due_us`: the first regular start, on the planner's base; None: only `at_once`, if at all."""
 
     schedule: Schedule
@@ -43,13 +45,14 @@ def first_start(
     if start == "phase" and not isinstance(schedule, (Every, After)):
         msg = f'start="phase" is for Every and After; {schedule} says itself when it starts'
         raise InvalidJob(msg)
-    planner = shared.get(schedule) if type(schedule) in (Every, After) else None
+    is_shared = type(schedule) in _SHARED and not (type(schedule) is Every and schedule.jitter)
+    planner = shared.get(schedule) if is_shared else None
     if planner is None:
-        bound = schedule if type(schedule) is Every and not schedule.jitter else schedule.bind(key)
-        planner = planner_for(bound, shift)
-        if bound is schedule and type(schedule) in (Every, After):
+        if not is_shared:
+            schedule = schedule.bind(key)
+        planner = planner_for(schedule, shift)
+        if is_shared:
             shared[schedule] = planner
-        schedule = bound
     at_once = start == "now" or (start is None and planner.waits_for_end)
     if at_once and planner.waits_for_end:
         return FirstStart(schedule, planner, at_once=True, due_us=None)

@@ -47,7 +47,6 @@ class Job(Alarm):
     """
 
     __slots__ = (
-        "_tally",
         "args",
         "backlog",
         "call",
@@ -69,6 +68,7 @@ class Job(Alarm):
         "schedule",
         "state",
         "tags",
+        "tally",
         "threads",
     )
 
@@ -112,7 +112,8 @@ class Job(Alarm):
         self.is_paused = False
         self.is_parked = False
         self.is_removed = False
-        self._tally: Tally | None = None
+        self.tally: Tally | None = None
+        """Its counts, made with its first run."""
         self.threads: list[ThreadCall] | None = None
         """Threads that outlived the run they worked for."""
 
@@ -130,7 +131,7 @@ class Job(Alarm):
 
     def statistics(self) -> JobStatistics:
         """Its counts at this moment."""
-        return self.tally.snapshot()
+        return self.counts().snapshot()
 
     def remove(self) -> None:
         """Take it out of its scheduler. A run that goes on is cancelled. Twice is harmless."""
@@ -158,12 +159,10 @@ class Job(Alarm):
     def fire(self) -> None:
         self.control.tick(self)
 
-    @property
-    def tally(self) -> Tally:
-        """Its counts, made with its first run."""
-        if self._tally is None:
-            self._tally = Tally()
-        return self._tally
+    def counts(self) -> Tally:
+        if self.tally is None:
+            self.tally = Tally()
+        return self.tally
 
     def keep_thread(self, thread: ThreadCall) -> None:
         """Remember a thread that outlived its run: while it goes on, the job counts as running."""

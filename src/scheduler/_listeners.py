@@ -15,16 +15,17 @@ class Listeners:
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self._listeners)
+        self.anybody = False
+        """Whether anybody listens. Ask before making an event that is made often."""
 
     def add(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` from now on, until the callable that this returns is called."""
         self._listeners = (*self._listeners, listener)
+        self.anybody = True
 
         def end() -> None:
             self._listeners = tuple(other for other in self._listeners if other is not listener)
+            self.anybody = bool(self._listeners)
 
         return end
 

@@ -122,18 +122,23 @@ class Loop:
     def plan(self, job: Job, due_us: int | None) -> None:
         """Let `due_us` be the job's next start; None: there is none."""
         job.due_us = due_us
-        if due_us is None:
+        if due_us is None or self.queue.state is LifecycleState.STOPPED:
             return
         at = self.timeline.monotonic(due_us, steady=job.planner.steady)
         if not self.queue.rearm(job, at):
             self.queue.arm(job, at)
 
+    def plan_first(self, job: Job, due_us: int) -> None:
+        """The same for a job that has never been planned."""
+        job.due_us = due_us
+        timeline = self.timeline
+        self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
+
     def enroll(self, job: Job) -> None:
         """Take notice of a new or changed job."""
-        self._has_priorities = self._has_priorities or job.policy.priority != 0
-        if job.planner.steady:
-            self.calendar_jobs.pop(job, None)
-        else:
+        if job.policy.priority:
+            self._has_priorities = True
+        if not job.planner.steady:
             self.calendar_jobs[job] = None
 
     def dismiss(self, job: Job) -> None:
@@ -149,14 +154,16 @@ class Loop:
     def tick(self, job: Job) -> None:
         """The job is due: plan the start after this one, then start this one."""
         due, due_us, planner = job.due, job.due_us, job.planner
-        if self.is_stopping or self.only_on_demand or due_us is None or self._is_early(job, due_us):
+        if self.is_stopping or self.only_on_demand or due_us is None:
+            return
+        if not planner.steady and self._is_early(job, due_us):
             return
         if job.retry is not None:
             self._regular_start_replaces_retry(job)
         try:
             following = None if planner.waits_for_end else planner.following(due_us)
             if following is not None:
-                at = self.timeline.monotonic(following, steady=planner.steady)
+                at = following * 1e-6 - (self.timeline.steady_offset if planner.steady else self.timeline.offset)
                 if at <= self._now:
                     self._make_up(job, due_us)
                     return
@@ -165,8 +172,14 @@ class Loop:
             self.park(job, exc)
             following = None
         job.due_us = following
-        self.start(job, due, self.timeline.reported(due_us, steady=planner.steady))
-        if following is None:
+        policy = job.policy
+        if policy.missed is Missed.SKIP and self._now - due > policy.grace:
+            reported = self.timeline.reported(due_us, steady=planner.steady)
+            self.miss(job, reported, reported, 1, MissedReason.LATE)
+            self.retire_if_done(job)
+            return
+        self.start(job, due, due_us + self.timeline.shift_us if planner.steady else due_us)
+        if following is None and not job.runs:
             self.retire_if_done(job)
 
     def park(self, job: Job, error: Exception) -> None:
@@ -185,7 +198,7 @@ class Loop:
             return
         job.is_paused = job.is_parked = False
         job.error = None
-        job.tally.consecutive_failures = 0
+        job.counts().consecutive_failures = 0
         self.settle_state(job)
         logger.info("job %r is enabled", job.id)
         now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
@@ -200,6 +213,7 @@ class Loop:
 
     def replan(self, job: Job, first: FirstStart) -> None:
         """The job has a new schedule. A parked job comes alive with it; a paused one stays paused."""
+        self.calendar_jobs.pop(job, None)
         if job.is_parked:
             job.is_paused = job.is_parked = False
             job.error = None
@@ -230,12 +244,11 @@ class Loop:
         self.calendar_jobs.pop(job, None)
         self.forget(job)
         logger.info("job %r has finished: its schedule has no further start", job.id)
-        self.listeners.tell(JobFinished(job.id))
+        if self.listeners.anybody:
+            self.listeners.tell(JobFinished(job.id))
 
     def _is_early(self, job: Job, due_us: int) -> bool:
         """A calendar start that the clock has not reached, because it was set back or runs slow, is waited for again."""
-        if job.planner.steady:
-            return False
         ahead = due_us - self.timeline.us(self._now, steady=False)
         if ahead <= NEVER_EARLY:
             return False
@@ -294,12 +307,12 @@ class Loop:
             job.state = _BEGIN[job.state]
         self.runs += 1
         started = now + self.timeline.offset
-        job.tally.begin(started, lateness)
+        (job.tally or job.counts()).begin(started, lateness)
         job.lateness.add(lateness)
         if policy.timeout is not None:
             run.deadline = Deadline(run, policy.timeout)
             self.arm_deadline(run.deadline)
-        if self.listeners:
+        if self.listeners.anybody:
             self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, started, run.attempt, lateness))
         return True
 
@@ -328,10 +341,10 @@ class Loop:
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
     ) -> None:
         """Ticks have no run."""
-        job.tally.missed += count
+        job.counts().missed += count
         self.missed += count
         logger.info("job %r missed %d start(s): %s", job.id, count, reason.value)
-        if self.listeners:
+        if self.listeners.anybody:
             self.listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
 
     def stop_runs(self, *, only_waiting: bool) -> None:
@@ -402,19 +415,19 @@ class Loop:
         duration = now - started
         ended = now + self.timeline.offset
         outcome = run.outcome()
-        job.tally.end(outcome, ended, duration, None if outcome is Outcome.SUCCEEDED else run.error_text())
+        (job.tally or job.counts()).end(outcome, ended, duration, None if outcome is Outcome.SUCCEEDED else run.error_text())
         retry_at: float | None = None
         if outcome is not Outcome.SUCCEEDED:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)
             retry_at = None if retry_in is None else ended + retry_in
-        if self.listeners:
+        if self.listeners.anybody:
             self._tell_end(run, started, ended, outcome, retry_at)
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job
         logger.log(*_report(outcome), job.id, outcome.value, run.error_text())
         next_start_in = job.due - now if job.is_waiting else None
-        return after_run(outcome, job.tally.consecutive_failures, job.policy, next_start_in, self.random())
+        return after_run(outcome, job.counts().consecutive_failures, job.policy, next_start_in, self.random())
 
     def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
         """Do what was decided. Seconds to the retry, if there is one."""
@@ -490,7 +503,8 @@ class Loop:
         self.pool.check(needs)
 
     def arm_deadline(self, deadline: Deadline) -> None:
-        self.queue.arm(deadline, self.monotonic() + deadline.seconds)
+        with suppress(LifecycleError):  # the queue has stopped, and with it every wait
+            self.queue.arm(deadline, self.monotonic() + deadline.seconds)
 
     def disarm_deadline(self, deadline: Deadline) -> None:
         self.queue.disarm(deadline)
@@ -521,7 +535,10 @@ class Loop:
         try:
             for alarm in batch:
                 try:
-                    alarm.fire()
+                    if type(alarm) is Job:
+                        self.tick(alarm)
+                    else:
+                        alarm.fire()
                 except Exception:
                     logger.exception("a timer of the scheduler failed: %r", alarm)
         finally:
@@ -532,8 +549,8 @@ class Loop:
         starting, self._starting = self._starting, []
         if self._has_priorities:
             starting.sort(key=lambda work: (work.due, -work.priority))
-        for work in starting:
-            self.pool.submit(work)
+        if starting:
+            self.pool.submit(*starting)
 
     def look_at_clock(self, now: float) -> None:
         """Notice a step of the wall clock, or a suspend, and plan anew what depends on it."""

@@ -31,6 +31,8 @@ def schedule_of(value: Schedule | str) -> Schedule:
 
 def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
     """`base` with these options. Raises InvalidJob for a value that makes no sense, and for an option that does not exist."""
+    if options.get("max_running", 1) is None:
+        options = {name: value for name, value in options.items() if name != "max_running"}
     changes = {name: _CHECKS[name](name, value) for name, value in options.items() if name in _CHECKS}
     unknown = sorted(set(options) - set(_CHECKS))
     if unknown:

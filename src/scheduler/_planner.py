@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from attrs import frozen
 
-from schedule import After, Every, Missed, Schedule, catch_up, duration, phase
+from schedule import After, At, Every, Missed, Schedule, catch_up, duration, phase
 
 from ._errors import SchedulerError
 from ._policy import Policy
@@ -107,6 +107,29 @@ class Delay:
         return Gap((), 1, due, due, True, self.following(now))
 
 
+@frozen
+class Once:
+    """One start, at `at`."""
+
+    at: int
+    steady: bool = False
+    waits_for_end: bool = False
+
+    def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the same for every job
+        return self.at if self.at > now else None
+
+    def following(self, due: int) -> int | None:
+        return self.at if self.at > due else None
+
+    def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - it has not run yet
+        return due
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        if _kept(policy, due, now):
+            return Gap((due,), 0, None, None, True, None)
+        return Gap((), 1, due, due, True, None)
+
+
 @frozen(eq=False)
 class Dates:
     """Any other schedule."""
@@ -154,6 +177,8 @@ def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
     """
     if type(schedule) is After:
         return Delay(schedule.interval // _MICROSECOND)
+    if type(schedule) is At:
+        return Once(us_of(schedule.when))
     if type(schedule) is Every and not schedule.jitter:
         anchor = None if schedule.anchor is None else us_of(schedule.anchor) - shift
         return Grid(schedule.interval // _MICROSECOND, anchor)

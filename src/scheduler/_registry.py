@@ -10,7 +10,7 @@ from threading import RLock
 from typing import Any, Final, Literal
 
 from schedule import Schedule
-from timerqueue import Lifecycle, LifecycleState
+from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
 from ._errors import AlreadyStopped, DuplicateJob, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
@@ -75,12 +75,14 @@ class Registry:
         make: Callable[[str, FirstStart, Histogram], Job],
     ) -> Job:
         """Put the job in that `make` returns, and let it start. Raises as Scheduler.add does; then nothing has changed."""
-        self._loop.check_needs(policy.needs)
-        planned = schedule_of(schedule)
+        if policy.needs:
+            self._loop.check_needs(policy.needs)
+        planned = schedule if isinstance(schedule, Schedule) else schedule_of(schedule)
         with self._lock:
-            self.refuse_if_stopped()
+            if self._lifecycle.state is LifecycleState.STOPPED:
+                self.refuse_if_stopped()
             if id is None:
-                id = f"job-{next(self._numbers)}"  # noqa: A001
+                id = self._free_id()  # noqa: A001
             present = self._jobs.get(id)
             if present is not None and on_conflict == "keep":
                 return present
@@ -92,8 +94,13 @@ class Registry:
                 self.remove(present)
             self._jobs[id] = job
             self._loop.enroll(job)
-            self._begin(job, first)
-        if self._listeners:
+            try:
+                self._begin(job, first)
+            except LifecycleError:  # it has stopped at this very moment
+                self.forget(job)
+                self.refuse_if_stopped()
+                raise
+        if self._listeners.anybody:
             self.tell(JobAdded(id))
         return job
 
@@ -124,7 +131,7 @@ class Registry:
         self.forget(job)
         self._queue.disarm(job)
         self._loop.call(self._loop.dismiss, job)
-        if self._listeners:
+        if self._listeners.anybody:
             self.tell(JobRemoved(job.id))
 
     def pause(self, job: Job, reason: str | None) -> None:
@@ -167,6 +174,11 @@ class Registry:
             due = job.planner.following(due)
         return starts
 
+    def _free_id(self) -> str:
+        while (id_ := f"job-{next(self._numbers)}") in self._jobs:
+            pass
+        return id_
+
     def _first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
         if len(self._planners) > SHARED_PLANNERS:
             self._planners.clear()
@@ -183,7 +195,8 @@ class Registry:
     def _begin(self, job: Job, first: FirstStart) -> None:
         if first.at_once:
             self._queue.push(AT_ONCE, self._loop.start_now, job)
-        self._loop.plan(job, first.due_us)
+        if first.due_us is not None:
+            self._loop.plan_first(job, first.due_us)
 
     def _apply(self, job: Job, update: Update, lateness: Histogram, first: FirstStart | None) -> None:
         """Change a job, on the loop. Runs that go on keep what they began with."""

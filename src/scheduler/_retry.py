@@ -6,10 +6,10 @@ import enum
 from datetime import timedelta
 from typing import assert_never
 
-from attrs import field, frozen
+from attrs import converters, field, frozen
 from attrs.validators import ge, instance_of, le, optional
 
-from schedule import duration
+from schedule import ScheduleError, duration
 
 
 class Growth(enum.Enum):
@@ -24,6 +24,14 @@ LINEAR_STEPS = 20
 """A linear delay stops growing here, as TimescaleDB's does."""
 
 
+def _delay(value: timedelta | float | str) -> timedelta:
+    delay = duration(value)
+    if not delay:
+        msg = f"base and cap of a Retry must be longer than nothing, not {value!r}: a failing job would never rest"
+        raise ScheduleError(msg)
+    return delay
+
+
 @frozen(kw_only=True)
 class Retry:
     """Try a failed tick again, `max_retries` times at most (0: never, None: for ever); then the job is DISABLED.
@@ -34,8 +42,8 @@ class Retry:
     """
 
     growth: Growth
-    base: timedelta = field(converter=duration)
-    cap: timedelta | None = field(default=None, converter=lambda value: None if value is None else duration(value))
+    base: timedelta = field(converter=_delay)
+    cap: timedelta | None = field(default=None, converter=converters.optional(_delay))
     max_retries: int | None = field(default=None, validator=optional([instance_of(int), ge(0)]))
     jitter: float = field(default=0.0, validator=[ge(0.0), le(1.0)])
     """Up to this share of the delay is taken off at random."""

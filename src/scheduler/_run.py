@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
-from timerqueue import Alarm, Needs, Work
+from timerqueue import Alarm, Needs, Work, is_cancellation
 
 from ._call import Call
 from ._current import RUN
@@ -127,7 +127,10 @@ class Run(Work):
         return job.call(job.func, job.args, job.kwargs)
 
     def close(self, value: Any, error: BaseException | None) -> None:
-        self.task_ended(value, error, self.context)
+        if value is None and error is None and self.open_tasks == 1:
+            self._finish()
+        else:
+            self.task_ended(value, error, self.context)
 
     def drop(self) -> None:
         self.open_tasks = 0
@@ -169,9 +172,9 @@ class Run(Work):
 
     def outcome(self) -> Outcome:
         """How it ended. The one place where that is decided."""
+        if self.cause is None:
+            return Outcome.SUCCEEDED if self.error is None else Outcome.FAILED
         match self.cause:
-            case None:
-                return Outcome.SUCCEEDED if self.error is None else Outcome.FAILED
             case Cause.TIMEOUT:
                 return Outcome.TIMED_OUT
             case Cause.REMOVED | Cause.REPLACED | Cause.STOPPED:
@@ -194,6 +197,8 @@ class Run(Work):
         return [self, *(self.subtasks or ())]
 
     def _fail(self, error: BaseException) -> None:
+        if self.cause is None and is_cancellation(error):
+            self.cause = Cause.STOPPED  # not by us: the scheduler itself is being cancelled from outside
         if self.error is None:
             self.error = error
 

@@ -100,7 +100,7 @@ class Scheduler:
         timeout: timedelta | float | str | None = None,
         retry: Retry | None = None,
         overlap: Overlap = Overlap.SKIP,
-        max_running: int = 1,
+        max_running: int | None = None,
         missed: Missed = Missed.LATEST,
         grace: timedelta | float | str = 1.0,
         catch_up: int = 100,
@@ -117,7 +117,7 @@ class Scheduler:
         - `needs`: names of limits, or a mapping to units. `priority`: higher goes first among what waits for room; one step weighs
           as much as ten seconds of waiting.
         - `timeout`: for one run with all its subtasks. `retry`: what follows a failure.
-        - `overlap`: what becomes of a tick that finds the last run still going; `max_running` is for Overlap.ALLOW.
+        - `overlap`: what becomes of a tick that finds the last run still going; `max_running` (10) is for Overlap.ALLOW.
         - `missed`: which ticks still run that could not run in time; `grace` is for Missed.SKIP, `catch_up`, a number of ticks, for
           Missed.ALL.
         - `start`: "phase": an interval's first start lies in the interval by a hash of `id`, so that jobs added together spread out
@@ -240,10 +240,11 @@ class Scheduler:
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
+    ) -> None:
         assert self._group is not None
         self.stop(grace=0 if exc is not None else "5s")
-        return await self._group.__aexit__(exc_type, exc, traceback)
+        # What the body raised goes on by itself: the group is only to wait for `run`.
+        await self._group.__aexit__(None, None, None)
 
     def _policy(self, options: tuple[Any, ...]) -> Policy:
         """One Policy for all jobs with the same options."""
@@ -295,4 +296,4 @@ class Scheduler:
 _OPTION_NAMES: Final = (
     "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up",
 )  # fmt: skip
-_DEFAULT_OPTIONS: Final = ((), 0, None, None, Overlap.SKIP, 1, Missed.LATEST, 1.0, 100)
+_DEFAULT_OPTIONS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100)

@@ -11,7 +11,7 @@ from timerqueue import LimitStatistics
 
 from ._outcome import Outcome
 
-BUCKETS: Final = 40
+BUCKETS: Final = 64
 
 
 @define(eq=False)
@@ -21,7 +21,7 @@ class Histogram:
     counts: list[int] = field(factory=lambda: [0] * BUCKETS)
 
     def add(self, seconds: float) -> None:
-        self.counts[min(int(seconds * 1e6).bit_length(), BUCKETS - 1) if seconds > 0 else 0] += 1
+        self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] += 1
 
     def snapshot(self) -> LatenessStatistics:
         return LatenessStatistics(tuple(self.counts))

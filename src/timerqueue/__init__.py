@@ -5,7 +5,7 @@ from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._heap import Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
-from ._pool import PoolStatistics, TaskPool, Work
+from ._pool import PoolStatistics, TaskPool, Work, is_cancellation
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "TimerQueueError",
     "UnknownLimit",
     "Work",
+    "is_cancellation",
     "needs_of",
     "seeded_random",
     "system_random",

@@ -23,7 +23,7 @@ SLOT_WIDTH: Final = 0.25
 """Seconds. Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls nobody."""
 
 COMPACT_ABOVE: Final = 1_000
-"""Below this many marks compacting is not worth its walk."""
+"""Below this many marks compacting is not worth its walk, unless nothing else is left."""
 
 # What `Entry.slot` may say besides the number of a slot.
 OUT: Final = float("-inf")
@@ -94,7 +94,7 @@ class TimerHeap(Generic[E]):
         entry.slot = GHOST if entry.slot <= self._opened_until else OUT
         self._live -= 1
         self._marks += 1
-        if self._marks > COMPACT_ABOVE and self._marks > self._live:
+        if self._marks > self._live and (self._marks > COMPACT_ABOVE or not self._live):
             self._compact()
         return True
 
@@ -109,14 +109,9 @@ class TimerHeap(Generic[E]):
         """Take out what is due at `now` (`due <= now`), earliest first; the rest stays if it is more than `at_most`."""
         while self._numbers and self._numbers[0] * self._width <= now:
             self._open_next_slot()
-        opened = self._opened
-        end = bisect_right(opened, now, key=_due_of)
-        if at_most is not None:
-            end = min(end, at_most)
-        batch = opened[:end]
-        del opened[:end]
-        if self._marks:
-            batch = [entry for entry in batch if not self._forget_ghost(entry)]
+        batch: list[E] = []
+        while part := self._cut_due(now, None if at_most is None else at_most - len(batch)):
+            batch += part if not self._marks else [entry for entry in part if not self._forget_ghost(entry)]
         for entry in batch:
             entry.slot = OUT
         self._live -= len(batch)
@@ -131,6 +126,18 @@ class TimerHeap(Generic[E]):
             return None
         number = self._numbers[0]
         return min((entry.due for entry in self._slots[number] if entry.slot == number), default=number * self._width)
+
+    def _cut_due(self, now: float, at_most: int | None) -> list[E]:
+        """Cut what is due from the front of the opened list, cancelled entries included."""
+        opened = self._opened
+        if not opened or opened[0].due > now:
+            return []
+        end = bisect_right(opened, now, key=_due_of)
+        if at_most is not None:
+            end = min(end, at_most)
+        part = opened[:end]
+        del opened[:end]
+        return part
 
     def _drop_leading_ghosts(self) -> None:
         count = 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from typing import Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
@@ -36,6 +36,9 @@ class Claim(Protocol):
 
     needs: Needs
     is_waiting: bool
+
+
+C = TypeVar("C", bound=Claim)
 
 
 @frozen
@@ -68,8 +71,10 @@ class Limit:
     size: float
     is_family_member: bool = False
     used: int = 0
-    parked: list[tuple[Rank, Line]] = field(factory=list)
+    parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
     """heapq of the lines that found no room here, by the rank of their heads."""
+    stranded: list[Line[Any]] = field(factory=list)
+    """Lines that need more units than there are since the limit was made smaller. They hold up nobody."""
 
     def has_room(self, units: int) -> bool:
         return self.used + units <= self.size
@@ -82,11 +87,11 @@ class Limit:
 
 
 @define(eq=False)
-class Line:
+class Line(Generic[C]):
     """Work that waits with the same needs."""
 
     needs: Needs
-    queue: list[tuple[Rank, Claim]] = field(factory=list)
+    queue: list[tuple[Rank, C]] = field(factory=list)
     """heapq by rank. Cancelled work stays until it comes to the front."""
     place: Limit | None = None
     """Where it is parked; None: among the open lines."""
@@ -97,13 +102,16 @@ class Line:
     def stands_at(self, place: Limit | None, key: Rank) -> bool:
         return self.place is place and self.key == key and bool(self.queue)
 
+    def count(self) -> int:
+        return sum(claim.is_waiting for _, claim in self.queue)
+
     def head(self) -> Rank | None:
         while self.queue and not self.queue[0][1].is_waiting:
             heappop(self.queue)
         return self.queue[0][0] if self.queue else None
 
 
-class Limits:
+class Limits(Generic[C]):
     """The accounts of a pool. Knows ranks and units; knows nothing of tasks or time."""
 
     def __init__(self, capacity: float, limits: Mapping[str, float]) -> None:
@@ -111,15 +119,11 @@ class Limits:
         self.used = 0
         self._sizes = dict(limits)
         self._limits: dict[str, Limit] = {}
-        self._lines: dict[Needs, Line] = {}
-        self._open: list[tuple[Rank, Line]] = []
-        self._reserved: Line | None = None
-        self._waiting = 0
-
-    @property
-    def waiting(self) -> int:
+        self._lines: dict[Needs, Line[C]] = {}
+        self._open: list[tuple[Rank, Line[C]]] = []
+        self._reserved: Line[C] | None = None
+        self.waiting = 0
         """How much work waits for room."""
-        return self._waiting
 
     def check(self, needs: Needs) -> None:
         """Raise UnknownLimit or ValueError for needs that could never be met here."""
@@ -128,7 +132,7 @@ class Limits:
                 msg = f"limit {name!r} has {self._size_of(name):g} units and never room for {units}"
                 raise ValueError(msg)
 
-    def take(self, claim: Claim) -> bool:
+    def take(self, claim: C) -> bool:
         """Take what it needs, now, if it overtakes nobody. False: it has to `wait`."""
         if self.used >= self.capacity or self._open:
             return False
@@ -143,20 +147,20 @@ class Limits:
         self.used += 1
         return True
 
-    def wait(self, claim: Claim, rank: Rank) -> None:
+    def wait(self, claim: C, rank: Rank) -> None:
         """Stand in line. `admit` gives it out when there is room."""
         line = self._lines.get(claim.needs)
         if line is None:
             line = self._lines[claim.needs] = Line(claim.needs)
         heappush(line.queue, (rank, claim))
-        self._waiting += 1
+        self.waiting += 1
         if rank < line.key:
             self._stand(line, line.place, rank)
             self._look_again(line.needs)
 
-    def forget(self, claim: Claim) -> None:
+    def forget(self, claim: C) -> None:
         """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
-        self._waiting -= 1
+        self.waiting -= 1
         line = self._lines[claim.needs]
         head = line.head()
         if head is None:
@@ -165,14 +169,14 @@ class Limits:
             self._stand(line, line.place, head)
             self._look_again(line.needs)
 
-    def give_back(self, claim: Claim) -> None:
+    def give_back(self, claim: C) -> None:
         """Return everything that it took."""
         self.used -= 1
         if claim.needs:
             self._use(claim.needs, -1)
             self._look_again(claim.needs)
 
-    def admit(self) -> Iterator[Claim]:
+    def admit(self) -> Iterator[C]:
         """Give out, best first, all the waiting work for which there is room, each with its units taken."""
         while self._open and self.used < self.capacity:
             key, line = heappop(self._open)
@@ -188,20 +192,39 @@ class Limits:
             else:
                 yield self._start_head(line)
 
+    def clear(self) -> list[C]:
+        """Forget and answer everything that waits."""
+        claims = [claim for line in self._lines.values() for _, claim in line.queue if claim.is_waiting]
+        self._lines.clear()
+        self._open.clear()
+        self._reserved = None
+        self.waiting = 0
+        for limit in self._limits.values():
+            limit.parked.clear()
+            limit.stranded.clear()
+        return claims
+
     def resize(self, capacity: float | None, limits: Mapping[str, float]) -> None:
         """Change sizes. What runs is not disturbed: a limit made smaller drains."""
         if capacity is not None:
             self.capacity = capacity
         self._sizes.update(limits)
+        self._reserved = None
         for name, limit in self._limits.items():
             limit.size = self._size_of(name)
-        self._look_again(tuple((name, 1) for name in self._limits))
+        for limit in self._limits.values():
+            for line in [*limit.stranded, *(line for _, line in limit.parked)]:
+                if line.place is limit and line.queue:
+                    self._stand(line, None, line.key)
+            limit.stranded.clear()
+            limit.parked.clear()
 
     def statistics(self) -> dict[str, LimitStatistics]:
         """By name: every limit that is not a family, and the members of families that are in use."""
         named = {name: LimitStatistics(size, 0, 0) for name, size in self._sizes.items() if not name.endswith(":*")}
         for name, limit in self._limits.items():
-            waiting = sum(len(line.queue) for rank, line in limit.parked if line.stands_at(limit, rank))
+            lines = {id(line): line for line in [*limit.stranded, *(line for _, line in limit.parked)]}
+            waiting = sum(line.count() for line in lines.values() if line.place is limit)
             named[name] = LimitStatistics(limit.size, limit.used, waiting)
         return named
 
@@ -223,12 +246,18 @@ class Limits:
 
     def _use(self, needs: Needs, sign: int) -> None:
         for name, units in needs:
-            limit = self._limit(name)
-            limit.used += sign * units
-            if limit.is_family_member and not limit.used and limit.best_parked() is None:
-                del self._limits[name]
+            self._limit(name).used += sign * units
+        if sign < 0:
+            self._drop_idle_members(needs)
 
-    def _first_refusal(self, line: Line, head: Rank) -> Limit | None:
+    def _drop_idle_members(self, needs: Needs) -> None:
+        for name, _ in needs:
+            limit = self._limits.get(name)
+            if limit is not None and limit.is_family_member and not limit.used and limit.best_parked() is None:
+                if not any(line.queue for line in limit.stranded):
+                    del self._limits[name]
+
+    def _first_refusal(self, line: Line[C], head: Rank) -> Limit | None:
         for name, units in line.needs:
             limit = self._limit(name)
             if not limit.has_room(units) or self._is_held_for_another(line, name):
@@ -238,20 +267,20 @@ class Limits:
                 return limit
         return None
 
-    def _is_held_for_another(self, line: Line, name: str) -> bool:
+    def _is_held_for_another(self, line: Line[C], name: str) -> bool:
         reserved = self._reserved
         return reserved is not None and reserved is not line and any(name == need for need, _ in reserved.needs)
 
-    def _park(self, line: Line, limit: Limit, head: Rank) -> None:
+    def _park(self, line: Line[C], limit: Limit, head: Rank) -> None:
         line.refusals += 1
         if line.refusals >= PATIENCE and self._reserved is None and len(line.needs) > 1:
             self._reserved = line
         self._stand(line, limit, head)
         self._look_again(line.needs)
 
-    def _start_head(self, line: Line) -> Claim:
+    def _start_head(self, line: Line[C]) -> C:
         _, claim = heappop(line.queue)
-        self._waiting -= 1
+        self.waiting -= 1
         self.used += 1
         self._use(line.needs, 1)
         line.refusals = 0
@@ -265,9 +294,14 @@ class Limits:
             self._stand(line, None, head)
         return claim
 
-    def _stand(self, line: Line, place: Limit | None, key: Rank) -> None:
+    def _stand(self, line: Line[C], place: Limit | None, key: Rank) -> None:
         line.place, line.key = place, key
-        heappush(self._open if place is None else place.parked, (key, line))
+        if place is None:
+            heappush(self._open, (key, line))
+        elif any(self._limits.get(name) is place and units > place.size for name, units in line.needs):
+            place.stranded.append(line)
+        else:
+            heappush(place.parked, (key, line))
 
     def _look_again(self, needs: Needs) -> None:
         """At each of these limits, open the line whose turn it is, if there is room for it."""
@@ -279,13 +313,14 @@ class Limits:
             if limit.has_room(dict(line.needs)[name]):
                 self._stand(line, None, line.key)
 
-    def _whose_turn(self, limit: Limit) -> Line | None:
+    def _whose_turn(self, limit: Limit) -> Line[C] | None:
         if self._reserved is not None and self._reserved.place is limit:
             return self._reserved
         return None if limit.best_parked() is None else limit.parked[0][1]
 
-    def _close(self, line: Line) -> None:
+    def _close(self, line: Line[C]) -> None:
         del self._lines[line.needs]
         if self._reserved is line:
             self._reserved = None
         self._look_again(line.needs)
+        self._drop_idle_members(line.needs)

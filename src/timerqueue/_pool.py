@@ -78,8 +78,8 @@ class _Worker:
 
     scope: anyio.CancelScope
     wake: Wake | None = None
+    is_cancelled: bool = False
     is_killed: bool = False
-    is_detached: bool = False
 
 
 class _Call(Work):
@@ -98,7 +98,7 @@ class _Call(Work):
         return _as_coroutine(self.func(*self.args))
 
     def close(self, value: Any, error: BaseException | None) -> None:
-        if isinstance(error, Exception):
+        if error is not None and not is_cancellation(error):
             logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
 
 
@@ -157,7 +157,7 @@ class TaskPool:
                 await self.drained()
         finally:
             self._lifecycle.stop()
-            self._ready.clear()
+            self._drop_waiting()
             self._group.cancel_scope.cancel()
             suppressed = await self._group.__aexit__(exc_type, exc, traceback)
         return suppressed
@@ -189,21 +189,24 @@ class TaskPool:
         self.submit(work)
         return work
 
-    def submit(self, work: Work) -> None:
-        """Run a Work of your own, whose needs have been checked, as `start_soon` does."""
-        work.is_waiting = True
-        if self._limits.take(work):
-            self._ready.append(work)
-        else:
-            self._lifecycle.refuse_if_stopped("start anything")
-            self._limits.wait(work, (work.due - AGEING * work.priority, next(self._sequence)))
-            self._ready.extend(self._limits.admit())
-        if not self._awake and self._ready:
+    def submit(self, *works: Work) -> None:
+        """Run Work of your own, whose needs have been checked, as `start_soon` does."""
+        self._lifecycle.refuse_if_stopped("start anything")
+        limits, ready = self._limits, self._ready
+        for work in works:
+            work.is_waiting = True
+            if limits.take(work):
+                ready.append(work)
+            else:
+                limits.wait(work, (work.due - AGEING * work.priority, next(self._sequence)))
+                ready.extend(limits.admit())
+        if not self._awake and ready:
             self._call_worker()
 
     def cancel(self, work: Work) -> None:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
         if work.worker is not None:
+            work.worker.is_cancelled = True
             work.worker.scope.cancel()
         elif work.is_waiting:
             work.is_waiting = False
@@ -224,7 +227,7 @@ class TaskPool:
             return
         if worker.is_killed:
             return
-        worker.is_killed = worker.is_detached = True
+        worker.is_cancelled = worker.is_killed = True
         worker.scope.cancel()
         self._release(work)
 
@@ -247,12 +250,23 @@ class TaskPool:
     async def drained(self) -> None:
         """Return when nothing runs and nothing waits."""
         while self._limits.used or self._limits.waiting:
-            self._emptied = anyio.Event()
+            if self._emptied is None or self._emptied.is_set():
+                self._emptied = anyio.Event()
             await self._emptied.wait()
 
     def statistics(self) -> PoolStatistics:
         limits = self._limits
         return PoolStatistics(limits.capacity, limits.used, limits.waiting, self._workers, limits.statistics())
+
+    def _drop_waiting(self) -> None:
+        """Nothing more begins: tell those that waited."""
+        ready, waiting = list(self._ready), self._limits.clear()
+        self._ready.clear()
+        for work in ready:
+            self._limits.give_back(work)
+        for work in [*ready, *waiting]:
+            work.is_waiting = False
+            work.drop()
 
     def _release(self, work: Work) -> None:
         limits = self._limits
@@ -285,11 +299,15 @@ class TaskPool:
         with anyio.CancelScope() as scope:
             worker = _Worker(scope)
             try:
-                while not scope.cancel_called:
+                while not worker.is_cancelled:
                     if self._ready:
                         await self._run_slice(worker)
                     elif not await self._park(worker):
                         break
+            except anyio.get_cancelled_exc_class() as exc:
+                if is_cancellation(exc):
+                    raise
+                logger.warning("work has cancelled the task that it ran in; another takes its place")
             finally:
                 self._workers -= 1
                 self._awake -= 1
@@ -314,55 +332,52 @@ class TaskPool:
         return True
 
     async def _run_slice(self, worker: _Worker) -> None:
-        """Run what is ready, for a slice of time."""
-        ready, monotonic, scope = self._ready, self._clock.monotonic, worker.scope
+        """Run what is ready, for a slice of time. The busiest loop of all: what it does per piece of work is written out."""
+        ready, monotonic = self._ready, self._clock.monotonic
         until = monotonic() + SLICE
-        while ready and not scope.cancel_called:
+        while ready and not worker.is_cancelled:
             work = ready.popleft()
             work.is_waiting = False
             work.worker = worker
-            await self._run(work, worker)
+            context = work.context = (self._context if work.context is None else work.context).copy()
+            self.current = work
+            self.steps += 1
+            value: Any = None
+            error: BaseException | None = None
+            try:
+                running = context.run(work.open)
+                if running is not None:
+                    yielded = context.run(running.send, None)
+                    value = await self._drive(running, yielded, context, worker)
+            except StopIteration as stop:  # it has ended without ever waiting
+                value = stop.value
+            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
+                error = exc
+            self.current = None
+            work.worker = None
+            work.close(value, error)
+            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+            if not worker.is_killed:
+                self._release(work)
+            if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
+                raise error
             if monotonic() >= until:
                 await cancel_shielded_checkpoint()
                 return
 
-    async def _run(self, work: Work, worker: _Worker) -> None:
-        value: Any = None
-        error: BaseException | None = None
-        context = work.context = (self._context if work.context is None else work.context).copy()
-        self.current = work
-        self.steps += 1
-        try:
-            running = context.run(work.open)
-            if running is not None:
-                value = await self._drive(running, context, work, worker)
-        except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
-            error = exc
-        self.current = None
-        work.worker = None
-        work.close(value, error)
-        if not worker.is_detached:
-            self._release(work)
-        if error is not None and _is_ours_to_pass_on(error):
-            raise error
-
     @coroutine
     def _drive(
-        self, running: Coroutine[Any, Any, Any], context: Context, work: Work, worker: _Worker
+        self, running: Coroutine[Any, Any, Any], yielded: Any, context: Context, worker: _Worker
     ) -> Generator[Any, Any, Any]:
-        """Await `running` inside `context`, letting go of the queue while it waits."""
-        step: Callable[[Any], Any] = running.send
-        sent: Any = None
+        """Await the rest of `running`, which has just yielded, inside `context`. The queue is let go of while it waits."""
+        work = self.current
         while True:
-            try:
-                yielded = context.run(step, sent)
-            except StopIteration as stop:
-                return stop.value
             self.current = None
             self._hand_over()
+            step: Callable[[Any], Any] = running.send
+            sent: Any
             try:
                 sent = yield yielded
-                step = running.send
             except BaseException as exc:  # noqa: BLE001 - passed on into the work
                 sent, step = exc, running.throw
             self._awake += 1
@@ -373,6 +388,10 @@ class TaskPool:
                 if isinstance(sent, BaseException):
                     raise sent
                 return None
+            try:
+                yielded = context.run(step, sent)
+            except StopIteration as stop:
+                return stop.value
 
     def _hand_over(self) -> None:
         """This worker is about to wait: somebody else must look after the queue."""
@@ -391,11 +410,14 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _is_ours_to_pass_on(error: BaseException) -> bool:
-    """Whether the worker must let it through. Work that raises a cancellation of its own making ends like any other failure."""
-    if isinstance(error, anyio.get_cancelled_exc_class()):
-        return anyio.current_effective_deadline() == -math.inf
-    return isinstance(error, KeyboardInterrupt)
+def is_cancellation(error: BaseException) -> bool:
+    """Whether the calling task is really being cancelled, and `error` is how it was told.
+
+    Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has simply failed.
+    """
+    return (
+        isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
+    )
 
 
 def _close_by_force(running: Coroutine[Any, Any, Any], context: Context) -> None:

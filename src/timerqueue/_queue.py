@@ -15,7 +15,7 @@ from logging import getLogger
 from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Final
 
-from anyio.lowlevel import cancel_shielded_checkpoint
+from anyio.lowlevel import checkpoint
 from attrs import frozen
 
 from ._clock import Clock, SystemClock
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = getLogger(__name__)
 
-BATCH: Final = 500
+BATCH: Final = 100
 """Entries fired before others on the event loop have their turn."""
 
 
@@ -58,7 +58,11 @@ class Timer(Alarm):
         return self._queue.disarm(self)
 
     def reschedule(self, due: float) -> bool:
-        """Move it to `due` (monotonic seconds). False, and nothing changes, if it has fired or was cancelled. Any thread."""
+        """Move it to `due` (monotonic seconds). False, and nothing changes, if it has fired or was cancelled. Any thread.
+
+        Raises ValueError for a due time that is not finite.
+        """
+        _check_due(due)
         return self._queue.rearm(self, due)
 
     def fire(self) -> None:
@@ -98,6 +102,7 @@ class TimerQueue:
         self._heap: TimerHeap[Alarm] = TimerHeap()
         self._lock = Lock()
         self._lifecycle = Lifecycle("TimerQueue")
+        self._is_stopped = False
         self._thread: int | None = None
         self._wake: Wake | None = None
         self._awaited = -math.inf  # what the wait is armed for; -inf: the loop is awake and will look by itself
@@ -122,17 +127,19 @@ class TimerQueue:
         if self._pool is None and iscoroutinefunction(func):
             msg = f"{func!r} is an `async def`: give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
             raise TypeError(msg)
+        _check_due(due)
         timer = Timer(self, func, args)
         self.arm(timer, due)
         return timer
 
     def arm(self, alarm: Alarm, due: float) -> None:
-        """Let an alarm of yours, which must not be waiting, fire at `due`. Any thread. Raises as `push` does."""
-        if not math.isfinite(due):
-            msg = f"due must be a finite number of monotonic seconds, not {due!r}"
-            raise ValueError(msg)
+        """Let an alarm of yours, which must not be waiting, fire at `due`, which must be finite. Any thread.
+
+        Raises LifecycleError after `stop`.
+        """
         with self._lock:
-            self._lifecycle.refuse_if_stopped("push")
+            if self._is_stopped:
+                self._lifecycle.refuse_if_stopped("push")
             self._heap.push(alarm, due)
         if due < self._awaited:
             self._call_loop()
@@ -163,12 +170,13 @@ class TimerQueue:
             while self._lifecycle.state is LifecycleState.RUNNING:
                 await self._turn()
         finally:
-            self._lifecycle.stop()
+            self.stop()
             self._thread = None
 
     def stop(self) -> None:
         """Fire nothing more; what still waits is dropped. Any thread, any number of times."""
         with self._lock:
+            self._is_stopped = True
             self._lifecycle.stop()
         self._call_loop()
 
@@ -199,6 +207,8 @@ class TimerQueue:
 
     def _fire_each(self, batch: list[Alarm], _now: float) -> None:
         for alarm in batch:
+            if self._is_stopped:
+                return
             try:
                 alarm.fire()
             except Exception:
@@ -207,7 +217,7 @@ class TimerQueue:
     async def _wait_until(self, due: float | None) -> None:
         seconds = None if due is None else due - self.clock.monotonic()
         if seconds is not None and seconds <= 0:
-            await cancel_shielded_checkpoint()
+            await checkpoint()
         elif self._lifecycle.state is LifecycleState.RUNNING and self._wake is not None:
             await self._wake.wait(seconds)
 
@@ -215,3 +225,9 @@ class TimerQueue:
         self._awaited = -math.inf
         if self._wake is not None:
             self._wake.set()
+
+
+def _check_due(due: float) -> None:
+    if not math.isfinite(due):
+        msg = f"due must be a finite number of monotonic seconds, not {due!r}"
+        raise ValueError(msg)

@@ -59,7 +59,7 @@ class ManualClock:
         """Let `seconds` pass, stopping wherever somebody waits and letting them work before time goes on."""
         goal = self._monotonic + seconds
         await self._settle()
-        while (following := self._next_wait()) <= goal:
+        while (following := self._next_wait()) <= goal + ROUNDING:
             self._move_to(following)
             await self._settle()
         self._move_to(goal)
@@ -81,10 +81,15 @@ class ManualClock:
         return wake
 
     async def sleep(self, seconds: float) -> None:
+        if seconds <= 0:
+            await checkpoint()
+            return
         event = anyio.Event()
-        sleeper = (self._monotonic + max(seconds, 0.0), next(self._order), event)
+        sleeper = (self._monotonic + seconds, next(self._order), event)
         heapq.heappush(self._sleepers, sleeper)
         try:
+            while self.autojump and not self._wakes and not event.is_set():
+                await self.jump_when_idle(sleeper[0])
             await event.wait()
         finally:
             if sleeper in self._sleepers:
@@ -93,10 +98,11 @@ class ManualClock:
 
     async def jump_when_idle(self, until: float) -> bool:
         """Move to the next wait's end once nobody works. False: somebody woke up instead."""
-        if not self.is_idle():
-            await checkpoint()
+        following = min(until, self._next_wait())
+        await checkpoint()  # whoever else is on the loop has a turn between any two jumps
+        if following == math.inf or not self.is_idle():
             return False
-        self._move_to(min(until, self._next_wait()))
+        self._move_to(following)
         return True
 
     def _next_wait(self) -> float:
@@ -104,7 +110,8 @@ class ManualClock:
         return min(sleeper, min((wake.until for wake in self._wakes), default=math.inf))
 
     def _move_to(self, now: float) -> None:
-        self._monotonic = max(self._monotonic, now)
+        close = (wake.until for wake in self._wakes if wake.until <= now + ROUNDING)
+        self._monotonic = max(self._monotonic, now, *close)
         while self._sleepers and self._sleepers[0][0] <= self._monotonic:
             heapq.heappop(self._sleepers)[2].set()
         for wake in self._wakes:
@@ -118,6 +125,10 @@ class ManualClock:
 
 
 SETTLE_TURNS = 50
+"""Turns of the event loop within which what needs no time is taken to be done."""
+
+ROUNDING = 1e-9
+"""Seconds by which two ways of computing the same instant may differ."""
 
 
 class _ManualWake:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+
 from schedule import After, ScheduleError
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+
 from schedule import At, ScheduleError
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
+
 from schedule import Calendar, Every, ScheduleError
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -21,7 +22,7 @@ def made(interval, origin, tz):
     return Calendar(interval, origin=origin, tz=tz or "UTC")
 
 
-@pytest.mark.parametrize("row", SLOTS, ids=lambda row: "-".join((row["group"], row["interval"], row["finish_utc"][:16])))
+@pytest.mark.parametrize("row", SLOTS, ids=lambda row: f"{row['group']}-{row['interval']}-{row['finish_utc']}")
 def test_slots_are_the_smallest_origin_plus_multiple_after_the_finish(row):
     """61 cases of another scheduler, which gets a third of them wrong; ours are the ideal ones."""
     origin, finish = (datetime.fromisoformat(row[name]) for name in ("initial_start_utc", "finish_utc"))
@@ -99,7 +100,10 @@ def test_an_origin_in_the_second_pass_of_an_hour_stands_as_given():
     """It is an instant, so it is not moved to the first pass."""
     origin = datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=BERLIN)
     calendar = Calendar("1 day", origin=origin, tz="Europe/Berlin")
-    assert chain(calendar, datetime(2026, 10, 25, tzinfo=UTC), 2) == ["2026-10-25 02:30+01:00", "2026-10-26 02:30+01:00"]
+    assert chain(calendar, datetime(2026, 10, 25, tzinfo=UTC), 2) == [
+        "2026-10-25 02:30+01:00",
+        "2026-10-26 02:30+01:00",
+    ]
 
 
 def test_a_day_that_a_country_skipped_is_not_counted_twice():
@@ -148,7 +152,9 @@ def test_spellings_of_an_interval_are_equal(text):
 
 
 instants = st.datetimes(datetime(1990, 1, 1), datetime(2060, 1, 1), timezones=st.just(UTC))
-zones = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca"])
+zones = st.sampled_from(
+    ["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "Africa/Casablanca"]
+)
 
 
 @given(st.sampled_from([("day", 1), ("week", 7)]), st.integers(1, 40), instants, instants, zones)
@@ -172,7 +178,9 @@ def arrival(wall, zone):
     if shown == wall:
         return guess
     start = guess.replace(second=0, microsecond=0) - timedelta(days=2)
-    walls = ((start + timedelta(minutes=n), (start + timedelta(minutes=n)).astimezone(zone)) for n in range(4 * 24 * 60))
+    walls = (
+        (start + timedelta(minutes=n), (start + timedelta(minutes=n)).astimezone(zone)) for n in range(4 * 24 * 60)
+    )
     return next(instant for instant, local in walls if local.replace(tzinfo=None, fold=0) >= wall)
 
 
@@ -180,10 +188,10 @@ def arrival(wall, zone):
 def test_months_and_years_equal_an_enumeration(unit, count, origin, after):
     """In UTC: step by step from the origin, clamped to the length of the month."""
     name, months = unit
-    expected, step = origin, 0
+    day, expected, step = timedelta(days=1), origin, 0
     while expected <= after:
         step += 1
         year, month = divmod(origin.year * 12 + origin.month - 1 + step * months * count, 12)
         first_of_next = datetime(year + month // 11, (month + 1) % 12 + 1, 1)
-        expected = origin.replace(year=year, month=month + 1, day=min(origin.day, (first_of_next - timedelta(days=1)).day))
+        expected = origin.replace(year=year, month=month + 1, day=min(origin.day, (first_of_next - day).day))
     assert Calendar(f"{count} {name}s", origin=origin).next(after) == expected

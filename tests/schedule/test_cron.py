@@ -5,12 +5,14 @@ import sys
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
-import schedule
-from cronsim import CronSim
 from croniter import croniter
+from cronsim import CronSim
 from hypothesis import assume, given, strategies as st
+
+import schedule
 from schedule import Cron, ScheduleError
 
 START = datetime(2026, 3, 1, 11, 58, 30, tzinfo=UTC)  # a Sunday
@@ -59,6 +61,7 @@ def shown(expression, count=3, after=START, key="web"):
         # A start with a step runs to the end of the field, and may be one value.
         ("10/20 * * * *", ["2026-03-01 12:10:00", "2026-03-01 12:30:00", "2026-03-01 12:50:00"]),
         ("59/15 * * * *", ["2026-03-01 11:59:00", "2026-03-01 12:59:00", "2026-03-01 13:59:00"]),
+        ("0 0 * * 7/3", ["2026-03-04 00:00:00", "2026-03-07 00:00:00", "2026-03-08 00:00:00"]),
         ("0 0 * * 6/1", ["2026-03-07 00:00:00", "2026-03-14 00:00:00", "2026-03-21 00:00:00"]),
         ("*/90 * * * *", ["2026-03-01 12:00:00", "2026-03-01 13:00:00", "2026-03-01 14:00:00"]),
         # Either day is enough, unless one of the fields starts with a star.
@@ -70,7 +73,7 @@ def shown(expression, count=3, after=START, key="web"):
         ("0 0 L * *", ["2026-03-31 00:00:00", "2026-04-30 00:00:00", "2026-05-31 00:00:00"]),
         ("0 0 LW * *", ["2026-03-31 00:00:00", "2026-04-30 00:00:00", "2026-05-29 00:00:00"]),
         ("0 0 15W * *", ["2026-03-16 00:00:00", "2026-04-15 00:00:00", "2026-05-15 00:00:00"]),
-        ("0 0 1w * *", ["2026-04-01 00:00:00", "2026-05-01 00:00:00", "2026-06-01 00:00:00"]),
+        ("0 0 1w * *", ["2026-03-02 00:00:00", "2026-04-01 00:00:00", "2026-05-01 00:00:00"]),
         ("0 0 1W 8 *", ["2026-08-03 00:00:00", "2027-08-02 00:00:00", "2028-08-01 00:00:00"]),
         ("0 0 31W 5 *", ["2026-05-29 00:00:00", "2027-05-31 00:00:00", "2028-05-31 00:00:00"]),
         ("0 0 1,15W,L * *", ["2026-03-16 00:00:00", "2026-03-31 00:00:00", "2026-04-01 00:00:00"]),
@@ -159,6 +162,7 @@ def test_heartbeat_defect_4_a_cron_that_never_comes_is_refused(expression):
 def test_heartbeat_defect_4_a_year_in_the_past_has_no_next():
     """It is no mistake of the expression, for a schedule knows no now: the answer is never again."""
     assert Cron("0 0 0 1 1 * 2001").next(START) is None
+    assert Cron("* * * * * * 2001", tz="Europe/Berlin").next(START) is None
     assert Cron("0 0 0 1 1 * 2001").next(datetime(2000, 1, 1, tzinfo=UTC)) == datetime(2001, 1, 1, tzinfo=UTC)
 
 
@@ -207,8 +211,6 @@ def test_an_unknown_zone_is_refused(tz):
 
 def test_a_zone_may_be_given_as_a_zone():
     """It is kept by its name."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - used here alone
-
     assert Cron("* * * * *", tz=ZoneInfo("Europe/Berlin")) == Cron("* * * * *", tz="Europe/Berlin")
 
 
@@ -219,7 +221,8 @@ def test_expressions_are_values():
 
 
 @pytest.mark.parametrize(
-    "expression", ["H H * * *", "H/15 * * * *", "H(0-29)/10 * * * *", "H(9-17) H(8-11) * * mon-fri", "H H H H H H", "H,30 * * * *"]
+    "expression",
+    ["H H * * *", "H/15 * * * *", "H(0-29)/10 * * * *", "H(9-17) H(8-11) * * mon-fri", "H H H H H H", "H,30 * * * *"],
 )
 def test_hashed_fields_are_resolved_once_per_job(expression):
     """Bound, it is a plain expression, the same each time, which another key no longer changes."""
@@ -278,7 +281,9 @@ def part(low, high):
 
 def field(low, high):
     """Generate a field: mostly one part, or a list of numbers."""
-    return part(low, high) | st.lists(st.integers(low, high), min_size=2, max_size=4).map(lambda each: ",".join(map(str, each)))
+    return part(low, high) | st.lists(st.integers(low, high), min_size=2, max_size=4).map(
+        lambda each: ",".join(map(str, each))
+    )
 
 
 expressions = st.tuples(field(0, 59), field(0, 23), field(1, 31), field(1, 12), field(0, 6)).map(" ".join)
@@ -325,7 +330,7 @@ def test_croniter_agrees_on_rare_weekdays(weekday, which, is_last, after):
 
 @pytest.mark.parametrize(("expression", "ours"), [("0 0 * * 5/2", [5]), ("0 0 * * 6/1", [6]), ("0 0 * * 2/5", [2])])
 def test_cronsim_differs_on_steps_from_a_weekday(expression, ours):
-    """cronsim counts them up to 7, the second Sunday, and so adds one; croniter and ours end at Saturday."""
+    """It counts them up to 7, the second Sunday, and so adds one; croniter and ours end at Saturday."""
     found = {slot.isoweekday() % 7 for slot in slots(Cron(expression), 20)}
     witness = CronSim(expression, START)
     assert found == set(ours)
@@ -334,8 +339,6 @@ def test_cronsim_differs_on_steps_from_a_weekday(expression, ours):
 
 def test_cronsim_differs_on_seconds_that_come_twice():
     """It takes every six-field expression as recurring; ours go by minute and hour, whatever the seconds are."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - used here alone
-
     berlin, expression = ZoneInfo("Europe/Berlin"), "0 30 2 * * *"
     night = datetime(2026, 10, 25, tzinfo=berlin)
     witness, ours = CronSim(expression, night), Cron(expression, tz="Europe/Berlin")

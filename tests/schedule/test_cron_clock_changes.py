@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 from cronsim import CronSim
+
 from schedule import Cron
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -116,8 +117,9 @@ def changes(name):
     zone, found = ZoneInfo(name), []
     days = [FIRST + DAY * index for index in range((LAST - FIRST).days + 1)]
     offsets = [day.astimezone(zone).utcoffset() for day in days]
-    for (low, high), (before, later) in zip(pairwise(days), pairwise(offsets), strict=True):
+    for (start, end), (before, later) in zip(pairwise(days), pairwise(offsets), strict=True):
         if before != later:
+            low, high = start, end
             while high - low > MINUTE:
                 middle = low + (high - low) // 2
                 low, high = (middle, high) if middle.astimezone(zone).utcoffset() == before else (low, middle)
@@ -233,6 +235,13 @@ BERLIN_SPRING, BERLIN_AUTUMN = "2026-03-29T00:59:30+00:00", "2026-10-25T00:29:50
                 "2026-10-26 02:00:20+01:00",
             ],
         ),
+        # The second pass is not lost where nothing comes after it.
+        (
+            "0 */30 2 25 10 * 2026",
+            "Europe/Berlin",
+            "2026-10-25T00:30:00+00:00",
+            ["2026-10-25 02:00:00+01:00", "2026-10-25 02:30:00+01:00"],
+        ),
         # Asked in the second pass of an hour that comes twice: all of its fixed times have been.
         ("*/20 30 2 * * *", "Europe/Berlin", "2026-10-25T01:10:00+00:00", ["2026-10-26 02:30:00+01:00"]),
         # Half an hour comes twice on Lord Howe Island.
@@ -249,7 +258,12 @@ BERLIN_SPRING, BERLIN_AUTUMN = "2026-03-29T00:59:30+00:00", "2026-10-25T00:29:50
         ),
         # A whole day is skipped: Samoa had no 30 December 2011.
         ("0 0 9 30 12 *", "Pacific/Apia", "2011-01-01T00:00:00+00:00", ["2011-12-31 00:00:00+14:00"]),
-        ("0 0 9 * * *", "Pacific/Apia", "2011-12-29T20:00:00+00:00", ["2011-12-31 00:00:00+14:00", "2011-12-31 09:00:00+14:00"]),
+        (
+            "0 0 9 * * *",
+            "Pacific/Apia",
+            "2011-12-29T20:00:00+00:00",
+            ["2011-12-31 00:00:00+14:00", "2011-12-31 09:00:00+14:00"],
+        ),
     ],
 )
 def test_seconds_in_gaps_and_folds(expression, tz, start, expected):

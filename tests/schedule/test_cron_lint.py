@@ -1,6 +1,7 @@
 """Warnings: expressions that are right and mean something else than they seem to."""
 
 import pytest
+
 from schedule import Cron
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from hypothesis import given, strategies as st
+
 from schedule import Every, ScheduleError, duration
 
 SECOND = timedelta(seconds=1)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given, strategies as st
+
 from schedule import Every, ScheduleError, phase
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -57,11 +58,13 @@ def test_an_interval_must_be_longer_than_nothing(interval):
 @pytest.mark.parametrize("jitter", ["10s", "11s", "-1s"])
 def test_jitter_must_be_shorter_than_the_interval(jitter):
     """Longer jitter would let slots overtake each other."""
-    with pytest.raises(ScheduleError, match="jitter|durations count from 0"):
+    with pytest.raises(ScheduleError, match=r"jitter|durations count from 0"):
         Every("10s", jitter=jitter)
 
 
-@pytest.mark.parametrize("make", [lambda: Every("1h", anchor=datetime(2026, 1, 1)), lambda: Every("1h").next(datetime(2026, 1, 1))])
+@pytest.mark.parametrize(
+    "make", [lambda: Every("1h", anchor=datetime(2026, 1, 1)), lambda: Every("1h").next(datetime(2026, 1, 1))]
+)
 def test_naive_datetimes_are_refused_with_the_remedy(make):
     """The error says how to write it."""
     with pytest.raises(ScheduleError, match=r"tzinfo=UTC.*ZoneInfo\(\"Europe/Berlin\"\)"):
@@ -112,11 +115,21 @@ def test_jobs_spread_evenly_over_their_interval():
 def test_jitter_differs_from_job_to_job_and_slot_to_slot():
     """It spreads, and it is the same each time it is asked."""
     every = Every("10s", anchor=EPOCH, jitter="5s")
-    late = {(key, n): every.bind(key).next(EPOCH + timedelta(seconds=10 * n)) - EPOCH for key in "ab" for n in range(20)}
-    offsets = {(delay % timedelta(seconds=10)) for delay in late.values()}
+    grid = [EPOCH + timedelta(seconds=10 * n) for n in range(20)]
+    offsets = {(every.bind(key).next(slot) - EPOCH) % timedelta(seconds=10) for key in "ab" for slot in grid}
     assert len(offsets) == 40
     assert max(offsets) <= timedelta(seconds=5)
     assert every.bind("a").next(NOON) == every.bind("a").next(NOON)
+
+
+def test_the_longest_jitter_still_keeps_the_order():
+    """A microsecond less than the interval: on a grid of two, each slot lies in its own cell, early or late in it."""
+    every, slot, cells = Every(2 * MICROSECOND, jitter=MICROSECOND).bind("web"), NOON, []
+    for _ in range(200):
+        slot = every.next(slot)
+        cells.append(divmod(slot - every.anchor, 2 * MICROSECOND))
+    assert [cell for cell, _ in cells] == list(range(cells[0][0], cells[0][0] + 200))
+    assert {late for _, late in cells} == {timedelta(0), MICROSECOND}
 
 
 @given(instants, intervals, st.floats(0, 0.999_999), st.text(max_size=5))

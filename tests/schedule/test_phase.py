@@ -7,8 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import schedule
 from hypothesis import given, strategies as st
+
+import schedule
 from schedule import ScheduleError, phase
 
 
@@ -28,7 +29,9 @@ def test_the_phase_does_not_depend_on_the_hash_seed():
     code = "from schedule import phase; print(phase('web', '1h'))"
     path = str(Path(schedule.__file__).parents[1])
     said = {
-        subprocess.check_output([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path})
+        subprocess.check_output(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": path}
+        )
         for seed in ("1", "2")
     }
     assert said == {f"{phase('web', '1h')}\n".encode()}

@@ -1,0 +1,183 @@
+"""The command line. What a command needs is imported when it runs, so that --help need not wait for it."""
+
+# ruff: noqa: PLC0415
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+
+import click
+
+from .version import our_version
+
+if TYPE_CHECKING:
+    from .config import Config
+    from .display import Display
+
+BAD_USAGE: Final = 2
+_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
+_OUR_LOGGERS: Final = ("scheduler", "schedule", "timerqueue")
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Duration(click.ParamType[float]):
+    """A duration longer than nothing, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds, or an error that says what was expected."""
+        from .readers import Unfit, seconds
+
+        try:
+            return seconds(value)
+        except Unfit as exc:
+            self.fail(str(exc), param, ctx)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(our_version(), prog_name="timerqueue")
+@click.option("-v", "--verbose", count=True, help="Log what the scheduler does; twice: more of it.")
+@click.pass_context
+def cli(ctx: click.Context, verbose: int) -> None:
+    """Check on time whether things are up."""
+    ctx.obj = _LEVELS[min(verbose, len(_LEVELS) - 1)]
+
+
+def _run_options(command: Command) -> Command:
+    for option in (
+        click.option("--for", "seconds", type=Duration(), help="Stop after this long, for example 10s."),
+        click.option("--once", is_flag=True, help="Check everything once; exit code 1 if something is not up."),
+        click.option("--plain", is_flag=True, help="Print lines instead of a table, on a terminal too."),
+        click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line."),
+    ):
+        command = option(command)
+    return command
+
+
+@cli.command("run")
+@click.argument("file", type=click.Path(path_type=Path))
+@_run_options
+@click.pass_obj
+def run_(level: int, /, file: Path, **options: Any) -> None:
+    """Run the checks of a configuration FILE until Ctrl-C."""
+    from .config import read_config
+
+    _run(_config(lambda: read_config(file, os.environ)), level, **options)
+
+
+@cli.command()
+@click.argument("urls", nargs=-1, required=True, metavar="URL...")
+@click.option("--every", type=Duration(), default="5s", show_default=True, help="The time from start to start.")
+@click.option("--timeout", type=Duration(), default="5s", show_default=True, help="For a whole check.")
+@click.option("--mode", type=click.Choice(["any", "all"]), default="any", show_default=True, help="Which addresses.")
+@_run_options
+@click.pass_obj
+def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mode: str, **options: Any) -> None:
+    """Check URLs (http://, https://, tcp://host:port) until Ctrl-C."""
+    from .probe import Mode
+    from .watch import watch_config
+
+    config = _config(lambda: watch_config(urls, every=every, timeout=timeout, mode=Mode(mode), environment=os.environ))
+    _run(config, level, **options)
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def check(file: Path) -> None:
+    """Say what a configuration FILE would run, when, and whether it fits the limits. Nothing is started."""
+    from .config import read_config
+    from .preview import config_lines
+
+    for line in config_lines(_config(lambda: read_config(file, os.environ)), _now()):
+        click.echo(line)
+
+
+@cli.command("next")
+@click.argument("expression")
+@click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
+@click.option("--tz", default="UTC", show_default=True, help="The zone of the expression, such as Europe/Berlin.")
+def next_(expression: str, count: int, tz: str) -> None:
+    """Show the next starts of a schedule EXPRESSION such as "@every 10s" or "*/5 * * * *"."""
+    from schedule import ScheduleError, parse
+
+    from .preview import schedule_lines
+
+    try:
+        lines = list(schedule_lines(parse(expression, tz=tz), _now(), count, tz))
+    except (ScheduleError, KeyError, ValueError) as exc:
+        raise click.UsageError(str(exc)) from None
+    for line in lines:
+        click.echo(line)
+
+
+def _run(config: Config, level: int, *, seconds: float | None, once: bool, plain: bool, as_json: bool) -> None:
+    import anyio
+
+    from timerqueue import SystemClock
+
+    from .app import Plan, run
+    from .redact import Redactor
+
+    if once and seconds is not None:
+        raise click.UsageError("--once ends by itself: leave --for out")
+    _log_to_stderr(level, Redactor(config.secrets))
+    clock = SystemClock()
+    display = _display(sys.stdout, clock.wall, plain=plain, as_json=as_json)
+    sys.exit(anyio.run(run, config, display, Plan(once=once, seconds=seconds), clock))
+
+
+def _config(read: Callable[[], Config]) -> Config:
+    from .sections import ConfigError
+
+    try:
+        return read()
+    except ConfigError as exc:
+        click.echo(str(exc), err=True)
+        sys.exit(BAD_USAGE)
+
+
+def _display(stream: TextIO, now: Callable[[], float], *, plain: bool, as_json: bool) -> Display:
+    from .lines import JsonLines, PlainLines
+
+    if as_json:
+        return JsonLines(stream, now)
+    if plain or not stream.isatty() or os.environ.get("TERM") == "dumb":
+        return PlainLines(stream, now)
+    from rich.console import Console
+
+    from .table import LiveTable
+
+    return LiveTable(Console(file=stream))
+
+
+def _log_to_stderr(level: int, redactor: Any) -> None:
+    from .redact import RedactingFormatter
+
+    handler = _StderrHandler()
+    handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for name in _OUR_LOGGERS:
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.addHandler(handler)
+
+
+def _now() -> Any:
+    from datetime import UTC, datetime
+
+    from timerqueue import SystemClock
+
+    return datetime.fromtimestamp(SystemClock().wall(), UTC)
+
+
+class _StderrHandler(logging.Handler):
+    """Writes to whatever sys.stderr is at the moment: a live table puts itself there."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr)  # noqa: T201

@@ -1,0 +1,259 @@
+"""The configuration: read strictly and whole, so that what starts is what the file says, and what does not says why."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from attrs import field, frozen
+
+from schedule import Every, Schedule, ScheduleError, parse
+
+from .checks import BY_SCHEME, KINDS, Check
+from .limits import HOST, Limits, read_limits
+from .probe import Mode
+from .readers import Unfit, boolean, one_of, seconds, text, texts
+from .resolve import Family
+from .sections import ConfigError, Problem, Section
+from .toml_lines import key_lines
+from .url import Url, address_family, parse_url
+
+INTERVAL: Final = 30.0
+TIMEOUT: Final = 10.0
+
+PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
+
+Start = Literal["phase", "now"]
+
+_MODES: Final = {mode.value: mode for mode in Mode}
+_FAMILIES: Final = {family.value: family for family in Family} | {4: Family.V4, 6: Family.V6}
+_STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
+_TOML_PLACE: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
+
+
+@frozen(kw_only=True)
+class Target:
+    """One thing to check, and how and when. Lengths in seconds; `start` None: what the schedule itself does."""
+
+    name: str
+    kind: str
+    check: Check
+    schedule: Schedule
+    timeout: float = TIMEOUT
+    mode: Mode = Mode.ANY
+    family: Family = Family.ANY
+    degraded_above: float | None = None
+    start: Start | None = None
+    tags: tuple[str, ...] = ()
+    is_enabled: bool = True
+
+    @property
+    def needs(self) -> tuple[str, str]:
+        """The limits that its checks take a unit of."""
+        return (self.kind, HOST + self.check.url.host)
+
+
+@frozen(kw_only=True)
+class Config:
+    """A file that has been read. `warnings` are for the user to see before anything starts."""
+
+    targets: tuple[Target, ...]
+    limits: Limits
+    hosts: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown of all its targets."""
+        return frozenset[str]().union(*(target.check.secrets for target in self.targets))
+
+
+def read_config(file: Path, environment: Mapping[str, str]) -> Config:
+    """Read a file. Raises ConfigError with all that is wrong in it."""
+    try:
+        content = file.read_text("utf-8")
+    except OSError as exc:
+        raise ConfigError(str(file), [Problem(0, f"cannot read it: {(exc.strerror or str(exc)).lower()}")]) from None
+    except UnicodeDecodeError as exc:
+        line = exc.object.count(b"\n", 0, exc.start) + 1
+        raise ConfigError(str(file), [Problem(line, "not UTF-8")]) from None
+    return parse_config(content, str(file), environment)
+
+
+def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Config:
+    """Read the text of a file that is called `file` in messages."""
+    try:
+        tables = tomllib.loads(content)
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(file, [_toml_problem(exc, content)]) from None
+    top = Section(tables, (), "", key_lines(content))
+    config = _config(top, environment)
+    if top.problems:
+        raise ConfigError(file, top.problems)
+    return config
+
+
+def _toml_problem(error: tomllib.TOMLDecodeError, content: str) -> Problem:
+    message = str(error)
+    place = _TOML_PLACE.search(message)
+    line = int(place[1]) if place and place[1] else content.count("\n") + 1
+    column = f" at column {place[2]}" if place and place[2] else " at the end" if place else ""
+    said = _TOML_PLACE.sub("", message)
+    return Problem(line, f"not TOML: {said[:1].lower()}{said[1:]}{column}")
+
+
+def _config(top: Section, environment: Mapping[str, str]) -> Config:
+    limits, warnings = read_limits(top.section("limits"), [kind.name for kind in KINDS], environment)
+    hosts = _hosts(top.section("hosts"))
+    defaults = top.section("defaults")
+    common = _read_common(defaults, Common())
+    defaults.end()
+    targets = _targets(top, common)
+    top.end()
+    return Config(targets=targets, limits=limits, hosts=hosts, warnings=tuple(warnings))
+
+
+@frozen(kw_only=True)
+class Common:
+    """What [defaults] may set for all checks."""
+
+    interval: float = INTERVAL
+    timeout: float = TIMEOUT
+    mode: Mode = Mode.ANY
+    family: Family = Family.ANY
+    degraded_above: float | None = None
+    start: Start | None = None
+
+
+def _read_common(section: Section, base: Common) -> Common:
+    return Common(
+        interval=section.take("interval", seconds, base.interval),
+        timeout=section.take("timeout", seconds, base.timeout),
+        mode=section.take("mode", one_of(_MODES), base.mode),
+        family=section.take("ip", one_of(_FAMILIES), base.family),
+        degraded_above=section.take("degraded_above", seconds, base.degraded_above),
+        start=section.take("start", one_of(_STARTS), base.start),
+    )
+
+
+def _hosts(section: Section) -> dict[str, tuple[str, ...]]:
+    """Fixed addresses of names."""
+    found = {name: section.take(name, _addresses, ()) for name in section.table}
+    section.end()
+    return {name.lower(): addresses for name, addresses in found.items()}
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    items = (value,) if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not items or not all(_is_address(each) for each in items):
+        raise Unfit('IP addresses such as ["127.0.0.1", "::1"]', value)
+    return tuple(items)
+
+
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and address_family(value) is not None
+
+
+def _targets(top: Section, common: Common) -> tuple[Target, ...]:
+    tables = top.take("check", _tables, [])
+    if not tables and not top.problems:
+        top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
+    lines: dict[str, int] = {}
+    found: list[Target] = []
+    for index, table in enumerate(tables):
+        section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
+        target = _target(section, common)
+        if target is None:
+            continue
+        if target.name in lines:
+            section.complain(
+                f"the name is taken by the check on line {lines[target.name]}: give one of them another name"
+            )
+        lines.setdefault(target.name, top.lines.get(section.path, 1))
+        found.append(target)
+    return tuple(found)
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise Unfit("tables that begin with [[check]]", value)
+    return value
+
+
+def _title(table: Mapping[str, Any], index: int) -> str:
+    name = table.get("name")
+    return f"[[check]] '{name}'" if isinstance(name, str) and name else f"[[check]] number {index + 1}"
+
+
+def _target(section: Section, common: Common) -> Target | None:
+    """One [[check]]. None: its problems have been noted."""
+    before = len(section.problems)
+    url = section.require("url", _url)
+    kind = BY_SCHEME[url.scheme] if url is not None else None
+    chosen = _read_common(section, common)
+    name = section.take("name", text, "" if url is None else str(url))
+    tags = section.take("tags", texts, ())
+    is_enabled = section.take("enabled", boolean, default=True)
+    schedule = _schedule(section, chosen.interval)
+    options = {} if kind is None else {
+        key: section.take(key, reader, None) for key, reader in kind.options.items() if section.has(key)
+    }  # fmt: skip
+    _end(section, kind.options if kind is not None else {})
+    if url is not None:
+        _check_family(section, url, chosen.family)
+    if kind is None or url is None or len(section.problems) > before:
+        return None
+    return Target(
+        name=name,
+        kind=kind.name,
+        check=kind.make(url=url, **options),
+        schedule=schedule,
+        timeout=chosen.timeout,
+        mode=chosen.mode,
+        family=chosen.family,
+        degraded_above=chosen.degraded_above,
+        start=chosen.start,
+        tags=tags,
+        is_enabled=is_enabled,
+    )
+
+
+def _url(value: Any) -> Url:
+    try:
+        return parse_url(text(value), PORTS)
+    except ValueError as exc:
+        raise Unfit(str(exc), value) from None
+
+
+def _schedule(section: Section, interval: float) -> Schedule:
+    if section.has("schedule") and section.has("interval"):
+        section.complain("schedule: there is an interval too: keep one of them", "schedule")
+    return section.take("schedule", _schedule_text, Every(interval))
+
+
+def _schedule_text(value: Any) -> Schedule:
+    try:
+        return parse(text(value))
+    except ScheduleError as exc:
+        raise Unfit(f'a schedule such as "@every 10s" or "*/5 * * * *" ({exc})', value) from None
+
+
+def _check_family(section: Section, url: Url, family: Family) -> None:
+    found = address_family(url.host)
+    if found is not None and family is not Family.ANY and str(found) != family.value:
+        section.complain(f"ip: asks for IPv{family.value}, but {url.host} is an IPv{found} address", "ip")
+
+
+def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Report unknown keys; one that other kinds of check know is reported as such."""
+    for kind in KINDS:
+        for key in kind.options:
+            if section.has(key) and options and key not in options:
+                section.take(key, lambda _: None, None)
+                section.complain(f"{key}: is for {kind.name} checks", key)
+            elif section.has(key) and not options:
+                section.take(key, lambda _: None, None)
+    section.end(also_known=options)

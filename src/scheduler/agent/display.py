@@ -1,0 +1,64 @@
+"""What the agent tells, and the seam between it and the ways of showing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from attrs import frozen
+
+from scheduler import RunMissed, Scheduler
+
+from .result import Status
+from .status import TargetStatus
+
+
+@frozen(kw_only=True)
+class Summary:
+    """A run of the agent at its end. Lengths in seconds."""
+
+    seconds: float
+    checks: int
+    targets: dict[Status | None, int]
+    missed: int
+    lateness_max: float
+    cut_off: int
+
+
+@frozen(kw_only=True)
+class View:
+    """What there is to see while it runs. `now`: UTC seconds since 1970."""
+
+    targets: Sequence[TargetStatus]
+    scheduler: Scheduler
+    now: Callable[[], float]
+
+
+class Display(Protocol):
+    """Shows what happens. Called on the event loop; must not block for long."""
+
+    @property
+    def refresh_every(self) -> float | None:
+        """Seconds between calls of `refresh`. None: it needs none."""
+
+    def started(self, view: View) -> None:
+        """The first call."""
+
+    def checked(self, target: TargetStatus, *, is_change: bool) -> None:
+        """A target has a new verdict, `target.last`."""
+
+    def missed(self, target: TargetStatus, event: RunMissed) -> None:
+        """Checks of it did not take place."""
+
+    def notice(self, text: str) -> None:
+        """Something that concerns the agent itself."""
+
+    def refresh(self) -> None:
+        """Time has passed."""
+
+    def stopped(self, summary: Summary) -> None:
+        """The last call."""
+
+
+class DisplayGone(Exception):
+    """Nobody reads any more what is shown."""

@@ -1,0 +1,205 @@
+"""One line per event: for people who keep it in a file, and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
+
+from scheduler import RunMissed
+
+from . import wording
+from .display import DisplayGone, Summary, View
+from .result import CheckResult, Status
+from .status import TargetStatus, Verdict
+from .version import our_version
+
+Now = Callable[[], float]
+
+
+class _Lines:
+    """Writes each line at once, and tells when there is nobody to read it."""
+
+    refresh_every = None
+
+    def __init__(self, stream: TextIO, now: Now) -> None:
+        self._stream = stream
+        self._now = now
+
+    def refresh(self) -> None:
+        """Nothing: a line stays as it is."""
+
+    def _write(self, line: str) -> None:
+        try:
+            print(line, file=self._stream, flush=True)
+        except BrokenPipeError:
+            raise DisplayGone from None
+
+
+class PlainLines(_Lines):
+    """Every line says when, what and which target, and can be read on its own."""
+
+    def started(self, view: View) -> None:
+        """Say what is about to be checked."""
+        checked = wording.count(len(view.targets), "target")
+        self._say(f"timerqueue {our_version()} checks {checked}; Ctrl-C stops it")
+
+    def checked(self, target: TargetStatus, *, is_change: bool) -> None:
+        """Tell the verdict."""
+        verdict, run = target.last, target.last_run
+        assert verdict is not None
+        assert run is not None
+        state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
+        parts = [f"{state:<16}", wording.printable(target.name), _found(verdict)]
+        self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended)
+
+    def missed(self, target: TargetStatus, event: RunMissed) -> None:
+        """Tell which checks did not take place."""
+        self._say(f"{'MISSED':<16}  {wording.printable(target.name)}  {missed_text(event)}")
+
+    def notice(self, text: str) -> None:
+        """Tell a sentence."""
+        self._say(f"{'NOTICE':<16}  {wording.printable(text)}")
+
+    def stopped(self, summary: Summary) -> None:
+        """Tell the summary."""
+        self._say(summary_text(summary))
+
+    def _say(self, text: str, at: float | None = None) -> None:
+        self._write(f"{wording.stamp(self._now() if at is None else at)}  {text}")
+
+
+class JsonLines(_Lines):
+    """An object per line whose key "event" is started, check, missed, notice or stopped.
+
+    Lengths are in milliseconds, instants in ISO 8601.
+    """
+
+    def started(self, view: View) -> None:
+        """Say what is about to be checked."""
+        self._tell("started", self._now(), version=our_version(), targets=len(view.targets))
+
+    def checked(self, target: TargetStatus, *, is_change: bool) -> None:
+        """Tell the verdict."""
+        verdict, run = target.last, target.last_run
+        assert verdict is not None
+        assert run is not None
+        assert target.since is not None
+        self._tell(
+            "check",
+            run.ended,
+            name=target.name,
+            type=target.kind,
+            url=target.url,
+            status=verdict.status.value,
+            previous=target.previous.value if target.previous else None,
+            changed=is_change,
+            since=wording.stamp(target.since),
+            latency_ms=_ms(verdict.latency),
+            error=verdict.error,
+            due=wording.stamp(run.due),
+            lateness_ms=_ms(run.lateness),
+            attempt=run.attempt,
+            results=[_result(each) for each in verdict.results],
+        )
+
+    def missed(self, target: TargetStatus, event: RunMissed) -> None:
+        """Tell which checks did not take place."""
+        self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.value)
+
+    def notice(self, text: str) -> None:
+        """Tell a sentence."""
+        self._tell("notice", self._now(), text=text)
+
+    def stopped(self, summary: Summary) -> None:
+        """Tell the summary."""
+        self._tell(
+            "stopped",
+            self._now(),
+            seconds=round(summary.seconds, 3),
+            checks=summary.checks,
+            targets={status.value if status else "unchecked": count for status, count in summary.targets.items()},
+            missed=summary.missed,
+            lateness_max_ms=_ms(summary.lateness_max),
+            cut_off=summary.cut_off,
+        )
+
+    def _tell(self, event: str, at: float, **values: Any) -> None:
+        self._write(json.dumps({"event": event, "at": wording.stamp(at), **values}))
+
+
+def summary_text(summary: Summary) -> str:
+    """The end, in a sentence."""
+    states = [f"{number:,} {_state(status)}" for status, number in _in_order(summary.targets) if number]
+    parts = [
+        f"stopped after {wording.span(summary.seconds)}: {wording.count(summary.checks, 'check')}",
+        f"targets: {', '.join(states) or 'none'}",
+        f"latest start {wording.latency(summary.lateness_max)} late, {summary.missed:,} missed",
+    ]
+    if summary.cut_off:
+        parts.append(f"{wording.count(summary.cut_off, 'check')} cut off")
+    return "; ".join(parts)
+
+
+def change_text(target: TargetStatus) -> str:
+    """A target's new status and its reason."""
+    assert target.last is not None
+    reason = f": {target.last.error}" if target.last.error else ""
+    return f"{target.name} {_arrow(target.previous, target.last.status)}{reason}"
+
+
+def missed_text(event: RunMissed) -> str:
+    """Which checks did not take place, and why."""
+    about = "" if event.is_exact else "more than "
+    left_out = f"{about}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
+    return f"{left_out} left out: {event.reason.value}"
+
+
+def result_text(result: CheckResult) -> str:
+    """What one address answered, short: the HTTP status, or what is wrong."""
+    if result.error is not None:
+        return result.error
+    status = result.detail.get("http_status")
+    return "ok" if status is None else f"status {status}"
+
+
+def _found(verdict: Verdict) -> str:
+    if len(verdict.results) != 1:
+        each = ", ".join(f"{result.address} {result.status.name}" for result in verdict.results)
+        return f"{verdict.error or each}{_in(verdict.latency, verdict.error)}"
+    (result,) = verdict.results
+    measured = f" ({wording.phases(result.phases)} ms)" if result.phases else ""
+    return f"{result_text(result)}{_in(result.latency, result.error)}{measured}"
+
+
+def _in(latency: float | None, error: str | None) -> str:
+    if latency is None:
+        return ""
+    return f" in {wording.latency(latency)}" if error is None else f", after {wording.latency(latency)}"
+
+
+def _arrow(before: Status | None, after: Status) -> str:
+    return f"{before.name if before else ''} -> {after.name}".strip()
+
+
+def _state(status: Status | None) -> str:
+    return status.value if status else "not checked yet"
+
+
+def _in_order(counts: Mapping[Status | None, int]) -> list[tuple[Status | None, int]]:
+    return [(status, counts.get(status, 0)) for status in (*Status, None)]
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1e3, 3)
+
+
+def _result(result: CheckResult) -> dict[str, Any]:
+    return {
+        "address": result.address,
+        "status": result.status.value,
+        "latency_ms": _ms(result.latency),
+        "phases_ms": {name: _ms(seconds) for name, seconds in result.phases.items()},
+        "error": result.error,
+        "detail": dict(result.detail),
+    }

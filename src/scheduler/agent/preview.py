@@ -1,0 +1,102 @@
+"""What would run, and when: for `timerqueue check` and `timerqueue next`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from schedule import After, Cron, Every, Schedule
+
+from . import wording
+from .config import Config, Target
+from .limits import HOST, HOSTS
+from .probe import Mode
+
+LOOK_AHEAD: Final = 20
+"""Starts by which the rate of a calendar schedule is estimated."""
+
+SHOWN: Final = 3
+
+
+def config_lines(config: Config, now: datetime) -> Iterator[str]:
+    """Each target with its next starts, then the load and whether it fits the limits."""
+    for target in config.targets:
+        yield from _target_lines(target, now)
+    enabled = [target for target in config.targets if target.is_enabled]
+    yield from _load_lines(config, enabled, now)
+    for warning in config.warnings:
+        yield f"warning: {warning}"
+
+
+def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
+    """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
+    zone = ZoneInfo(tz)
+    for start in starts(schedule, now, count):
+        local = start.astimezone(zone).isoformat(sep=" ", timespec=_precision(start))
+        in_utc = "" if tz == "UTC" else f"  {start.isoformat(sep=' ', timespec=_precision(start))}"
+        yield f"{local}{in_utc}  in {wording.span((start - now).total_seconds())}"
+    if isinstance(schedule, Cron):
+        for warning in schedule.warnings:
+            yield f"note: {warning}"
+
+
+def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
+    """At most so many starts after `now`."""
+    found: list[datetime] = []
+    while len(found) < count and (start := schedule.next(found[-1] if found else now)) is not None:
+        found.append(start)
+    return found
+
+
+def per_second(schedule: Schedule, now: datetime) -> float:
+    """How often it starts, on average over its next starts."""
+    if isinstance(schedule, (Every, After)):
+        return 1 / schedule.interval.total_seconds()
+    gaps = [(later - sooner).total_seconds() for sooner, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
+    return len(gaps) / sum(gaps) if gaps else 0.0
+
+
+def _target_lines(target: Target, now: datetime) -> Iterator[str]:
+    about = [str(target.schedule), f"timeout {target.timeout:g} s"]
+    about += [f"mode {target.mode.value}"] if target.mode is Mode.ALL else []
+    about += [] if target.is_enabled else ["disabled"]
+    yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"
+    if target.is_enabled:
+        coming = starts(target.schedule.bind(target.name), now, SHOWN)
+        first = "at once, then " if target.start == "now" else ""
+        yield f"    next: {first}{', '.join(wording.stamp(each.timestamp()) for each in coming) or 'never again'}"
+    if isinstance(target.schedule, Cron):
+        for warning in target.schedule.warnings:
+            yield f"    note: {warning}"
+
+
+def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterator[str]:
+    rates = {target.name: per_second(target.schedule, now) for target in targets}
+    yield ""
+    yield f"load: {wording.count(len(targets), 'target')}, {sum(rates.values()):.3g} checks per second"
+    yield "if every check took all of its timeout:"
+    for name, size in _sizes(config, targets):
+        at_a_time = sum(_at_a_time(each, rates[each.name]) for each in targets if name == "total" or name in each.needs)
+        fits = "fits" if at_a_time <= size else "DOES NOT FIT: checks would wait for room and start late"
+        yield f"    {name}: {at_a_time:.3g} at a time, limit {size:g}: {fits}"
+
+
+def _at_a_time(target: Target, rate: float) -> float:
+    """No target is checked twice at the same time."""
+    return min(rate * target.timeout, 1.0)
+
+
+def _sizes(config: Config, targets: Iterable[Target]) -> Iterator[tuple[str, float]]:
+    """The limits that these targets need, with those of hosts only where there are several targets on one."""
+    yield "total", config.limits.total
+    needed = [need for target in targets for need in target.needs]
+    for name in dict.fromkeys(needed):
+        if not name.startswith(HOST) or needed.count(name) > 1:
+            yield name, config.limits.named.get(name, config.limits.named[HOSTS])
+
+
+def _precision(start: datetime) -> str:
+    return "milliseconds" if start.microsecond else "seconds"

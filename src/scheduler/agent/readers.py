@@ -1,0 +1,104 @@
+"""Values of the configuration.
+
+Each reader turns what TOML holds into what the agent works with, or says what it expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+from schedule import ScheduleError, duration
+
+from .url import masked
+
+T = TypeVar("T")
+Reader = Callable[[Any], T]
+"""Raises Unfit."""
+
+_HIDDEN: Final = "a value that is not shown"
+_LONGEST_SHOWN: Final = 60
+
+
+class Unfit(Exception):
+    """A value cannot be used. The text says what was expected instead, and what was found."""
+
+    def __init__(self, expected: str, found: object, *, is_secret: bool = False) -> None:
+        super().__init__(f"expected {expected}, found {_HIDDEN if is_secret else shown(found)}")
+
+
+def shown(value: object) -> str:
+    """A value as one would name it, without credentials."""
+    match value:
+        case str():
+            text = masked(value)
+            return f'"{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."}"'
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"the number {value}"
+        case dict():
+            return "a table"
+        case list():
+            return "a list" if value else "an empty list"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def text(value: Any) -> str:
+    """Text that is not empty."""
+    if not isinstance(value, str) or not value:
+        raise Unfit("text", value)
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """Neither 1 nor "yes"."""
+    if not isinstance(value, bool):
+        raise Unfit("true or false", value)
+    return value
+
+
+def seconds(value: Any) -> float:
+    """A duration longer than nothing, in seconds."""
+    try:
+        if isinstance(value, (str, int, float)) and (found := duration(value).total_seconds()):
+            return found
+    except ScheduleError:
+        pass
+    raise Unfit('a duration such as "30s", "1m30s" or "500ms"', value)
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
+        raise Unfit('a list of texts such as ["a", "b"]', value)
+    return tuple(value)
+
+
+def whole(low: int, high: int) -> Reader[int]:
+    """A whole number between two others, both included."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise Unfit(f"a whole number from {low:,} to {high:,}", value)
+        return value
+
+    return read
+
+
+def one_of(choices: Mapping[Any, T]) -> Reader[T]:
+    """One of some values, and what it stands for."""
+
+    def read(value: Any) -> T:
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and value in choices:
+            return choices[value]
+        raise Unfit(f"one of {alternatives(choices)}", value)
+
+    return read
+
+
+def alternatives(values: Iterable[object]) -> str:
+    """'"a", "b" or "c"'."""
+    *most, last = (f'"{each}"' if isinstance(each, str) else str(each) for each in values)
+    return f"{', '.join(most)} or {last}" if most else last

@@ -1,0 +1,50 @@
+"""What a check found out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+Detail = Mapping[str, str | int | float]
+
+
+class Status(enum.Enum):
+    """How a target is, as far as we can tell."""
+
+    UP = "up"
+    DEGRADED = "degraded"
+    """It answers, but slowly, or not at every address."""
+    DOWN = "down"
+    UNKNOWN = "unknown"
+    """The trouble is on our side: no network, no file descriptors, a defect of the check."""
+
+
+@frozen(kw_only=True)
+class Finding:
+    """What a check says of an answer. `detail` is for people and for JSON: a status code, a size."""
+
+    status: Status = Status.UP
+    error: str | None = None
+    detail: Detail = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class CheckResult:
+    """One check of one address.
+
+    `latency`: seconds from the lookup of the name to the end; `phases`: seconds of each part that was completed.
+    """
+
+    status: Status
+    address: str | None = None
+    latency: float | None = None
+    phases: Mapping[str, float] = field(factory=dict)
+    error: str | None = None
+    detail: Detail = field(factory=dict)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the address answered at all."""
+        return "connect" in self.phases

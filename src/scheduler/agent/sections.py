@@ -1,0 +1,109 @@
+"""Reading a table of the configuration key by key, and remembering everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from attrs import define, field, frozen
+
+from .readers import Reader, Unfit, shown
+from .toml_lines import Path
+from .wording import printable
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+@frozen(order=True)
+class Problem:
+    """What is wrong, and on which line; 0: with the file as a whole."""
+
+    line: int
+    text: str
+
+    def at(self, file: str) -> str:
+        """Write it as in "uptime.toml:12: unknown key ..."."""
+        place = f"{file}:{self.line}" if self.line else file
+        return f"{place}: {printable(self.text)}"
+
+
+class ConfigError(Exception):
+    """A configuration cannot be used. Its text has a line for every problem."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(each.at(file) for each in self.problems))
+
+
+@define(eq=False)
+class Section:
+    """A table, the name by which problems call it, and where its keys stand. Subsections share `problems`."""
+
+    table: Mapping[str, Any]
+    path: Path
+    name: str
+    lines: Mapping[Path, int]
+    problems: list[Problem] = field(factory=list)
+    _asked: dict[str, None] = field(factory=dict)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self.table
+
+    def take(self, key: str, reader: Reader[T], default: D) -> T | D:
+        """The value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
+        self._asked[key] = None
+        if key not in self.table:
+            return default
+        try:
+            return reader(self.table[key])
+        except Unfit as exc:
+            self.complain(f"{key}: {exc}", key)
+            return default
+
+    def require(self, key: str, reader: Reader[T]) -> T | None:
+        """The same for a key that must be there."""
+        if key not in self.table:
+            self._asked[key] = None
+            self.complain(f"the key '{key}' is missing")
+        return self.take(key, reader, None)
+
+    def section(self, key: str) -> Section:
+        """A table within this one; empty if it is missing or no table."""
+        self._asked[key] = None
+        table = self.table.get(key, {})
+        if not isinstance(table, dict):
+            self.complain(f"{key}: expected a table [{key}], found {shown(table)}", key)
+            table = {}
+        return Section(table, (*self.path, key), f"[{key}]", self.lines, self.problems)
+
+    def end(self, also_known: Iterable[str] = ()) -> None:
+        """Every key that nobody asked for is a problem."""
+        known = [*self._asked, *also_known]
+        for key in self.table:
+            if key not in self._asked:
+                where = f" in {self.name}" if self.name else ""
+                self._note(f"unknown key '{key}'{where}{suggestion(key, known)}", key)
+
+    def complain(self, text: str, key: str | None = None) -> None:
+        """A problem with a key, or with the table as a whole."""
+        self._note(f"{self.name}: {text}" if self.name else text, key)
+
+    def _note(self, text: str, key: str | None) -> None:
+        self.problems.append(Problem(self._line(self.path if key is None else (*self.path, key)), text))
+
+    def _line(self, path: Path) -> int:
+        """Where it stands, or else what it belongs to."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+def suggestion(key: str, known: Iterable[str]) -> str:
+    """Ask ", did you mean 'interval'?", or list what there is if nothing is near."""
+    choices = list(known)
+    if similar := get_close_matches(key.lower(), choices, n=1):
+        return f", did you mean '{similar[0]}'?"
+    return f"; there is {', '.join(sorted(choices))}" if choices else ""

@@ -1,0 +1,104 @@
+"""How a target stands: the results of one run folded into a verdict, and the verdicts over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import assert_never
+
+from attrs import define, field, frozen
+
+from scheduler import Outcome, RunEnded
+
+from . import wording
+from .result import CheckResult, Status
+
+
+@frozen(kw_only=True)
+class Verdict:
+    """One run. `latency`: that of its slowest address, in seconds."""
+
+    status: Status
+    error: str | None = None
+    latency: float | None = None
+    results: tuple[CheckResult, ...] = ()
+
+
+def verdict_of(run: RunEnded) -> Verdict | None:
+    """What a run says of its target. None: it was cut off and says nothing."""
+    match run.outcome:
+        case Outcome.SUCCEEDED:
+            return fold([each for each in run.results if isinstance(each, CheckResult)])
+        case Outcome.CANCELLED | Outcome.MISSED:
+            return None
+        case Outcome.TIMED_OUT:
+            return Verdict(status=Status.UNKNOWN, error="the check did not end in time and was cut off")
+        case Outcome.FAILED | Outcome.CRASHED:
+            return Verdict(
+                status=Status.UNKNOWN, error=f"the check itself failed: {wording.printable(run.error or '')}"
+            )
+        case _:
+            assert_never(run.outcome)
+
+
+def fold(results: Sequence[CheckResult]) -> Verdict:
+    """All up: up. Some up: degraded. None up: down.
+
+    Addresses of which we know nothing do not count, unless there are no others.
+    """
+    known = [each for each in results if each.status is not Status.UNKNOWN]
+    if not known:
+        error = next((each.error for each in results), "the check gave no result")
+        return Verdict(status=Status.UNKNOWN, error=error, results=tuple(results))
+    statuses = {each.status for each in known}
+    status = statuses.pop() if len(statuses) == 1 else Status.DEGRADED
+    return Verdict(
+        status=status,
+        error=_error(results, status),
+        latency=max((each.latency for each in known if each.latency is not None), default=None),
+        results=tuple(results),
+    )
+
+
+def _error(results: Sequence[CheckResult], status: Status) -> str | None:
+    if status is Status.UP:
+        return None
+    bad = [each for each in results if each.status is not Status.UP]
+    if len(results) == 1:
+        return bad[0].error
+    return f"{len(bad)} of {len(results)} addresses: {bad[0].error}"
+
+
+@define(eq=False)
+class TargetStatus:
+    """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict."""
+
+    name: str
+    url: str
+    kind: str
+    status: Status | None = None
+    previous: Status | None = None
+    since: float | None = None
+    last: Verdict | None = None
+    last_run: RunEnded | None = None
+    counts: Counter[Status] = field(factory=Counter)
+    changes: int = 0
+    missed: int = 0
+    lateness_max: float = 0.0
+
+    @property
+    def checks(self) -> int:
+        """How many verdicts there were."""
+        return self.counts.total()
+
+    def record(self, verdict: Verdict, run: RunEnded) -> bool:
+        """Take a verdict in. Whether the status is another one now, the first included."""
+        self.last, self.last_run = verdict, run
+        self.counts[verdict.status] += 1
+        self.lateness_max = max(self.lateness_max, run.lateness)
+        self.previous = self.status
+        if verdict.status is self.status:
+            return False
+        self.changes += self.status is not None
+        self.status, self.since = verdict.status, run.ended
+        return True

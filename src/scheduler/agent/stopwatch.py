@@ -1,0 +1,46 @@
+"""How long the parts of a check take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from timerqueue import Clock
+
+
+class Stopwatch:
+    """Runs from its making. Phases measured `before`, such as a shared lookup, count as if they had just been.
+
+    `phases` holds what was completed; `phase` names what goes on, so that a timeout can say where it struck.
+    """
+
+    def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:
+        self._clock = clock
+        self.phases: dict[str, float] = dict(before or {})
+        self.phase: str | None = None
+        self._began = self._phase_began = clock.monotonic()
+        self._before = sum(self.phases.values())
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds so far."""
+        return self._before + self._clock.monotonic() - self._began
+
+    def begin(self, phase: str) -> None:
+        """A phase starts."""
+        self.phase = phase
+        self._phase_began = self._clock.monotonic()
+
+    def end(self) -> None:
+        """The phase that goes on is complete. One that comes again, after a redirect, adds to the first."""
+        assert self.phase is not None
+        seconds = self._clock.monotonic() - self._phase_began
+        self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
+        self.phase = None
+
+    @contextmanager
+    def measure(self, phase: str) -> Iterator[None]:
+        """A phase that is complete unless the body raises."""
+        self.begin(phase)
+        yield
+        self.end()

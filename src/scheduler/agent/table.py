@@ -1,0 +1,161 @@
+"""A live table in the terminal: what is not well first, and as much of it as there is room for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from scheduler import JobNotFound, RunMissed
+
+from . import wording
+from .display import Summary, View
+from .lines import change_text, missed_text, result_text, summary_text
+from .result import Status
+from .status import TargetStatus
+
+REFRESH: Final = 0.25
+WIDE: Final = 120
+MEDIUM: Final = 80
+_FRAME: Final = 6
+"""Lines of the terminal that are not rows: head, rules, footer and the cursor's line."""
+
+_STYLES: Final = {Status.UP: "green", Status.DEGRADED: "yellow", Status.DOWN: "bold red", Status.UNKNOWN: "magenta"}
+_ORDER: Final = {Status.DOWN: 0, Status.UNKNOWN: 1, Status.DEGRADED: 2, Status.UP: 3, None: 4}
+
+
+class LiveTable:
+    """Redraws itself where it stands. Notices and changes scroll by above it."""
+
+    refresh_every: float | None = REFRESH
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+        self._view: View | None = None
+
+    def started(self, view: View) -> None:
+        """Draw it for the first time."""
+        self._view = view
+        self._live.start()
+        self.refresh()
+
+    def checked(self, target: TargetStatus, *, is_change: bool) -> None:
+        """Let changes scroll by; the next refresh shows the rest."""
+        if is_change and target.previous is not None:
+            self.notice(change_text(target))
+
+    def missed(self, target: TargetStatus, event: RunMissed) -> None:
+        """Tell which checks did not take place."""
+        self.notice(f"{target.name}: {missed_text(event)}")
+
+    def notice(self, text: str) -> None:
+        """Tell a sentence."""
+        at = f"{wording.stamp(self._view.now())}  " if self._view else ""
+        self._console.print(Text(at + wording.printable(text), style="dim"))
+
+    def refresh(self) -> None:
+        """Draw it anew."""
+        if self._view is not None:
+            self._live.update(draw(self._view, self._console.width, self._console.height), refresh=True)
+
+    def stopped(self, summary: Summary) -> None:
+        """Leave the last table on the screen."""
+        self.refresh()
+        self._live.stop()
+        self._console.print(Text(summary_text(summary)))
+
+
+def draw(view: View, width: int, height: int) -> Group:
+    """The table and its footer, fitted into a terminal of that size."""
+    now = view.now()
+    room = max(height - _FRAME, 1)
+    # Python's sort keeps the order of the file among equals, so rows do not jump about.
+    targets = sorted(view.targets, key=lambda target: _ORDER[target.status])[:room]
+    table = Table(expand=True, box=None, pad_edge=False, header_style="bold dim")
+    for name, options in _columns(width).items():
+        table.add_column(name, no_wrap=True, overflow="ellipsis", **options)  # type: ignore[arg-type] # one table of keywords
+    for target in targets:
+        cells = _cells(target, view, now)
+        table.add_row(*(cells[name] for name in _columns(width)))
+    return Group(table, *_footer(view, len(view.targets) - len(targets)))
+
+
+def _columns(width: int) -> dict[str, dict[str, object]]:
+    """The columns for which there is room, from left to right."""
+    columns: dict[str, dict[str, object]] = {
+        "name": {"ratio": 2, "min_width": 8},
+        "state": {"min_width": 8},
+    }
+    if width >= MEDIUM:
+        columns["since"] = {"justify": "right", "min_width": 6}
+    columns["latency"] = {"justify": "right", "min_width": 8}
+    columns["result"] = {"ratio": 4, "min_width": 8}
+    if width >= WIDE:
+        columns["phases, ms"] = {"ratio": 3, "min_width": 12}
+    if width >= MEDIUM:
+        columns["next"] = {"justify": "right", "min_width": 4}
+        columns["late"] = {"justify": "right", "min_width": 7}
+        columns["checks"] = {"justify": "right", "min_width": 6}
+    return columns
+
+
+def _cells(target: TargetStatus, view: View, now: float) -> dict[str, Text]:
+    verdict, run = target.last, target.last_run
+    results = verdict.results if verdict else ()
+    style = _STYLES[target.status] if target.status else "dim"
+    return {
+        "name": Text(wording.printable(target.name)),
+        "state": Text(target.status.name if target.status else "waiting", style),
+        "since": Text("" if target.since is None else wording.span(now - target.since)),
+        "latency": Text("" if not verdict or verdict.latency is None else wording.latency(verdict.latency)),
+        "result": Text(_result(target), "" if target.status is Status.UP else style),
+        "phases, ms": Text(wording.phases(results[0].phases) if len(results) == 1 else "", "dim"),
+        "next": Text(_next(target, view, now)),
+        "late": Text("" if run is None else wording.latency(run.lateness), "dim"),
+        "checks": Text(f"{target.checks:,}", "dim"),
+    }
+
+
+def _result(target: TargetStatus) -> str:
+    verdict = target.last
+    if verdict is None:
+        return ""
+    if verdict.error is not None:
+        return verdict.error
+    if len(verdict.results) == 1:
+        return result_text(verdict.results[0])
+    return f"{len(verdict.results)} addresses"
+
+
+def _next(target: TargetStatus, view: View, now: float) -> str:
+    try:
+        start = view.scheduler.get(target.name).next_start
+    except JobNotFound:
+        return "ended"
+    return "" if start is None else wording.span(start.timestamp() - now + 0.999)
+
+
+def _footer(view: View, left_out: int) -> list[Text]:
+    counts = Counter(target.status for target in view.targets)
+    states = Text()
+    if left_out:
+        states.append(f"and {left_out:,} more; ", "dim")
+    for status in Status:
+        if counts[status]:
+            states.append(f"{counts[status]:,} {status.value}  ", _STYLES[status])
+    if counts[None]:
+        states.append(f"{counts[None]:,} waiting for the first check", "dim")
+    statistics = view.scheduler.statistics()
+    used = [
+        f"{name} {each.used}/{each.size:g}" for name, each in statistics.limits.items() if not name.startswith("host:")
+    ]
+    load = (
+        f"{wording.count(statistics.active_tasks, 'check')} running, {statistics.waiting_tasks:,} waiting for room"
+        f" ({', '.join(used)}); {statistics.runs:,} done, {statistics.missed:,} missed; Ctrl-C stops"
+    )
+    return [states, Text(load, "dim", no_wrap=True, overflow="ellipsis")]

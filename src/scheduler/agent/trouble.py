@@ -1,0 +1,93 @@
+"""Whose trouble an error is: the target's, which is then down, or ours, and then we do not know."""
+
+from __future__ import annotations
+
+import errno
+import os
+import ssl
+from collections.abc import Iterator
+from typing import Final
+
+from attrs import frozen
+
+from .result import Status
+
+
+class CheckFailed(Exception):
+    """A check got no proper answer. The text says what it got instead; the cause may say why."""
+
+
+@frozen
+class Trouble:
+    """An error, judged and put into words."""
+
+    status: Status
+    text: str
+
+
+OUT_OF_DESCRIPTORS: Final = "this machine ran out of file descriptors: raise `ulimit -n`, or lower the limit `total`"
+
+_OURS: Final = {
+    errno.EMFILE: OUT_OF_DESCRIPTORS,
+    errno.ENFILE: OUT_OF_DESCRIPTORS,
+    errno.ENOBUFS: "this machine ran out of network buffers",
+    errno.ENOMEM: "this machine ran out of memory",
+    errno.EADDRNOTAVAIL: "this machine has no address or port left to connect from",
+    errno.ENETUNREACH: "this machine has no route to {peer}",
+    errno.ENETDOWN: "this machine's network is down",
+    errno.EAFNOSUPPORT: "this machine cannot speak to addresses like {peer}",
+    errno.EACCES: "this machine does not allow connections to {peer}",
+    errno.EPERM: "this machine does not allow connections to {peer}",
+}
+_THEIRS: Final = {
+    errno.ECONNREFUSED: "connection refused by {peer}",
+    errno.ECONNRESET: "connection reset by {peer}",
+    errno.EPIPE: "connection closed by {peer}",
+    errno.EHOSTUNREACH: "no way to host {peer}",
+    errno.ETIMEDOUT: "no answer from {peer}",
+}
+
+
+def judge(error: BaseException, peer: str) -> Trouble | None:
+    """What an error met on the way to `peer` means. None: it is no network trouble at all."""
+    failed: Trouble | None = None
+    for each in _chain(error):
+        match each:
+            case ssl.SSLCertVerificationError():
+                return Trouble(Status.DOWN, f"certificate of {peer} refused: {each.verify_message}")
+            case ssl.SSLError():
+                return Trouble(Status.DOWN, f"TLS with {peer} failed: {each.reason or each}")
+            case OSError(errno=int(number)) if number in _OURS:
+                return Trouble(Status.UNKNOWN, _OURS[number].format(peer=peer))
+            case OSError(errno=int(number)):
+                text = _THEIRS.get(number) or f"{os.strerror(number).lower()} at {{peer}}"
+                failed = Trouble(Status.DOWN, text.format(peer=peer))
+            case TimeoutError() | CheckFailed() | OSError():
+                failed = failed or Trouble(Status.DOWN, str(each) or f"no connection to {peer} in time")
+            case _:
+                pass
+    return failed
+
+
+def out_of_descriptors() -> bool:
+    """Whether this process can open nothing more. Name lookups fail then without saying why."""
+    try:
+        os.close(os.dup(2))
+    except OSError as exc:
+        return exc.errno in (errno.EMFILE, errno.ENFILE)
+    return False
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, what caused it, and what caused that."""
+    waiting: list[BaseException] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        if isinstance(each, BaseExceptionGroup):
+            waiting.extend(each.exceptions)
+        waiting.extend(cause for cause in (each.__cause__, each.__context__) if cause is not None)

@@ -1,0 +1,144 @@
+"""Where a check looks: a URL that keeps its secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from ipaddress import IPv6Address, ip_address
+from typing import Final
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from attrs import field, frozen
+
+MASK: Final = "***"
+_SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
+_USERINFO: Final = re.compile(r"//[^/?#]*@")
+_QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=&#]*)=([^&#]*)")
+_UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
+_HIGHEST_PORT: Final = 65535
+
+
+@frozen(repr=False)
+class Url:
+    """A parsed URL. `str` and `repr` show neither credentials nor query values that look like them.
+
+    `host` is in ASCII and without brackets; `target` is path and query as they go over the wire, "" if there is none.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    target: str = ""
+    user: str | None = None
+    password: str | None = None
+    has_default_port: bool = field(default=False, kw_only=True)
+
+    def __str__(self) -> str:
+        target = _QUERY_VALUE.sub(_masked, self.target)
+        return f"{self.scheme}://{self.authority}{'' if target == '/' else target}"
+
+    __repr__ = __str__
+
+    @property
+    def authority(self) -> str:
+        """Host and port as in a Host header."""
+        return self.bracketed if self.has_default_port else f"{self.bracketed}:{self.port}"
+
+    @property
+    def bracketed(self) -> str:
+        """The host as it stands in URLs."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """What must not be shown, in the spellings in which it may turn up."""
+        values = [self.password, *(match[2] for match in _QUERY_VALUE.finditer(self.target) if _is_secret(match[1]))]
+        return frozenset(form for value in values if value for form in (value, quote(value, safe=""), unquote(value)))
+
+
+def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
+    """Read a URL. `ports`: the schemes that are allowed, each with its default port or None.
+
+    Raises ValueError: what was expected. Its text never repeats credentials.
+    """
+    if _UNSPACED.search(text):
+        raise ValueError("a URL without blanks and control characters")
+    split = urlsplit(text)
+    if split.scheme not in ports or not text.lower().startswith(f"{split.scheme}://"):
+        raise ValueError(_advice(text, split.scheme, ports))
+    host, port = _host_and_port(split)
+    default = ports[split.scheme]
+    if port is None and default is None:
+        raise ValueError(f"{split.scheme}://host:port, with a port")
+    if split.fragment:
+        raise ValueError("a URL without a fragment (#...), which is never sent")
+    if default is None and (split.path or split.query):
+        raise ValueError(f"{split.scheme}://host:port and nothing after it")
+    return Url(
+        split.scheme,
+        host,
+        port or default or 0,
+        "" if default is None else _target(split),
+        unquote(split.username) if split.username else None,
+        unquote(split.password) if split.password else None,
+        has_default_port=(port or default) == default,
+    )
+
+
+def masked(text: str) -> str:
+    """Text that may hold a URL, with what stands where credentials would stand masked."""
+    return _QUERY_VALUE.sub(_masked, _USERINFO.sub(f"//{MASK}@", text))
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an IP address, which needs no lookup."""
+    return address_family(host) is not None
+
+
+def address_family(host: str) -> int | None:
+    """4, 6, or None for a name."""
+    try:
+        return 6 if isinstance(ip_address(host), IPv6Address) else 4
+    except ValueError:
+        return None
+
+
+def _host_and_port(split: SplitResult) -> tuple[str, int | None]:
+    try:
+        port = split.port
+    except ValueError:
+        raise ValueError(f"a port from 1 to {_HIGHEST_PORT}") from None
+    if port == 0:
+        raise ValueError(f"a port from 1 to {_HIGHEST_PORT}")
+    if not split.hostname:
+        raise ValueError(f"a host after {split.scheme}://")
+    if is_address(split.hostname):
+        return split.hostname, port
+    try:
+        return split.hostname.removesuffix(".").encode("idna").decode("ascii"), port
+    except UnicodeError:
+        raise ValueError("a host name that can be written in ASCII (IDNA)") from None
+
+
+def _target(split: SplitResult) -> str:
+    path = quote(split.path or "/", safe="/%:@!$&'()*+,;=~-._")
+    query = quote(split.query, safe="/%:@!$&'()*+,;=~-._?")
+    return f"{path}?{query}" if query else path
+
+
+def _advice(text: str, scheme: str, ports: Mapping[str, int | None]) -> str:
+    known = ", ".join(f"{each}://" for each in ports)
+    if similar := get_close_matches(scheme, ports, n=1):
+        return f"a URL that begins with one of {known} (did you mean {similar[0]}://?)"
+    if "://" not in text:
+        return f"a URL that begins with one of {known} (did you mean http://{masked('//' + text)[2:]}?)"
+    return f"a URL that begins with one of {known}"
+
+
+def _is_secret(key: str) -> bool:
+    return _SECRET_KEY.search(key) is not None
+
+
+def _masked(match: re.Match[str]) -> str:
+    return f"{match[1]}={MASK}" if _is_secret(match[1]) else match[0]

@@ -1,0 +1,62 @@
+"""How lengths, instants and text from outside are written for people."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+LONGEST: Final = 300
+"""Characters of text from outside that are shown."""
+
+_SHOWN_AS_IS: Final = 10.0
+_HARMLESS_SPACE: Final = " "
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
+"""Unicode categories that move a cursor, turn the direction of text or show nothing."""
+
+
+def latency(seconds: float) -> str:
+    """Three digits at most: "0.4 ms", "38 ms", "1.25 s"."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    milliseconds = seconds * 1e3
+    return f"{milliseconds:.0f} ms" if milliseconds >= _SHOWN_AS_IS else f"{milliseconds:.1f} ms"
+
+
+def phases(measured: Mapping[str, float]) -> str:
+    """Each phase in milliseconds: "dns 0.4, connect 1.2"."""
+    return ", ".join(f"{name.replace('_', ' ')} {seconds * 1e3:.1f}" for name, seconds in measured.items())
+
+
+def span(seconds: float) -> str:
+    """Two units at most, whole: "9s", "2m05s", "3h12m", "4d07h"."""
+    whole = max(int(seconds), 0)
+    if whole < 60:  # noqa: PLR2004 - a minute
+        return f"{whole}s"
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    if days:
+        return f"{days}d{hour:02}h"
+    return f"{hours}h{minute:02}m" if hours else f"{minute}m{second:02}s"
+
+
+def stamp(epoch: float) -> str:
+    """UTC seconds since 1970 as ISO 8601 with milliseconds."""
+    text = datetime.fromtimestamp(epoch, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def printable(text: str) -> str:
+    """The text on one line, cut to a length, with what could move a cursor or turn a line around shown as escapes."""
+    shown = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return "".join(
+        letter if letter == _HARMLESS_SPACE or unicodedata.category(letter) not in _HIDDEN else ascii(letter)[1:-1]
+        for letter in shown
+    )
+
+
+def count(number: int, noun: str) -> str:
+    """Write "1 check", "2 checks"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

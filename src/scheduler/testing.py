@@ -1,0 +1,223 @@
+"""What a scheduler would do in a year, in seconds: time jumps from one due instant to the next.
+
+The order in which things happen is the same each time, on asyncio and on trio, whose own order is random on purpose:
+time goes on only when no run does anything but sleep, and of those that sleep one at a time is woken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from heapq import heappop
+from typing import Any, Final
+
+import anyio
+from anyio.lowlevel import checkpoint
+from attrs import define, field, fields, frozen
+
+from schedule import duration as length_of
+from timerqueue import LifecycleState, seeded_random
+from timerqueue.testing import START, ManualClock
+
+from ._current import RUN
+from ._events import Event, JobAdded, RunAbandoned, RunEnded, SchedulerStarted
+from ._job import Job
+from ._run import Run
+from ._scheduler import Scheduler
+from ._statistics import JobStatistics, SchedulerStatistics
+
+Duration = timedelta | float | str
+
+Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]
+"""Adds the jobs. An `async def` begins with the scheduler, runs beside its jobs, and may sleep and change them."""
+
+_NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
+
+
+@frozen
+class Simulation:
+    """What came of it. Two simulations of the same jobs with the same seed have equal logs.
+
+    `times`: for each event the wall clock's reading, in UTC seconds since 1970. `jobs`: by id, the counts of every job
+    that there ever was.
+    """
+
+    events: tuple[Event, ...] = field(repr=False)
+    times: tuple[float, ...] = field(repr=False)
+    statistics: SchedulerStatistics
+    jobs: Mapping[str, JobStatistics] = field(repr=False)
+
+    def runs(self, job_id: str) -> list[RunEnded]:
+        """How the runs of a job ended, in that order."""
+        return [event for event in self.events if isinstance(event, RunEnded) and event.job_id == job_id]
+
+    def log(self) -> list[str]:
+        """A line for each event: when, what, of which job, and all there is to it except for results and tracebacks."""
+        return list(map(_line, self.times, self.events))
+
+
+def simulate(
+    build: Build,
+    duration: Duration,
+    *,
+    start: datetime = START,
+    seed: int = 0,
+    backend: str = "asyncio",
+    steps: Iterable[tuple[Duration, float]] = (),
+    **options: Any,
+) -> Simulation:
+    """Let `build(scheduler, clock)` add jobs, and run them for `duration` of simulated time, then cancel what runs.
+
+    `clock.sleep(...)` takes simulated time. Whatever else a job waits for, a worker thread included, is real, and time
+    stands still meanwhile: with a run that waits for ever for something else the simulation never ends.
+
+    `steps`: pairs of when, counted from the start, and by how many seconds the wall clock is set forward then, or
+    back if negative. A suspend is a step forward. `seed`: for the jitter of retries. `backend`: "asyncio" or "trio".
+    `options`: those of Scheduler.
+
+    Raises what `build` raises.
+    """
+    due_steps = sorted((length_of(when).total_seconds(), seconds) for when, seconds in steps)
+    world = _World(build, length_of(duration).total_seconds(), due_steps, start, seed, options)
+    return anyio.run(world.run, backend=backend)
+
+
+class _Clock(ManualClock):
+    """Moves by itself, and wakes one sleeper at a time."""
+
+    def __init__(self, start: datetime) -> None:
+        super().__init__(start, autojump=True)
+        self.has_abandoned = False
+        self._sleeping_runs: list[Run] = []
+
+    @property
+    def sleeping(self) -> int:
+        """How many are in `sleep`, apart from runs that were given up: those are counted nowhere else either."""
+        given_up = sum(run.is_over for run in self._sleeping_runs) if self.has_abandoned else 0
+        return len(self._sleepers) - given_up
+
+    async def sleep(self, seconds: float) -> None:
+        run = RUN.get(None)
+        if run is None:
+            await super().sleep(seconds)
+            return
+        self._sleeping_runs.append(run)
+        try:
+            await super().sleep(seconds)
+        finally:
+            self._sleeping_runs.remove(run)
+
+    async def jump_when_idle(self, until: float) -> bool:
+        if not self.is_idle() or (until == math.inf and not self._sleepers):
+            await checkpoint()
+            return False
+        # A sleeper whose time is `until` itself has to wait: it and what the queue starts now would race.
+        if self._sleepers and self._sleepers[0][0] < until:
+            self.wake_first()
+        else:
+            self._monotonic = until
+        return True
+
+    def wake_first(self) -> None:
+        """Move to where the first sleeper wants to be."""
+        if self._sleepers:
+            due, _, event = heappop(self._sleepers)
+            self._monotonic = max(self._monotonic, due)
+            event.set()
+
+
+class _Simulated(Scheduler):
+    """A scheduler whose clock says itself when it was set."""
+
+    def _look_again(self) -> None:
+        """Nothing: it would look three million times a year."""
+
+
+@define
+class _Recorder:
+    """Keeps all events, with their times, and all jobs."""
+
+    scheduler: Scheduler
+    clock: _Clock
+    events: list[Event] = field(factory=list)
+    times: list[float] = field(factory=list)
+    jobs: dict[str, Job] = field(factory=dict)
+    started: anyio.Event = field(factory=anyio.Event)
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+        self.times.append(self.clock.wall())
+        if isinstance(event, JobAdded):
+            self.jobs[event.job_id] = self.scheduler.get(event.job_id)
+        elif isinstance(event, RunAbandoned):
+            self.clock.has_abandoned = True
+        elif isinstance(event, SchedulerStarted):
+            self.started.set()
+
+
+@define
+class _World:
+    """All that is outside of the scheduler: who adds jobs, who sets the clock, and who ends it."""
+
+    build: Build
+    seconds: float
+    steps: list[tuple[float, float]]
+    start: datetime
+    seed: int
+    options: Mapping[str, Any]
+    others: int = 1
+    """Tasks outside the pool that are asleep whenever time may go on."""
+
+    async def run(self) -> Simulation:
+        clock = _Clock(self.start)
+        scheduler = _Simulated(clock=clock, random=seeded_random(self.seed), **self.options)
+        recorder = _Recorder(scheduler, clock)
+        scheduler.listen(recorder)
+        pool = scheduler._pool  # noqa: SLF001 - a package may know itself
+        clock.is_idle = lambda: pool.active + self.others <= clock.sleeping
+        build = self.build(scheduler, clock)
+        async with anyio.create_task_group() as group:
+            if build is not None:
+                self.others += 1
+                group.start_soon(self._build_beside, build, recorder.started)
+            group.start_soon(self._let_time_pass, scheduler, clock)
+            await scheduler.run()
+            group.cancel_scope.cancel()
+        return Simulation(
+            tuple(recorder.events),
+            tuple(recorder.times),
+            scheduler.statistics(),
+            {id: job.statistics() for id, job in recorder.jobs.items()},
+        )
+
+    async def _build_beside(self, build: Coroutine[Any, Any, None], started: anyio.Event) -> None:
+        try:
+            await started.wait()
+            await build
+        finally:
+            self.others -= 1
+
+    async def _let_time_pass(self, scheduler: _Simulated, clock: _Clock) -> None:
+        begin = clock.monotonic()
+        for when, seconds in self.steps:
+            await clock.sleep(begin + when - clock.monotonic())
+            clock.step(seconds)
+        await clock.sleep(begin + self.seconds - clock.monotonic())
+        self.others -= 1
+        scheduler.stop(grace=0)
+        queue = scheduler._loop.queue  # noqa: SLF001 - a package may know itself
+        while True:  # once nobody waits for them, those who ignored their cancellation must come to their end as well
+            await checkpoint()
+            if queue.state is LifecycleState.STOPPED:
+                clock.wake_first()
+
+
+def _line(time: float, event: Event) -> str:
+    at = datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds")
+    parts = [f"{name}={value}" for name, value in _details(event) if name not in _NOT_LOGGED and value is not None]
+    return " ".join((at, type(event).__name__, getattr(event, "job_id", "-"), *parts))
+
+
+def _details(event: Event) -> Iterable[tuple[str, Any]]:
+    return ((attribute.name, getattr(event, attribute.name)) for attribute in fields(type(event)))

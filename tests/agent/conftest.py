@@ -1,0 +1,165 @@
+"""Real servers on this machine for the checks to ask, and certificates for those that speak TLS."""
+
+import shutil
+import ssl
+import subprocess
+from contextlib import suppress
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute
+from anyio.streams.tls import TLSListener
+
+from scheduler.agent.checks import Attempt
+from scheduler.agent.probe import Mode, Probe
+from scheduler.agent.redact import Redactor
+from scheduler.agent.resolve import Family, Resolver
+from scheduler.agent.stopwatch import Stopwatch
+from timerqueue import SystemClock
+
+NAME = "timerqueue.test"
+
+
+class Server:
+    """A server that counts its connections, and those that are still open."""
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.connections = 0
+        self.open = 0
+        self.requests = []
+        self.port = None
+        self.all_closed = anyio.Event()
+
+    async def handle(self, stream):
+        """Handle one connection."""
+        self.connections += 1
+        self.open += 1
+        self.all_closed = anyio.Event()
+        try:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError, ConnectionError):
+                async with stream:
+                    await self.handler(self, stream)
+        finally:
+            self.open -= 1
+            if not self.open:
+                self.all_closed.set()
+
+
+@pytest.fixture
+async def serve():
+    """Start servers, which end with the test: `server = await serve(handler)`."""
+    async with anyio.create_task_group() as group:
+
+        async def start(handler, *, host="127.0.0.1", port=0, tls=None):
+            server = Server(handler)
+            listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
+            server.port = listener.extra(SocketAttribute.local_port)
+            if tls is not None:
+                listener = TLSListener(listener, tls, standard_compatible=False)
+            group.start_soon(listener.serve, server.handle)
+            return server
+
+        yield start
+        group.cancel_scope.cancel()
+
+
+def respond(status=200, body=b"hello", *, headers=()):
+    """Make a handler that reads one request and answers it."""
+
+    async def handler(server, stream):
+        server.requests.append(await read_head(stream))
+        fields = [f"Content-Length: {len(body)}", *headers]
+        await stream.send(f"HTTP/1.1 {status} Any\r\n".encode() + "\r\n".join(fields).encode() + b"\r\n\r\n" + body)
+
+    return handler
+
+
+async def read_head(stream):
+    """Read a request up to the empty line."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += await stream.receive()
+    return received.decode()
+
+
+async def silent(server, stream):
+    """Accept and say nothing until the other side gives up."""
+    while True:
+        await stream.receive()
+
+
+async def closing(server, stream):
+    """Close at once."""
+
+
+async def flooding(server, stream):
+    """Send without end."""
+    while True:
+        await stream.send(b"x" * 65536)
+
+
+@pytest.fixture
+def free_port():
+    """Find a port on which nobody listens."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+@pytest.fixture
+def attempt():
+    """Make what a check is given."""
+
+    def make(address="127.0.0.1", *, connect_within=10.0, hosts=None):
+        return Attempt(address, Stopwatch(SystemClock()), connect_within, Resolver(hosts or {}, failing_lookup))
+
+    return make
+
+
+async def failing_lookup(host):
+    """Stand in for the system's lookup where a test needs none."""
+    raise AssertionError(f"nobody should look up {host}")
+
+
+@pytest.fixture
+def probe():
+    """Make a probe with as few words as possible."""
+
+    def make(check, *, hosts=None, lookup=failing_lookup, **changes):
+        options = {
+            "check": check,
+            "needs": (),
+            "timeout": 10.0,
+            "mode": Mode.ANY,
+            "family": Family.ANY,
+            "degraded_above": None,
+            "resolver": Resolver(hosts or {}, lookup),
+            "clock": SystemClock(),
+            "redactor": Redactor(check.secrets),
+        }
+        return Probe(**options | changes)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """Make a self-signed certificate for NAME: (certificate file, key file)."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs the program openssl")
+    folder = tmp_path_factory.mktemp("certificate")
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    command = f"{openssl} req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={NAME} -addext subjectAltName=DNS:{NAME}"
+    subprocess.run([*command.split(), "-out", cert, "-keyout", key], check=True, capture_output=True)
+    return cert, key
+
+
+@pytest.fixture
+def tls(certificate):
+    """Make the context of a TLS server with that certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    return context

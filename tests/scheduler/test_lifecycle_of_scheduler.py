@@ -1,0 +1,300 @@
+"""PRE_RUNNING, RUNNING, STOPPED: once, and what becomes of the runs."""
+
+import itertools
+import threading
+
+import anyio
+import pytest
+from anyio.to_thread import run_sync
+
+from schedule import Every
+from scheduler import (
+    AlreadyStopped,
+    JobRemoved,
+    MissedReason,
+    Outcome,
+    Retry,
+    RunAbandoned,
+    Scheduler,
+    SchedulerStarted,
+    SchedulerState,
+    SchedulerStopped,
+    Subtask,
+)
+from timerqueue import LifecycleError
+from timerqueue.testing import START
+
+EVERY_SECOND = Every("1s", anchor=START)
+
+
+async def nothing():
+    """Take no time."""
+
+
+async def test_it_runs_once_from_pre_running_to_stopped(clock, events):
+    """There is no way back, and listeners are told of both steps."""
+    s = Scheduler(clock=clock)
+    s.listen(events)
+    assert s.state is SchedulerState.PRE_RUNNING
+    async with s:
+        assert s.state is SchedulerState.RUNNING
+    assert s.state is SchedulerState.STOPPED
+    assert [type(event) for event in events] == [SchedulerStarted, SchedulerStopped]
+    with pytest.raises(LifecycleError, match="make a new one"):
+        await s.run()
+
+
+async def test_a_running_scheduler_cannot_be_run_again(clock):
+    """The second caller gets an error and the first goes on."""
+    async with Scheduler(clock=clock) as s:
+        with pytest.raises(LifecycleError, match="running"):
+            await s.run()
+        assert s.state is SchedulerState.RUNNING
+
+
+async def test_one_stopped_before_it_ran_never_runs(clock):
+    """Stop comes first, and so it stays."""
+    s = Scheduler(clock=clock)
+    s.stop()
+    assert s.state is SchedulerState.STOPPED
+    with pytest.raises(LifecycleError):
+        await s.run()
+
+
+async def test_jobs_added_before_it_runs_start_with_it(clock, events):
+    """What was due meanwhile is made up for by the job's rule, once."""
+    s = Scheduler(clock=clock)
+    s.listen(events)
+    s.add(nothing, EVERY_SECOND, id="early")
+    clock.advance(3.5)
+    async with s:
+        await clock.travel(0)
+        assert events.outcomes("early") == [Outcome.SUCCEEDED]
+        assert events.missed("early") == [(2, MissedReason.LATE)]
+        await clock.travel(1)
+        assert len(events.outcomes("early")) == 2
+
+
+@pytest.mark.parametrize("verb", ["add", "run_now"])
+async def test_nothing_can_be_started_after_stop(clock, verb):
+    """The error says what to do, and nothing has changed."""
+    async with Scheduler(clock=clock) as s:
+        job = s.add(nothing, EVERY_SECOND, id="old")
+    with pytest.raises(AlreadyStopped, match="make a new one"):
+        s.add(nothing, EVERY_SECOND, id="new") if verb == "add" else job.run_now()
+    assert [job.id for job in s.jobs()] == ["old"]
+
+
+@pytest.mark.parametrize("verb", ["remove", "pause", "resume", "update"])
+async def test_what_starts_nothing_is_harmless_after_stop(clock, verb):
+    """A program that tidies up after the end meets no error."""
+    async with Scheduler(clock=clock) as s:
+        job = s.add(nothing, EVERY_SECOND)
+    job.update(schedule="@every 5s") if verb == "update" else getattr(job, verb)()
+
+
+async def test_a_run_may_end_within_the_grace(clock, events):
+    """It succeeds, although the scheduler stops, and nobody was cut off."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, id="slow", args=(3,))
+        await clock.travel(1)
+        s.stop(grace="5s")
+        await clock.travel(3)
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+    assert events[-1].cut_off == ()
+
+
+async def test_a_run_that_outlasts_the_grace_is_cut_off_and_reported(clock, events):
+    """Its outcome is CANCELLED and its job is named in SchedulerStopped."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, id="slow", args=(3600,))
+        s.add(clock.sleep, EVERY_SECOND, id="quick", args=(1,))
+        await clock.travel(1)
+        s.stop(grace="5s")
+        await clock.travel(5)
+    assert events.outcomes("slow") == [Outcome.CANCELLED]
+    assert events.outcomes("quick") == [Outcome.SUCCEEDED]
+    assert events[-1].cut_off == ("slow",)
+
+
+async def test_only_the_first_stop_counts(clock, events):
+    """A second one with another grace changes nothing."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, args=(4,))
+        await clock.travel(1)
+        s.stop(grace="5s")
+        s.stop(grace=0)
+        await clock.travel(4)
+        s.stop(grace=0)
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+    assert len(events.of(SchedulerStopped)) == 1
+
+
+async def test_what_waits_for_room_when_it_stops_is_missed(clock, events):
+    """A run that had no room yet gets none any more, and its reason is STOPPED."""
+    async with Scheduler(limit=1, clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, id="first", args=(2,))
+        s.add(nothing, EVERY_SECOND, id="second")
+        await clock.travel(1)
+        s.stop(grace="5s")
+        await clock.travel(2)
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+    assert events.missed("second") == [(1, MissedReason.STOPPED)]
+
+
+async def test_no_run_begins_within_the_grace(clock, events):
+    """Neither a regular start, nor a retry, nor one by hand."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+
+        async def fail():
+            await clock.sleep(0.5)
+            raise ValueError
+
+        s.add(clock.sleep, EVERY_SECOND, id="slow", args=(4,))
+        s.add(fail, "@every 1h", id="failing", retry=Retry.constant("1s"), start="now")
+        s.add(nothing, EVERY_SECOND, id="quick")
+        await clock.travel(1.2)
+        s.stop(grace="5s")
+        begun = len(events.starts())
+        await clock.travel(5)
+    assert len(events.starts()) == begun
+
+
+async def test_subtasks_of_a_run_still_start_within_the_grace(clock, events):
+    """They belong to a run that may end."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+
+        async def parent():
+            await clock.sleep(1)
+            return Subtask(clock.sleep, 1)
+
+        s.add(parent, "@every 1h", start="now")
+        await clock.travel(0)
+        s.stop(grace="5s")
+        await clock.travel(2)
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+
+
+async def test_leaving_async_with_waits_for_what_runs(clock, events):
+    """The grace of a plain exit is five seconds."""
+    async with anyio.create_task_group() as group:
+        async with Scheduler(clock=clock) as s:
+            s.listen(events)
+            s.add(clock.sleep, EVERY_SECOND, args=(3,))
+            await clock.travel(1)
+            group.start_soon(clock.travel, 3)
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+
+
+async def test_an_error_in_the_body_of_async_with_comes_out_as_it_is(clock, events):
+    """Not in a group, and runs are cancelled without a grace."""
+    with pytest.raises(ZeroDivisionError):
+        async with Scheduler(clock=clock) as s:
+            s.listen(events)
+            s.add(clock.sleep, EVERY_SECOND, args=(3600,))
+            await clock.travel(1)
+            raise ZeroDivisionError
+    assert events.outcomes() == [Outcome.CANCELLED]
+    assert s.state is SchedulerState.STOPPED
+
+
+async def test_cancelling_run_from_outside_ends_everything(clock, events):
+    """Whoever cancels the task of the scheduler finds its runs cancelled, not failed, and none left."""
+    s = Scheduler(clock=clock)
+    s.listen(events)
+    s.add(clock.sleep, EVERY_SECOND, args=(3600,))
+    async with anyio.create_task_group() as group:
+        group.start_soon(s.run)
+        await clock.travel(1)
+        group.cancel_scope.cancel()
+    assert s.state is SchedulerState.STOPPED
+    assert events.outcomes() == [Outcome.CANCELLED]
+    assert s.statistics().active_tasks == 0
+
+
+async def test_it_can_be_stopped_from_any_thread(clock, events):
+    """Eight threads stop it at once: it stops once."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, args=(1,))
+        await clock.travel(1)
+        barrier = threading.Barrier(8)
+
+        def stop():
+            barrier.wait()
+            s.stop()
+
+        async with anyio.create_task_group() as group:
+            for _ in range(8):
+                group.start_soon(run_sync, stop)
+        await clock.travel(1)
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+    assert len(events.of(SchedulerStopped)) == 1
+
+
+async def test_calls_from_other_threads_while_it_stops_end_well(clock):
+    """Each either takes effect or says that it is too late; nothing hangs, nothing else is raised."""
+    told = []
+    async with Scheduler(clock=clock) as s:
+        barrier = threading.Barrier(5)
+
+        def meddle(number):
+            barrier.wait()
+            for count in itertools.count():
+                try:
+                    job = s.add(nothing, EVERY_SECOND, id=f"{number}-{count}")
+                    job.run_now()
+                    job.pause()
+                    job.resume()
+                    job.update(priority=1)
+                    s.resize(limits={"x": 1 + count})
+                    job.remove()
+                except AlreadyStopped:
+                    told.append(number)
+                    return
+
+        def stop():
+            barrier.wait()
+            s.stop()
+
+        async with anyio.create_task_group() as group:
+            for number in range(4):
+                group.start_soon(run_sync, meddle, number)
+            group.start_soon(run_sync, stop)
+    assert sorted(told) == [0, 1, 2, 3]
+    assert s.statistics().active_tasks == 0
+
+
+async def test_a_run_that_ignores_the_end_is_abandoned(clock, events):
+    """After `kill_after` it is given up; the scheduler ends once its code lets go."""
+    async with Scheduler(clock=clock, kill_after="2s") as s:
+        s.listen(events)
+        gate = anyio.Event()
+
+        async def deaf():
+            with anyio.CancelScope(shield=True):
+                await gate.wait()
+
+        s.add(deaf, EVERY_SECOND, id="deaf")
+        await clock.travel(1)
+        s.stop(grace="1s")
+        await clock.travel(3)
+        assert events.of(RunAbandoned)[0].job_id == "deaf"
+        assert events.outcomes() == [Outcome.CANCELLED]
+        gate.set()
+    assert events[-1].cut_off == ("deaf",)
+
+
+async def test_stop_removes_no_job(clock, events):
+    """The list can be looked at after the end."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, EVERY_SECOND, id="a")
+    assert s.get("a") in s.jobs()
+    assert not events.of(JobRemoved)

@@ -1,0 +1,143 @@
+"""The one wait of a loop: ended by time or by a call, from whatever thread, and never early."""
+
+import asyncio
+import time
+from threading import Thread
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from timerqueue._wake import make_wake
+
+
+class Waiter:
+    """A task that waits again and again, and counts."""
+
+    def __init__(self, wake, seconds=None):
+        self.wake = wake
+        self.seconds = seconds
+        self.ended = 0
+
+    async def run(self):
+        while True:
+            await self.wake.wait(self.seconds)
+            self.ended += 1
+
+
+async def settle():
+    """Give everybody on the loop some turns."""
+    for _ in range(10):
+        await checkpoint()
+
+
+def in_thread(call):
+    """Call it in a thread of its own and wait for the thread to end."""
+    thread = Thread(target=call)
+    thread.start()
+    thread.join()
+
+
+async def test_a_call_ends_the_wait():
+    """A wait without a time ends in no other way."""
+    waiter = Waiter(make_wake())
+    async with anyio.create_task_group() as group:
+        group.start_soon(waiter.run)
+        await settle()
+        assert waiter.ended == 0
+        waiter.wake.set()
+        await settle()
+        assert waiter.ended == 1
+        group.cancel_scope.cancel()
+
+
+async def test_a_call_before_the_wait_is_not_lost():
+    """Otherwise a push just before the loop lies down would be slept through."""
+    wake = make_wake()
+    wake.set()
+    await wake.wait(None)
+
+
+async def test_many_calls_before_the_wait_end_one_wait():
+    """It is a flag and no counter."""
+    waiter = Waiter(make_wake())
+    for _ in range(5):
+        waiter.wake.set()
+    async with anyio.create_task_group() as group:
+        group.start_soon(waiter.run)
+        await settle()
+        assert waiter.ended == 1
+        group.cancel_scope.cancel()
+
+
+async def test_a_call_from_another_thread_ends_the_wait():
+    """The loop is told in a way that wakes its selector."""
+    wake = make_wake()
+    async with anyio.create_task_group() as group:
+        group.start_soon(wake.wait, None)
+        await settle()
+        await anyio.to_thread.run_sync(wake.set)
+
+
+async def test_a_call_from_another_thread_before_the_wait_is_not_lost():
+    """Also when the loop had no chance yet to hear of it."""
+    wake = make_wake()
+    in_thread(wake.set)
+    await wake.wait(None)
+
+
+async def test_a_wait_ends_by_itself_and_not_early():
+    """However short: a wait of nothing returns too."""
+    wake = make_wake()
+    for seconds in (0, 0.0004, 0.002):
+        start = time.monotonic()
+        await wake.wait(seconds)
+        assert time.monotonic() - start >= seconds
+
+
+async def test_a_wait_of_an_hour_can_be_ended_and_leaves_nothing_behind():
+    """The timer that was armed for it is gone, or else it would end a later wait."""
+    waiter = Waiter(make_wake(), seconds=3600)
+    async with anyio.create_task_group() as group:
+        group.start_soon(waiter.run)
+        await settle()
+        waiter.wake.set()
+        await settle()
+        assert waiter.ended == 1
+        group.cancel_scope.cancel()
+
+
+async def test_a_cancelled_wait_can_be_made_again():
+    """Cancellation belongs to the task that waited, not to the wake."""
+    wake = make_wake()
+    with anyio.move_on_after(0):
+        await wake.wait(None)
+    wake.set()
+    await wake.wait(None)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_call_after_the_loop_has_closed_is_harmless(backend):
+    """A thread may learn too late that everything is over."""
+
+    async def make():
+        return make_wake()
+
+    wake = anyio.run(make, backend=backend)
+    in_thread(wake.set)
+
+
+def test_uvloop_is_never_early():
+    """Its timers count whole milliseconds: a wait is rounded up, or the queue would spin through the rest."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def early():
+        wake, loop = make_wake(), asyncio.get_running_loop()
+        shortest = {}
+        for microseconds in (1, 300, 700, 1_100, 1_600, 2_400, 2_600):
+            start = time.monotonic()
+            await wake.wait(microseconds / 1e6)
+            shortest[microseconds] = (time.monotonic() - start) * 1e6
+        assert isinstance(loop, uvloop.Loop)
+        return {wanted: got for wanted, got in shortest.items() if got < wanted}
+
+    assert anyio.run(early, backend_options={"use_uvloop": True}) == {}
