@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from attrs import define, field, frozen
@@ -23,6 +23,9 @@ from ._errors import UnknownLimit
 
 PATIENCE: Final = 8
 """Refusals after which a line reserves what it needs."""
+
+COMPACT_ABOVE: Final = 100
+"""Below this many pieces of cancelled work in a line compacting it is not worth the walk."""
 
 Needs = tuple[tuple[str, int], ...]
 """Names of limits with the units needed of each, sorted by name."""
@@ -98,6 +101,7 @@ class Line(Generic[C]):
     key: Rank = (math.inf, 0)
     """The rank under which it stands in its place. An entry of another rank there is out of date."""
     refusals: int = 0
+    cancelled: int = 0
 
     def stands_at(self, place: Limit | None, key: Rank) -> bool:
         return self.place is place and self.key == key and bool(self.queue)
@@ -105,9 +109,16 @@ class Line(Generic[C]):
     def count(self) -> int:
         return sum(claim.is_waiting for _, claim in self.queue)
 
+    def compact(self) -> None:
+        """Let go of cancelled work that stands behind what waits."""
+        self.queue = [(rank, claim) for rank, claim in self.queue if claim.is_waiting]
+        heapify(self.queue)
+        self.cancelled = 0
+
     def head(self) -> Rank | None:
         while self.queue and not self.queue[0][1].is_waiting:
             heappop(self.queue)
+            self.cancelled -= 1
         return self.queue[0][0] if self.queue else None
 
 
@@ -162,6 +173,9 @@ class Limits(Generic[C]):
         """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
         self.waiting -= 1
         line = self._lines[claim.needs]
+        line.cancelled += 1
+        if line.cancelled > COMPACT_ABOVE and line.cancelled * 2 > len(line.queue):
+            line.compact()
         head = line.head()
         if head is None:
             self._close(line)

@@ -31,7 +31,7 @@ from attrs import define, frozen
 from ._clock import Clock, SystemClock
 from ._lifecycle import Lifecycle
 from ._limits import LimitStatistics, Limits, Needs, needs_of
-from ._wake import Wake, make_wake
+from ._wake import Wake, cancelling, make_wake
 
 logger = getLogger(__name__)
 
@@ -40,6 +40,12 @@ SLICE: Final = 0.005
 
 SPARE_WORKERS: Final = 1_000
 """Workers kept waiting for work. More than that end when they have none."""
+
+FORCE: Final = 10
+"""How often killed work is told to end before its coroutine is let go as it stands."""
+
+CALLED_AT_ONCE: Final = 8
+"""Workers called when one has to wait: probably what is behind it in the queue will wait too."""
 
 AGEING: Final = 10.0
 """Seconds of waiting that weigh as much as one step of priority."""
@@ -77,6 +83,7 @@ class _Worker:
     """One task of the group."""
 
     scope: anyio.CancelScope
+    cancelling: Callable[[], int]
     wake: Wake | None = None
     is_cancelled: bool = False
     is_killed: bool = False
@@ -296,23 +303,28 @@ class TaskPool:
             self._group.start_soon(self._work, name="timerqueue worker")
 
     async def _work(self) -> None:
-        with anyio.CancelScope() as scope:
-            worker = _Worker(scope)
-            try:
+        worker: _Worker | None = None
+        try:
+            with anyio.CancelScope() as scope:
+                worker = _Worker(scope, cancelling())
                 while not worker.is_cancelled:
                     if self._ready:
                         await self._run_slice(worker)
                     elif not await self._park(worker):
                         break
-            except anyio.get_cancelled_exc_class() as exc:
-                if is_cancellation(exc):
-                    raise
-                logger.warning("work has cancelled the task that it ran in; another takes its place")
-            finally:
-                self._workers -= 1
-                self._awake -= 1
-                if self._ready and not self._awake:
-                    self._call_worker()
+        except anyio.get_cancelled_exc_class() as exc:
+            if is_cancellation(exc):
+                raise
+            logger.warning("work has cancelled the task that it ran in; another takes its place")
+        except RuntimeError:
+            if worker is None or not worker.is_killed:
+                raise
+            logger.exception("killed work has left its worker in disorder; another takes its place")
+        finally:
+            self._workers -= 1
+            self._awake -= 1
+            if self._ready and not self._awake:
+                self._call_worker()
 
     async def _park(self, worker: _Worker) -> bool:
         """Wait for work. False: there are enough spare workers."""
@@ -344,13 +356,14 @@ class TaskPool:
             self.steps += 1
             value: Any = None
             error: BaseException | None = None
+            running: Coroutine[Any, Any, Any] | None = None
             try:
                 running = context.run(work.open)
                 if running is not None:
                     yielded = context.run(running.send, None)
                     value = await self._drive(running, yielded, context, worker)
             except StopIteration as stop:  # it has ended without ever waiting
-                value = stop.value
+                value, error = (None, stop) if running is None else (stop.value, None)
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
                 error = exc
             self.current = None
@@ -359,6 +372,8 @@ class TaskPool:
             work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
             if not worker.is_killed:
                 self._release(work)
+            if worker.cancelling():
+                await self._absorb_cancellation(worker)
             if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
                 raise error
             if monotonic() >= until:
@@ -370,7 +385,7 @@ class TaskPool:
         self, running: Coroutine[Any, Any, Any], yielded: Any, context: Context, worker: _Worker
     ) -> Generator[Any, Any, Any]:
         """Await the rest of `running`, which has just yielded, inside `context`. The queue is let go of while it waits."""
-        work = self.current
+        work, attempts = self.current, 0
         while True:
             self.current = None
             self._hand_over()
@@ -383,11 +398,12 @@ class TaskPool:
             self._awake += 1
             self.current = work
             self.steps += 1
-            if worker.is_killed:
-                _close_by_force(running, context)
-                if isinstance(sent, BaseException):
-                    raise sent
-                return None
+            if worker.is_killed and (not attempts or step == running.throw):
+                attempts += 1
+                if attempts > FORCE:
+                    logger.error("work that ignores every way of ending it is let go: %r", running)
+                    return None
+                sent, step = GeneratorExit("killed"), running.throw
             try:
                 yielded = context.run(step, sent)
             except StopIteration as stop:
@@ -397,7 +413,13 @@ class TaskPool:
         """This worker is about to wait: somebody else must look after the queue."""
         self._awake -= 1
         if self._ready and not self._awake:
-            self._call_worker()
+            for _ in range(min(len(self._ready), CALLED_AT_ONCE)):
+                self._call_worker()
+
+    async def _absorb_cancellation(self, worker: _Worker) -> None:
+        """The worker's task is being cancelled, by us or by the work itself (asyncio): let it end here, not in the next work."""
+        worker.is_cancelled = True
+        await cancel_shielded_checkpoint()
 
 
 def _as_coroutine(awaitable: Awaitable[Any]) -> Coroutine[Any, Any, Any]:
@@ -418,13 +440,6 @@ def is_cancellation(error: BaseException) -> bool:
     return (
         isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
     )
-
-
-def _close_by_force(running: Coroutine[Any, Any, Any], context: Context) -> None:
-    try:
-        context.run(running.close)
-    except BaseException as exc:  # noqa: BLE001 - it may raise anything, and nothing it says matters any more
-        logger.warning("work that ignored its cancellation was closed by force and said: %r", exc)
 
 
 def _check_size(name: str, size: float) -> None:

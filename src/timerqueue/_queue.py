@@ -152,7 +152,7 @@ class TimerQueue:
     def rearm(self, alarm: Alarm, due: float) -> bool:
         """Move a waiting alarm to `due`. False, and nothing changes, if it was not waiting. Any thread."""
         with self._lock:
-            moved = self._heap.reschedule(alarm, due)
+            moved = not self._is_stopped and self._heap.reschedule(alarm, due)
         if moved and due < self._awaited:
             self._call_loop()
         return moved
@@ -192,6 +192,10 @@ class TimerQueue:
 
     async def _turn(self) -> None:
         self._wake_ups += 1
+        await self._wait_until(self._fire_due())
+
+    def _fire_due(self) -> float | None:
+        """Fire what is due, and answer when to look again."""
         self._awaited = -math.inf
         now = self.clock.monotonic()
         with self._lock:
@@ -203,7 +207,7 @@ class TimerQueue:
         with self._lock:
             due = self._heap.next_due()
             self._awaited = math.inf if due is None else due
-        await self._wait_until(due)
+        return due
 
     def _fire_each(self, batch: list[Alarm], _now: float) -> None:
         for alarm in batch:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
 from typing import TYPE_CHECKING, Final, Protocol
@@ -39,6 +40,19 @@ def make_wake() -> Wake:
     except RuntimeError:
         return TrioWake()
     return AsyncioWake(loop)
+
+
+def cancelling() -> Callable[[], int]:
+    """A callable that says how often the present task has been told to cancel itself and has not yet. Trio has no such thing."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return _never
+    return _never if task is None else task.cancelling
+
+
+def _never() -> int:
+    return 0
 
 
 class AsyncioWake:

@@ -89,21 +89,19 @@ class ManualClock:
         heapq.heappush(self._sleepers, sleeper)
         try:
             while self.autojump and not self._wakes and not event.is_set():
-                await self.jump_when_idle(sleeper[0])
+                await self.jump_when_idle(sleeper[0], event.is_set)
             await event.wait()
         finally:
             if sleeper in self._sleepers:
                 self._sleepers.remove(sleeper)
                 heapq.heapify(self._sleepers)
 
-    async def jump_when_idle(self, until: float) -> bool:
-        """Move to the next wait's end once nobody works. False: somebody woke up instead."""
+    async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
+        """Give the others on the event loop a turn; then, if nobody works, move to the end of the next wait, or to `until`."""
+        await checkpoint()
         following = min(until, self._next_wait())
-        await checkpoint()  # whoever else is on the loop has a turn between any two jumps
-        if following == math.inf or not self.is_idle():
-            return False
-        self._move_to(following)
-        return True
+        if following < math.inf and not is_over() and self.is_idle():
+            self._move_to(following)
 
     def _next_wait(self) -> float:
         sleeper = self._sleepers[0][0] if self._sleepers else math.inf
@@ -156,5 +154,8 @@ class _ManualWake:
         self._real.set()
 
     async def _jump(self) -> None:
-        while not self._is_set and self.until > self._clock.monotonic():
-            await self._clock.jump_when_idle(self.until)
+        while not self._is_over():
+            await self._clock.jump_when_idle(self.until, self._is_over)
+
+    def _is_over(self) -> bool:
+        return self._is_set or self.until <= self._clock.monotonic()

@@ -1,9 +1,11 @@
 """Real servers on this machine for the checks to ask, and certificates for those that speak TLS."""
 
 import shutil
+import socket
 import ssl
 import subprocess
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
+from types import SimpleNamespace
 
 import anyio
 import pytest
@@ -49,7 +51,7 @@ class Server:
 @pytest.fixture
 async def serve():
     """Start servers, which end with the test: `server = await serve(handler)`."""
-    async with anyio.create_task_group() as group:
+    async with AsyncExitStack() as opened, anyio.create_task_group() as group:
 
         async def start(handler, *, host="127.0.0.1", port=0, tls=None):
             server = Server(handler)
@@ -57,6 +59,7 @@ async def serve():
             server.port = listener.extra(SocketAttribute.local_port)
             if tls is not None:
                 listener = TLSListener(listener, tls, standard_compatible=False)
+            opened.push_async_callback(listener.aclose)
             group.start_soon(listener.serve, server.handle)
             return server
 
@@ -99,11 +102,21 @@ async def flooding(server, stream):
         await stream.send(b"x" * 65536)
 
 
+async def echo(server, stream):
+    """Send back what comes."""
+    while True:
+        await stream.send(await stream.receive())
+
+
+@pytest.fixture
+def answers():
+    """Give the handlers above to tests, which cannot import from here."""
+    return SimpleNamespace(respond=respond, silent=silent, closing=closing, flooding=flooding, echo=echo)
+
+
 @pytest.fixture
 def free_port():
     """Find a port on which nobody listens."""
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
 

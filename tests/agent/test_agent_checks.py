@@ -2,25 +2,111 @@
 
 import anyio
 import pytest
-from attrs import exceptions
+from attrs.exceptions import FrozenInstanceError
 
-from scheduler.agent.checks import KINDS
+from scheduler.agent.checks import BY_SCHEME, KINDS
 from scheduler.agent.result import Finding, Status
 from scheduler.agent.trouble import judge
 from scheduler.agent.url import parse_url
 
-from .servers import closing, flooding, respond, silent
-
-
-async def echo(server, stream):
-    """Send back what comes."""
-    while True:
-        await stream.send(await stream.receive())
-
-
-# name of the kind: (scheme, options that make it wait for an answer, a handler that satisfies it)
+# By kind: its scheme, options that make it wait for an answer, and the server that gives it.
 CASES = {
-    "http": ("http", {"contains": "hello"}, respond(200, b"hello")),
-    "tcp": ("tcp", {"send": "hello", "expect": "hello"}, echo),
+    "http": ("http", {"contains": "hello"}, lambda answers: answers.respond(200, b"hello")),
+    "tcp": ("tcp", {"send": "hello", "expect": "hello"}, lambda answers: answers.echo),
 }
 
+
+@pytest.fixture(params=[kind.name for kind in KINDS])
+def case(request):
+    """Take each kind of check in turn."""
+    return CASES[request.param]
+
+
+def make(case, port, host="127.0.0.1"):
+    """Make the check of a case for a port."""
+    scheme, options, _ = case
+    url = parse_url(f"{scheme}://{host}:{port}", {scheme: None})
+    return BY_SCHEME[scheme].make(url=url, **options)
+
+
+async def test_an_answer_as_expected_is_up(case, serve, answers, attempt):
+    """The finding is up, without an error, and the phase "connect" has been measured."""
+    server = await serve(case[2](answers))
+    at = attempt()
+    finding = await make(case, server.port).attempt(at)
+    assert isinstance(finding, Finding)
+    assert (finding.status, finding.error) == (Status.UP, None)
+    assert at.watch.phases["connect"] > 0
+
+
+async def test_it_dials_the_address_that_it_is_given(case, serve, answers, attempt):
+    """The name is never looked up by the check itself."""
+    server = await serve(case[2](answers), host="127.0.0.3")
+    finding = await make(case, server.port, "name.invalid").attempt(attempt("127.0.0.3"))
+    assert finding.status is Status.UP
+    assert server.connections == 1
+
+
+async def test_a_refused_connection_is_the_targets_trouble(case, free_port, attempt):
+    """What it raises is judged as down, in words that name the address."""
+    at = attempt()
+    with pytest.raises(Exception) as caught:
+        await make(case, free_port).attempt(at)
+    trouble = judge(caught.value, f"127.0.0.1:{free_port}")
+    assert (trouble.status, trouble.text) == (Status.DOWN, f"connection refused by 127.0.0.1:{free_port}")
+    assert "connect" not in at.watch.phases
+
+
+async def test_a_connection_that_is_closed_at_once_is_the_targets_trouble(case, serve, answers, attempt):
+    """It has connected, so no other address is tried, but it is down."""
+    server = await serve(answers.closing)
+    at = attempt()
+    with pytest.raises(Exception) as caught:
+        await make(case, server.port).attempt(at)
+    assert judge(caught.value, "peer").status is Status.DOWN
+    assert "connect" in at.watch.phases
+
+
+async def test_a_cancelled_check_leaves_nothing_open(case, serve, answers, attempt):
+    """The server sees the end of the connection, although it never answered."""
+    server = await serve(answers.silent)
+    async with anyio.create_task_group() as group:
+        group.start_soon(make(case, server.port).attempt, attempt())
+        with anyio.fail_after(10):
+            while not server.open:
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+    with anyio.fail_after(10):
+        await server.all_closed.wait()
+
+
+async def test_an_endless_answer_comes_to_an_end(case, serve, answers, attempt):
+    """Only so much of it is read, whatever the server sends."""
+    server = await serve(answers.flooding)
+    with anyio.fail_after(10), pytest.raises(Exception) as caught:
+        await make(case, server.port).attempt(attempt())
+    assert judge(caught.value, "peer").status is Status.DOWN
+    with anyio.fail_after(10):
+        await server.all_closed.wait()
+
+
+def test_a_check_is_a_value(case):
+    """Many runs share it at a time."""
+    check = make(case, 1)
+    assert check == make(case, 1)
+    with pytest.raises(FrozenInstanceError):
+        check.url = None
+
+
+def test_its_repr_shows_no_secrets(case):
+    """A repr ends up in logs."""
+    scheme, options, _ = case
+    url = parse_url(f"{scheme}://user:hunter22@127.0.0.1:1", {scheme: None})
+    assert "hunter22" not in repr(BY_SCHEME[scheme].make(url=url, **options))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_every_kind_is_in_this_suite(kind):
+    """A new kind needs a case here, and schemes that no other has."""
+    assert kind.name in CASES
+    assert all(BY_SCHEME[scheme] is kind for scheme in kind.schemes)

@@ -52,6 +52,20 @@ async def test_a_running_scheduler_cannot_be_run_again(clock):
         assert s.state is SchedulerState.RUNNING
 
 
+@pytest.mark.parametrize("end", ["left", "stopped"])
+async def test_entering_a_second_time_is_a_plain_error(clock, end):
+    """Not one in a group, and nothing hangs."""
+    s = Scheduler(clock=clock)
+    if end == "stopped":
+        s.stop()
+    else:
+        async with s:
+            pass
+    with pytest.raises(LifecycleError, match="make a new one"):
+        async with s:
+            pytest.fail("it cannot have been entered")
+
+
 async def test_one_stopped_before_it_ran_never_runs(clock):
     """Stop comes first, and so it stays."""
     s = Scheduler(clock=clock)

@@ -59,6 +59,7 @@ async def test_a_named_limit_holds_up_no_others(clock, meter):
             s.add(meter, EVERY_HOUR, args=(f"free-{number}",), needs="free", start="now")
         await clock.travel(0)
         assert meter.running == {"full": 1, "free": 30}
+        s.stop(grace=0)
 
 
 async def test_a_task_that_waits_for_several_limits_holds_none(clock, meter):
@@ -153,13 +154,13 @@ async def test_priority_goes_first_in_a_full_pool(clock, meter):
 async def test_waiting_makes_up_for_priority(clock, meter):
     """Ten seconds weigh a step, so a stream of important work starves nobody."""
     async with Scheduler(limit=1, clock=clock) as s:
-        for number in range(3):
+        for number in range(8):
             s.add(meter, Every("3s", anchor=START), id=f"vip-{number}", args=(f"vip-{number}",), priority=2)
         await clock.travel(3)
         s.add(meter, "@every 10h", args=("humble",), start="now")
         await clock.travel(40)
-        assert "humble" in meter.order
-        assert meter.order.index("humble") >= 20
+        assert 18 <= meter.order.index("humble") <= 28
+        s.stop(grace=0)
 
 
 async def test_raising_a_limit_starts_what_waits_and_lowering_drains(clock, meter):

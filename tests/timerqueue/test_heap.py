@@ -7,6 +7,7 @@ from operator import attrgetter
 
 import pytest
 from hypothesis import given, settings, strategies as st
+
 from timerqueue import Entry, TimerHeap
 
 WIDTHS = [0.25, 1.0, 0.1, 0.001, 1_000.0]

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+
 from timerqueue import Lifecycle, LifecycleError, LifecycleState, TimerQueueError
 
 THREADS = 8
@@ -39,7 +40,9 @@ def test_it_starts_once():
     """The second start is an error that says what to do."""
     lifecycle = Lifecycle("queue")
     lifecycle.start()
-    with pytest.raises(LifecycleError, match="this queue is running and cannot be started: one runs once, make a new one"):
+    with pytest.raises(
+        LifecycleError, match="this queue is running and cannot be started: one runs once, make a new one"
+    ):
         lifecycle.start()
 
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 from hypothesis import given, settings, strategies as st
+
 from timerqueue import UnknownLimit, needs_of
 from timerqueue._limits import Limits
 
@@ -164,8 +165,8 @@ def test_members_of_families_are_gone_when_idle(todo):
     accounts = Accounts(4, m=2, n=2, **{"c:*": 2})
     for each in todo:
         perform(accounts, *each)
-    for claim in list(accounts.waiting):
-        accounts.cancel(claim)
+    while accounts.waiting:
+        accounts.cancel(accounts.waiting[-1])
     accounts.finish_everything()
     assert set(accounts.limits.statistics()) == {"m", "n"}
     assert accounts.limits.used == accounts.limits.waiting == 0
@@ -240,7 +241,7 @@ def test_light_work_with_a_better_rank_goes_before_heavy_work():
 
 
 def alternate(accounts, names, steps, watched):
-    """Keep each limit busy with work of its own, so that they are never free together; tell who of `watched` started."""
+    """Keep each limit busy with work of its own, never free together with another; return the `watched` that began."""
     started = set()
     for step in range(steps):
         name = names[step % len(names)]

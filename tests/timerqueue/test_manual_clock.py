@@ -7,6 +7,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 from hypothesis import given, settings, strategies as st
+
 from timerqueue import TaskPool, TimerQueue
 from timerqueue.testing import ManualClock
 
@@ -22,6 +23,17 @@ async def settle():
 async def sleep_and_note(clock, seconds, notes):
     await clock.sleep(seconds)
     notes.append((seconds, clock.monotonic()))
+
+
+class Tasks:
+    """Somebody who works, and is idle once that is done."""
+
+    def __init__(self):
+        self.done = False
+
+    async def run(self, work):
+        await work()
+        self.done = True
 
 
 def test_it_stands_still():
@@ -231,6 +243,8 @@ async def test_autojump_lets_others_on_the_loop_have_their_turn():
             queue.stop()
 
     async def stop():
+        while len(fired) < 5:
+            await checkpoint()
         queue.stop()
 
     again()
@@ -238,6 +252,28 @@ async def test_autojump_lets_others_on_the_loop_have_their_turn():
         group.start_soon(queue.run)
         group.start_soon(stop)
     assert len(fired) < 10_000
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_autojump_does_not_jump_over_what_was_pushed_meanwhile(turns):
+    """Whoever had a turn before the jump may have made it a shorter one."""
+    clock, fired = ManualClock(autojump=True), []
+    start = clock.monotonic()
+    queue = TimerQueue(clock=clock)
+    queue.push(start + 100, queue.stop)
+
+    async def push_soon():
+        for _ in range(turns):
+            await checkpoint()
+        due = clock.monotonic() + 5
+        queue.push(due, lambda: fired.append(clock.monotonic() - due))
+
+    clock.is_idle = lambda: tasks.done
+    tasks = Tasks()
+    async with anyio.create_task_group() as group:
+        group.start_soon(queue.run)
+        group.start_soon(tasks.run, push_soon)
+    assert fired == [0]
 
 
 async def test_autojump_serves_sleepers_too():

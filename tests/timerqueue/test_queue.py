@@ -12,6 +12,7 @@ from threading import Event
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+
 from timerqueue import Alarm, LifecycleError, LifecycleState, TaskPool, TimerQueue
 from timerqueue.testing import ManualClock
 
@@ -226,6 +227,42 @@ async def test_threads_that_cancel_and_move_are_never_told_a_lie():
         queue.push(queue.clock.monotonic() + 0.05, done.set)
         await done.wait()
     assert sorted(fired + cancelled) == list(range(len(timers)))
+
+
+DELAYS = [0.0001, 0.0004, 0.0012, 0.0019, 0.0023, 0.0031, 0.0036, 0.0058, 0.0099]
+
+
+async def early_calls():
+    """Let some time pass in real steps; return who was called early, and how often the loop woke up."""
+    early = []
+    queue = TimerQueue()
+
+    def look(due):
+        now = queue.clock.monotonic()
+        if now < due:
+            early.append((due, now))
+
+    for delay in DELAYS:
+        due = queue.clock.monotonic() + delay
+        queue.push(due, look, due)
+    queue.push(queue.clock.monotonic() + 0.012, queue.stop)
+    await queue.run()
+    return early, queue.statistics().wake_ups
+
+
+async def test_real_time_is_never_early():
+    """Whatever the clock of the event loop thinks of it."""
+    early, wake_ups = await early_calls()
+    assert early == []
+    assert wake_ups <= 5 * len(DELAYS)
+
+
+def test_real_time_is_never_early_on_uvloop_and_it_does_not_spin():
+    """Its timers fire up to a millisecond early, and looking again and again until the rest is over costs a core."""
+    pytest.importorskip("uvloop")
+    early, wake_ups = anyio.run(early_calls, backend_options={"use_uvloop": True})
+    assert early == []
+    assert wake_ups <= 5 * len(DELAYS)
 
 
 async def test_a_burst_is_fired_in_pieces():
@@ -486,7 +523,7 @@ async def test_with_a_pool_what_is_due_runs_there(clock):
             assert (started, pool.active, pool.waiting) == (["a", "b"], 2, 1)
             go.set()
             await settle()
-    assert ended == ["a", "b", "c"]
+    assert sorted(ended) == ["a", "b", "c"]
 
 
 async def test_its_statistics_tell_the_worst_lateness(clock):

@@ -7,6 +7,7 @@ from threading import Thread
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+
 from timerqueue._wake import make_wake
 
 

@@ -59,14 +59,14 @@ class _Scanner:
         self._skip()
         keys = self._keys()
         self._at = self._text.index("]", self._at) + (2 if is_element else 1)
-        path = self._resolved(keys[:-1])
+        path = self._resolved(keys[:-1], line)
         if is_element:
             index = self._counts.get((*path, keys[-1]), 0)
             self._counts[(*path, keys[-1])] = index + 1
             self.lines.setdefault((*path, keys[-1]), line)
             path = (*path, keys[-1], index)
         else:
-            path = self._resolved(keys)
+            path = self._resolved(keys, line)
         self.lines.setdefault(path, line)
         return path
 
@@ -124,11 +124,12 @@ class _Scanner:
             keys.append(key)
         return tuple(keys)
 
-    def _resolved(self, keys: tuple[str, ...]) -> Path:
+    def _resolved(self, keys: tuple[str, ...], line: int) -> Path:
         """The path of a table whose name leads through arrays of tables: through the last element of each."""
         path: Path = ()
         for key in keys:
             path = (*path, key)
+            self.lines.setdefault(path, line)
             if path in self._counts:
                 path = (*path, self._counts[path] - 1)
         return path

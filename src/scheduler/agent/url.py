@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
-_USERINFO: Final = re.compile(r"//[^/?#]*@")
+_USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=&#]*)=([^&#]*)")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
@@ -88,7 +88,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 def masked(text: str) -> str:
     """Text that may hold a URL, with what stands where credentials would stand masked."""
-    return _QUERY_VALUE.sub(_masked, _USERINFO.sub(f"//{MASK}@", text))
+    return _QUERY_VALUE.sub(_masked, _USERINFO.sub(rf"\1{MASK}@", text))
 
 
 def is_address(host: str) -> bool:
@@ -129,7 +129,7 @@ def _target(split: SplitResult) -> str:
 
 def _advice(text: str, scheme: str, ports: Mapping[str, int | None]) -> str:
     known = ", ".join(f"{each}://" for each in ports)
-    if similar := get_close_matches(scheme, ports, n=1):
+    if similar := get_close_matches(scheme, ports, n=1, cutoff=0.75):
         return f"a URL that begins with one of {known} (did you mean {similar[0]}://?)"
     if "://" not in text:
         return f"a URL that begins with one of {known} (did you mean http://{masked('//' + text)[2:]}?)"

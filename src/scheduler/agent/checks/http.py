@@ -96,6 +96,7 @@ class Exchange:
         self._headers = {"host": url.authority, **headers}
         self._at = at
         self._opened = AsyncExitStack()
+        self._stream: Any = None
 
     async def run(self, *, follow: bool) -> tuple[Finding, str | None]:
         """What was found, or where the response redirects to if that is to be followed."""
@@ -133,17 +134,24 @@ class Exchange:
             watch.end()
         if event == "connection.connect_tcp.complete":
             # Nobody closes the stream of a TLS handshake that is cancelled. Closing twice is harmless.
-            self._opened.push_async_callback(_close, info["return_value"])
+            self._stream = info["return_value"]
+            self._opened.push_async_callback(_close, self._stream)
 
     async def _body(self, response: httpx2.Response) -> bytes:
+        most = self._check.max_body
         body = bytearray()
-        async for part in response.aiter_raw():
-            body += part
-            if len(body) >= self._check.max_body:
-                break
+        try:
+            async for part in response.aiter_raw():
+                body += part
+                if len(body) >= most and self._stream is not None:
+                    # Hung up on, the next read fails and so ends every generator in between, which `break` would not.
+                    await self._stream.aclose()
+        except httpx2.TransportError:
+            if len(body) < most:
+                raise
         if self._at.watch.phase == "receive":
             self._at.watch.end()
-        return bytes(body[: self._check.max_body])
+        return bytes(body[:most])
 
     def _judged(self, response: httpx2.Response, body: bytes) -> Finding:
         check, code = self._check, response.status_code
@@ -175,8 +183,8 @@ def _next_hop(url: Url, location: str) -> Url:
     )
     try:
         following = parse_url(joined.partition("#")[0], SCHEMES)
-    except ValueError as exc:
-        raise CheckFailed(f"redirects to what is not {exc}") from None
+    except ValueError:
+        raise CheckFailed("redirects to what is no http:// or https:// URL") from None
     if url.scheme == "https" and following.scheme == "http":
         raise CheckFailed("redirects from https to http")
     return following

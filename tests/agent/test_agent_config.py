@@ -1,0 +1,301 @@
+"""The configuration: what is read, and what each mistake is told, with its line."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from schedule import Cron, Every
+from scheduler.agent.config import parse_config, read_config
+from scheduler.agent.probe import Mode
+from scheduler.agent.resolve import Family
+from scheduler.agent.sections import ConfigError
+from scheduler.agent.toml_lines import key_lines
+
+CHECK = '[[check]]\nurl = "http://h"\n'
+
+
+def read(text, environment=None):
+    """Read a configuration of that text."""
+    return parse_config(text, "uptime.toml", environment or {})
+
+
+def test_a_check_needs_nothing_but_a_url():
+    """Everything else has a default, and the name is the URL without credentials."""
+    (target,) = read('[[check]]\nurl = "https://user:hunter22@example.org/x?token=abc&q=1"').targets
+    assert target.name == "https://example.org/x?token=***&q=1"
+    assert target.needs == ("http", "host:example.org")
+    assert (target.schedule, target.timeout, target.mode) == (Every("30s"), 10.0, Mode.ANY)
+
+
+def test_a_file_says_everything():
+    """Each key arrives where it belongs, and [[check]] overrides [defaults]."""
+    config = read("""
+        [defaults]
+        interval = "5s"
+        timeout = 2
+        mode = "all"
+        ip = 4
+        start = "now"
+        [limits]
+        total = 9
+        http = 3
+        tcp = inf
+        "host:*" = 2
+        "host:db" = 1
+        [hosts]
+        web = ["127.0.0.1", "::1"]
+        db = "127.0.0.2"
+        [[check]]
+        name = "web"
+        url = "http://web/"
+        schedule = "*/5 * * * *"
+        expect_status = [200, "300-399"]
+        headers = { Accept = "text/html" }
+        degraded_above = "300ms"
+        tags = ["a", "b"]
+        [[check]]
+        url = "tcp://db:5432"
+        interval = "1m"
+        mode = "any"
+        ip = "any"
+        enabled = false
+        send = "x"
+    """)
+    web, db = config.targets
+    assert web.schedule == Cron("*/5 * * * *")
+    assert (web.timeout, web.mode, web.family, web.start) == (2.0, Mode.ALL, Family.V4, "now")
+    assert (web.degraded_above, web.tags) == (0.3, ("a", "b"))
+    assert web.check.expect_status == ((200, 200), (300, 399))
+    assert (db.schedule, db.mode, db.family, db.is_enabled) == (Every("1m"), Mode.ANY, Family.ANY, False)
+    assert config.limits.total == 9
+    assert config.limits.named == {"http": 3, "tcp": float("inf"), "host:*": 2, "host:db": 1}
+    assert config.hosts == {"web": ("127.0.0.1", "::1"), "db": ("127.0.0.2",)}
+
+
+MISTAKES = [
+    ("", 'uptime.toml:1: there is nothing to check: add [[check]] and below it url = "https://..."'),
+    ("a = ?", "uptime.toml:1: not TOML: invalid value at column 5"),
+    ("a = ", "uptime.toml:1: not TOML: invalid value at the end"),
+    ("[[check]]\nurl = 'http://h'\n[", "uptime.toml:3: not TOML:"),
+    (CHECK + "intervall = 5", "uptime.toml:3: unknown key 'intervall' in [[check]] number 1, did you mean 'interval'?"),
+    (
+        f'{CHECK}name = "api"\n\nintervall = 5',
+        "uptime.toml:5: unknown key 'intervall' in [[check]] 'api', did you mean 'interval'?",
+    ),
+    ("[default]\n" + CHECK, "uptime.toml:1: unknown key 'default', did you mean 'defaults'?"),
+    ("[[checks]]\nurl = 'http://h'", "uptime.toml:1: unknown key 'checks', did you mean 'check'?"),
+    ("[defaults]\nurl = 'x'\n" + CHECK, "uptime.toml:2: unknown key 'url' in [defaults]; there is degraded_above, "),
+    ("defaults = 5\n" + CHECK, "uptime.toml:1: defaults: expected a table [defaults], found the number 5"),
+    ("check = 5", "uptime.toml:1: check: expected tables that begin with [[check]], found the number 5"),
+    ("[[check]]\nname = 'x'", "uptime.toml:1: [[check]] 'x': the key 'url' is missing"),
+    ("[[check]]\nurl = 5", 'uptime.toml:2: [[check]] number 1: url: expected text, found the number 5'),
+    ("[[check]]\nurl = 'h'", 'url: expected a URL that begins with one of http://, https://, tcp:// (did you mean http://h?), found "h"'),
+    ("[[check]]\nurl = 'htps://h'", "did you mean https://?"),
+    ("[[check]]\nurl = 'ftp://h'", 'expected a URL that begins with one of http://, https://, tcp://, found "ftp://h"'),
+    ("[[check]]\nurl = 'http://'", "expected a host after http://"),
+    ("[[check]]\nurl = 'http://h:99999'", "expected a port from 1 to 65535"),
+    ("[[check]]\nurl = 'http://h:x'", "expected a port from 1 to 65535"),
+    ("[[check]]\nurl = 'http://a..b'", "expected a host name that can be written in ASCII"),
+    ("[[check]]\nurl = 'http://h/a b'", "expected a URL without blanks"),
+    ("[[check]]\nurl = 'http://h/#a'", "expected a URL without a fragment"),
+    ("[[check]]\nurl = 'tcp://h'", "expected tcp://host:port, with a port"),
+    ("[[check]]\nurl = 'tcp://h:1/x'", "expected tcp://host:port and nothing after it"),
+    (CHECK + "timeout = 'abc'", 'uptime.toml:3: [[check]] number 1: timeout: expected a duration such as "30s", "1m30s" or "500ms", found "abc"'),
+    (CHECK + "timeout = 0", "timeout: expected a duration such as"),
+    (CHECK + "timeout = -1", "found the number -1"),
+    (CHECK + "timeout = true", "found true"),
+    (CHECK + "timeout = nan", "found the number nan"),
+    (CHECK + "interval = 1979-05-27", "found a date"),
+    (CHECK + "mode = 'both'", 'mode: expected one of "any" or "all", found "both"'),
+    (CHECK + "ip = 5", 'ip: expected one of "any", "4", "6", 4 or 6, found the number 5'),
+    (CHECK + "enabled = 'no'", 'enabled: expected true or false, found "no"'),
+    (CHECK + "tags = 'a'", 'tags: expected a list of texts such as ["a", "b"], found "a"'),
+    (CHECK + "name = ''", 'name: expected text, found ""'),
+    (CHECK + "schedule = '* * *'", "schedule: expected a schedule such as"),
+    (CHECK + "interval = 5\nschedule = '@hourly'", "uptime.toml:4: [[check]] number 1: schedule: there is an interval too"),
+    (CHECK + "expect_status = 999", 'expected a status such as 200, "200-299" or a list of these, found the number 999'),
+    (CHECK + "method = 'get'", 'method: expected one of "GET", "HEAD", "OPTIONS" or "POST", found "get"'),
+    (CHECK + "redirects = 6", "redirects: expected a whole number from 0 to 5, found the number 6"),
+    (CHECK + "max_body = -1", "max_body: expected a whole number from 0 to"),
+    (CHECK + "ca_file = '/nowhere.pem'", "ca_file: expected a file of certificates in PEM (No such file or directory)"),
+    (CHECK + "send = 'x'", "uptime.toml:3: [[check]] number 1: send: is for tcp checks"),
+    ("[[check]]\nurl = 'tcp://h:1'\ncontains = 'x'", "uptime.toml:3: [[check]] number 1: contains: is for http checks"),
+    ("[[check]]\nurl = 'http://127.0.0.1'\nip = '6'", "uptime.toml:3: [[check]] number 1: ip: asks for IPv6, but 127.0.0.1 is an IPv4 address"),
+    (CHECK * 2, "uptime.toml:3: [[check]] number 2: the name is taken by the check on line 1"),
+    (CHECK + "[limits]\nhtp = 5", "uptime.toml:4: unknown key 'htp' in [limits], did you mean 'http'?"),
+    (CHECK + "[limits]\nhttp = 0", "uptime.toml:4: [limits]: http: expected a whole number from 1, or inf for no limit, found the number 0"),
+    (CHECK + "[limits]\nhttp = 1.5", "found the number 1.5"),
+    (CHECK + "[hosts]\nh = 'localhost'", 'hosts]: h: expected IP addresses such as ["127.0.0.1", "::1"], found "localhost"'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES, ids=[message[-60:] for _, message in MISTAKES])
+def test_a_mistake_is_told_with_its_line(text, message):
+    """File, line, key, what was expected, what was found, and the nearest known key."""
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("uptime.toml:")
+
+
+def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
+    """Nobody likes to be told one per attempt."""
+    with pytest.raises(ConfigError) as caught:
+        read("[limits]\nx = 1\n[[check]]\nurl = 'http://a'\ntimeout = 'a'\ninterval = 'b'\n[[check]]\n")
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["2", "5", "6", "7"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[check]]\nurl = 'htps://user:hunter22@h/'",
+        "[[check]]\nurl = 'user:hunter22@h'",
+        "[[check]]\nurl = 'http://h/ x?password=hunter22'",
+        CHECK + "headers = { Authorization = ['hunter22'] }",
+        CHECK + "headers = { Authorization = 'hunter22\\u0000' }".replace("'", '"'),
+    ],
+)
+def test_a_mistake_tells_no_secret(text):
+    """What is wrong with a secret can be said without it."""
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    """Without a line, because there is none."""
+    file = tmp_path / "none.toml"
+    with pytest.raises(ConfigError) as caught:
+        read_config(file, {})
+    assert str(caught.value) == f"{file}: cannot read it: no such file or directory"
+
+
+def test_a_file_that_is_no_text_is_told(tmp_path):
+    """With the line where it stops being text."""
+    file = tmp_path / "uptime.toml"
+    file.write_bytes(b"# fine\n# \xff\n")
+    with pytest.raises(ConfigError) as caught:
+        read_config(file, {})
+    assert str(caught.value) == f"{file}:2: not UTF-8"
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "http", "warnings"),
+    [
+        ("", {}, 200, 0),
+        ("", {"TIMERQUEUE_LIMIT_HTTP": "10"}, 10, 0),
+        ("http = 5", {"TIMERQUEUE_LIMIT_HTTP": "10"}, 5, 0),
+        ("", {"TIMERQUEUE_LIMIT_HTTP": "many"}, 200, 1),
+        ("", {"TIMERQUEUE_LIMIT_HTTP": "0"}, 200, 1),
+        ("", {"TIMERQUEUE_LIMIT_HTTP": "-3"}, 200, 1),
+        ("", {"TIMERQUEUE_LIMIT_HTTTP": "10"}, 200, 1),
+    ],
+)
+def test_the_file_beats_the_environment_beats_the_default(file, environment, http, warnings):
+    """A variable that makes no sense is warned about and not used."""
+    config = read(f"[limits]\n{file}\n{CHECK}", environment)
+    assert config.limits.named["http"] == http
+    assert len(config.warnings) == warnings
+    assert all(name in config.warnings[0] for name in environment if warnings)
+
+
+def test_the_example_is_valid():
+    """It is what users start from."""
+    config = read_config(Path(__file__).parents[2] / "examples" / "uptime.toml", {})
+    assert {target.kind for target in config.targets} == {"http", "tcp"}
+
+
+TOML = '''# a comment with [brackets] and "quotes"
+title = "x = 1 # no comment" # [no.table]
+a.b."c d" = 1
+
+[table] # comment
+multi = """
+[not.a.table]
+key = "inside"
+\\""" still inside"""
+literal = \'\'\'
+x = 'y'
+\'\'\'
+list = [
+  1, # one
+  { x = 1, y = [2, 3] },
+  [4, 5],
+]
+date = 1979-05-27 07:32:00
+inline = { p = "}", 'q' = { r = 1 } }
+
+[[check]]
+name = "one"
+  [check.headers]
+  A = "1"
+[[check]]
+name = "two"
+  [[check.inner]]
+  z = 1
+  [[check.inner]]
+  z = 2
+[ table . "sub table" ]
+k = 1
+'''
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (("title",), 2),
+        (("a", "b", "c d"), 3),
+        (("table",), 5),
+        (("table", "multi"), 6),
+        (("table", "literal"), 10),
+        (("table", "list"), 13),
+        (("table", "list", 1, "y"), 15),
+        (("table", "date"), 18),
+        (("table", "inline", "q", "r"), 19),
+        (("check", 0), 21),
+        (("check", 0, "headers", "A"), 24),
+        (("check", 1, "name"), 26),
+        (("check", 1, "inner", 1, "z"), 30),
+        (("table", "sub table", "k"), 32),
+    ],
+)
+def test_the_line_of_a_key_is_found(path, line):
+    """Through comments, strings of several lines, inline tables and tables within arrays."""
+    assert key_lines(TOML)[path] == line
+
+
+def paths_of(value, path=()):
+    """Yield the path of every key of parsed TOML."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield (*path, key)
+            yield from paths_of(inner, (*path, key))
+    if isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from paths_of(inner, (*path, index))
+
+
+def test_every_key_of_the_parsed_text_has_a_line():
+    """The scanner and tomllib see the same keys."""
+    assert set(paths_of(tomllib.loads(TOML))) <= set(key_lines(TOML))
+
+
+PIECES = [
+    "a = 1", "a.b = 'x'", "[a]", "[a.b]", "[[c]]", "[c.d]", "[[c.e]]", 'k = """', '"""', "k = '''", "'''", "# [x]", "l = [", "1,",
+    "'],',", "]", 'm = { n = "#", o = [1] }', '"q q" = "\\""', "", "  'lit' = 1e5", "t = 07:32:00",
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12))
+def test_whatever_tomllib_reads_is_scanned(lines):
+    """No valid text makes the scanner fail or lose a key."""
+    text = "\n".join(lines)
+    try:
+        parsed = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    found = key_lines(text)
+    assert set(paths_of(parsed)) <= set(found)
+    assert all(1 <= line <= len(lines) for line in found.values())
