@@ -10,7 +10,10 @@ from ._policy import Policy
 
 @frozen
 class Verdict:
-    """`retry_in`: seconds until the same tick is tried again; None: not at all. `disable`: the job must not start again, for this reason."""
+    """What to do after a run. By default nothing: the next regular start comes as planned.
+
+    `retry_in`: seconds until the same tick is tried again. `disable`: why the job must not start by itself again.
+    """
 
     retry_in: float | None = None
     disable: str | None = None
@@ -20,7 +23,10 @@ GO_ON = Verdict()
 
 
 def after_run(outcome: Outcome, failures: int, policy: Policy, next_start_in: float | None, random: float) -> Verdict:
-    """Decide it: `failures` in a row including this run, `next_start_in` seconds to the next regular start, `random` in [0, 1)."""
+    """Decide what follows.
+
+    `failures`: in a row, including this run. `next_start_in`: seconds to the next regular start. `random`: in [0, 1).
+    """
     retry = policy.retry
     if retry is None or outcome not in (Outcome.FAILED, Outcome.TIMED_OUT):
         return GO_ON

@@ -11,16 +11,22 @@ import anyio
 from anyio.to_thread import run_sync
 
 from ._current import RUN
-from ._errors import NotASubtask
+from ._errors import InvalidJob, NotASubtask
 
 Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
 """From a callable and its arguments to the coroutine that does it."""
 
 
 def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
-    """`async def` is awaited; a `def` goes to a worker thread, or onto the loop if `inline`."""
+    """`async def` is awaited; a `def` goes to a worker thread, or onto the loop if `inline`.
+
+    Raises InvalidJob for anything else.
+    """
     if _is_async(func):
         return awaited
+    if not callable(func):
+        msg = f"func must be something that can be called, not {func!r}"
+        raise InvalidJob(msg)
     return on_the_loop if inline else in_a_thread
 
 
@@ -36,37 +42,41 @@ async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
 
 
 async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Call it in a worker thread. If it is cancelled the thread goes on, because nothing can stop it: its job is told."""
+    """Call it in a worker thread.
+
+    If it is cancelled the thread goes on, because nothing can stop it: its job is told.
+    """
     # One unit of the pool is held already, so a second limit here could only get in the way.
     limiter = anyio.CapacityLimiter(1)
     thread = ThreadCall(partial(func, *args, **kwargs))
     try:
-        value = await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
+        return await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
     finally:
-        if thread.is_running:
+        if not thread.has_ended:
             RUN.get().job.keep_thread(thread)
-    if inspect.iscoroutine(value):
-        value.close()
-        msg = f"{func!r} is a plain `def` that returned a coroutine: make it `async def`, or add it with inline=True"
-        raise NotASubtask(msg)
-    return value
 
 
 class ThreadCall:
-    """A call in a thread, with a flag that says whether the thread is still at it."""
+    """A call in a thread, with a flag that says whether the thread is done with it."""
 
-    __slots__ = ("call", "is_running")
+    __slots__ = ("call", "has_ended")
 
-    def __init__(self, call: Callable[[], Any]) -> None:
+    def __init__(self, call: partial[Any]) -> None:
         self.call = call
-        self.is_running = False
+        self.has_ended = False
 
     def __call__(self) -> Any:
-        self.is_running = True
         try:
-            return self.call()
+            return self._without_coroutine(self.call())
         finally:
-            self.is_running = False
+            self.has_ended = True
+
+    def _without_coroutine(self, value: Any) -> Any:
+        if not inspect.iscoroutine(value):
+            return value
+        value.close()
+        msg = f"{self.call.func!r} is a plain `def` that returned a coroutine: make it `async def`, or use inline=True"
+        raise NotASubtask(msg)
 
 
 def _is_async(func: Callable[..., Any]) -> bool:

@@ -20,8 +20,8 @@ RUN: ContextVar[Run] = ContextVar("scheduler_run")
 class CurrentRun:
     """The tick that the calling task works for.
 
-    `due` and `deadline` (None: no timeout) are aware, in UTC. `attempt` counts from 1. `fence` rises with every attempt at the same tick: hand
-    it to whatever must refuse a late writer.
+    `due` and `deadline` (None: no timeout) are aware, in UTC. `attempt` counts from 1. `fence` rises with every
+    attempt at the same tick: hand it to whatever must refuse a late writer.
     """
 
     job_id: str

@@ -25,8 +25,8 @@ class RunStarted:
 class RunEnded:
     """A run and all its subtasks have ended.
 
-    `results`: what they returned, apart from None and from subtasks, in the order in which they ended. `error` and `traceback` are
-    those of the first that raised. `retry_at`: when the tick will be tried again.
+    `results`: what they returned, apart from None and from subtasks, in the order in which they ended. `error` and
+    `traceback` are those of the first that raised. `retry_at`: when the tick will be tried again.
     """
 
     job_id: str

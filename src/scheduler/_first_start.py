@@ -31,11 +31,12 @@ class FirstStart(NamedTuple):
 
 
 def first_start(
-    schedule: Schedule, key: str, start: Start, now: int, shift: int, shared: dict[Schedule, Planner]
+    schedule: Schedule, key: str, start: Start, *, now: int, shift: int, shared: dict[Schedule, Planner]
 ) -> FirstStart:
     """Plan the job `key`. `now` and `shift` in microseconds, on the steady base and from there to the wall.
 
-    Planners that jobs can have in common are taken from `shared` and put there. Raises InvalidJob for what would never start.
+    Planners that jobs can have in common are taken from `shared` and put there. Raises InvalidJob for what would
+    never start.
     """
     if isinstance(start, datetime):
         return _at(_aware(start), schedule, key, now, shift)

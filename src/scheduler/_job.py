@@ -43,7 +43,8 @@ class Control(Protocol):
 class Job(Alarm):
     """The handle that `Scheduler.add` returns. Its verbs are safe from any thread and any task.
 
-    It is its own entry in the timer heap, and what only some jobs have is made when first needed: 100,000 jobs must fit.
+    It is its own entry in the timer heap, and what only some jobs have is made when first needed: 100,000 jobs must
+    fit.
     """
 
     __slots__ = (
@@ -72,10 +73,10 @@ class Job(Alarm):
         "threads",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
         self,
         control: Control,
-        id: str,  # noqa: A002 - it is what users call it
+        id: str,
         func: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
@@ -142,7 +143,10 @@ class Job(Alarm):
         self.control.pause(self, reason)
 
     def resume(self) -> None:
-        """Start it again from its next slot on; what it missed while it was paused stays missed. Also brings back a job that was disabled."""
+        """Start it again from its next slot on; what it missed while it was paused stays missed.
+
+        Also brings back a job that was disabled.
+        """
         self.control.resume(self)
 
     def run_now(self) -> None:
@@ -150,7 +154,8 @@ class Job(Alarm):
         self.control.run_now(self)
 
     def update(self, *, schedule: Schedule | str | None = None, **changes: Any) -> None:
-        """Change its schedule, its function or any option of `Scheduler.add`. What is not named stays. No run is caused or lost by it.
+        """Change its schedule, its function or any option of `Scheduler.add`. What is not named stays. No run is
+        caused or lost by it.
 
         Raises InvalidJob or ScheduleError, and then nothing has changed.
         """

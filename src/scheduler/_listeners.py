@@ -11,7 +11,10 @@ logger = getLogger(__name__)
 
 
 class Listeners:
-    """Callables that are told of every event, in the order in which they came. What one raises is logged and hurts nobody."""
+    """Callables that are told of every event, in the order in which they came.
+
+    What one raises is logged and hurts nobody.
+    """
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
@@ -20,6 +23,9 @@ class Listeners:
 
     def add(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` from now on, until the callable that this returns is called."""
+        if not callable(listener):
+            msg = f"a listener must be something that can be called with an event, not {listener!r}"
+            raise TypeError(msg)
         self._listeners = (*self._listeners, listener)
         self.anybody = True
 

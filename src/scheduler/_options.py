@@ -30,7 +30,10 @@ def schedule_of(value: Schedule | str) -> Schedule:
 
 
 def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
-    """`base` with these options. Raises InvalidJob for a value that makes no sense, and for an option that does not exist."""
+    """`base` with these options.
+
+    Raises InvalidJob for a value that makes no sense, and for an option that does not exist.
+    """
     if options.get("max_running", 1) is None:
         options = {name: value for name, value in options.items() if name != "max_running"}
     changes = {name: _CHECKS[name](name, value) for name, value in options.items() if name in _CHECKS}
@@ -43,7 +46,8 @@ def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
     return evolve(base, **changes)
 
 
-def _seconds(name: str, value: Any) -> float:
+def seconds_of(name: str, value: Any) -> float:
+    """A duration in seconds. Raises InvalidJob, which names the argument."""
     try:
         return duration(value).total_seconds()
     except ScheduleError as exc:
@@ -51,12 +55,13 @@ def _seconds(name: str, value: Any) -> float:
         raise InvalidJob(msg) from None
 
 
-def _timeout(name: str, value: Any) -> float | None:
+def some_seconds_of(name: str, value: Any) -> float | None:
+    """The same for a length that may be None and may not be nothing."""
     if value is None:
         return None
-    seconds = _seconds(name, value)
+    seconds = seconds_of(name, value)
     if not seconds:
-        msg = f"{name} must be longer than nothing; for no timeout leave it out or give None"
+        msg = f"{name} must be longer than nothing, not {value!r}; for none give None"
         raise InvalidJob(msg)
     return seconds
 
@@ -76,7 +81,8 @@ def _priority(name: str, value: Any) -> float:
     return value
 
 
-def _count(name: str, value: Any) -> int:
+def count_of(name: str, value: Any) -> int:
+    """A whole number from 1. Raises InvalidJob, which names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         msg = f"{name} must be a whole number from 1, not {value!r}"
         raise InvalidJob(msg)
@@ -102,18 +108,56 @@ _EXAMPLES: Final[Mapping[type, str]] = {
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "needs": _needs,
     "priority": _priority,
-    "timeout": _timeout,
+    "timeout": some_seconds_of,
     "retry": _one_of(Retry, optional=True),
     "overlap": _one_of(Overlap),
-    "max_running": _count,
+    "max_running": count_of,
     "missed": _one_of(Missed),
-    "grace": _seconds,
-    "catch_up": _count,
+    "grace": seconds_of,
+    "catch_up": count_of,
 }
 
 assert set(_CHECKS) == {attribute.name for attribute in fields(Policy)}
 
 
 def tags_of(tags: Iterable[str]) -> frozenset[str]:
-    """Tags as a set. A single text is one tag."""
-    return frozenset((tags,) if isinstance(tags, str) else tags)
+    """Tags as a set. A single text is one tag. Raises InvalidJob."""
+    if isinstance(tags, str):
+        return frozenset((tags,))
+    found = frozenset(tags) if isinstance(tags, Iterable) else None
+    if found is None or not all(isinstance(tag, str) for tag in found):
+        msg = f"tags must be texts, not {tags!r}"
+        raise InvalidJob(msg)
+    return found
+
+
+def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
+    """Positional arguments.
+
+    Raises InvalidJob for a text, whose letters nobody means, and for what cannot be gone through.
+    """
+    if isinstance(args, (str, bytes)) or not isinstance(args, Iterable):
+        msg = f"args must be a tuple or list of arguments, such as ({args!r},), not {args!r}"
+        raise InvalidJob(msg)
+    return tuple(args)
+
+
+def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Keyword arguments. Raises InvalidJob for anything but a mapping from texts."""
+    if kwargs is None:
+        return _NO_KWARGS
+    if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+        msg = f"kwargs must be a mapping from names to arguments, not {kwargs!r}"
+        raise InvalidJob(msg)
+    return dict(kwargs) if kwargs else _NO_KWARGS
+
+
+def id_of(id: str) -> str:
+    """A job's id. Raises InvalidJob for anything but a text with something in it."""
+    if not isinstance(id, str) or not id:
+        msg = f"id must be a text with something in it, not {id!r}"
+        raise InvalidJob(msg)
+    return id
+
+
+_NO_KWARGS: Final[Mapping[str, Any]] = {}

@@ -25,22 +25,29 @@ class WrongAnswer(SchedulerError, ValueError):
 
 @frozen
 class Gap:
-    """Several starts have passed at once. `run`: those to run now, oldest first. The others, `missed` of them, are not run."""
+    """Several starts have passed at once.
+
+    `run`: those to run now, oldest first. The others, `missed` of them, are not run.
+    """
 
     run: tuple[int, ...]
-    missed: int
-    first_missed: int | None
-    last_missed: int | None
-    is_exact: bool
     following: int | None
+    missed: int = 0
+    first_missed: int | None = None
+    last_missed: int | None = None
+    is_exact: bool = True
 
 
 class Planner(Protocol):
     """All instants in microseconds, on the steady base or on the wall."""
 
-    steady: bool
-    waits_for_end: bool
-    """The next start depends on when the run ends."""
+    @property
+    def steady(self) -> bool:
+        """Whether its instants are on the steady base."""
+
+    @property
+    def waits_for_end(self) -> bool:
+        """Whether the next start depends on when the run ends."""
 
     def first(self, key: str, now: int) -> int | None:
         """The first start later than `now`."""
@@ -49,7 +56,10 @@ class Planner(Protocol):
         """The start after `due`; after the end of the run if `waits_for_end`. None: never again."""
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
-        """What to do about `due` when the start that follows it has passed as well. Costs the same for a second and a decade."""
+        """What to do about `due` when the start that follows it has passed as well.
+
+        Costs the same for a second and a decade.
+        """
 
     def replanned(self, due: int, now: int) -> int | None:
         """The next start after the wall clock was set back to `now`, when `due` was the next until then."""
@@ -81,7 +91,7 @@ class Grid:
         run = tuple(range(newest - (kept - 1) * self.interval, newest + 1, self.interval))
         missed = slots - kept
         last = due + (missed - 1) * self.interval
-        return Gap(run, missed, due if missed else None, last if missed else None, True, newest + self.interval)
+        return Gap(run, newest + self.interval, missed, due if missed else None, last if missed else None)
 
 
 @frozen
@@ -103,8 +113,8 @@ class Delay:
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
         if _kept(policy, due, now):
-            return Gap((due,), 0, None, None, True, None)
-        return Gap((), 1, due, due, True, self.following(now))
+            return Gap((due,), None)
+        return Gap((), self.following(now), 1, due, due)
 
 
 @frozen
@@ -126,8 +136,8 @@ class Once:
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
         if _kept(policy, due, now):
-            return Gap((due,), 0, None, None, True, None)
-        return Gap((), 1, due, due, True, None)
+            return Gap((due,), None)
+        return Gap((), None, 1, due, due)
 
 
 @frozen(eq=False)
@@ -138,14 +148,16 @@ class Dates:
     steady: bool = False
     waits_for_end: bool = False
 
-    def first(self, key: str, now: int) -> int | None:
+    def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
         return self.following(now)
 
     def following(self, due: int) -> int | None:
         return checked_next(self.schedule, due)
 
     def replanned(self, due: int, now: int) -> int | None:
-        """What has run already does not run again, unless sparing it would leave the job silent for two of its own intervals."""
+        """What has run already does not run again, unless sparing it would leave the job silent for two of its own
+        intervals.
+        """
         following = self.following(due)
         if following is None or due - now <= 2 * (following - due):
             return due
@@ -162,11 +174,11 @@ class Dates:
         )
         return Gap(
             tuple(map(us_of, caught.run)),
+            self.following(now),
             caught.missed,
             None if caught.first_missed is None else us_of(caught.first_missed),
             None if caught.last_missed is None else us_of(caught.last_missed),
             caught.exact,
-            self.following(now),
         )
 
 
@@ -208,5 +220,3 @@ def _kept(policy: Policy, newest: int, now: int) -> int:
             return 1
         case Missed.SKIP:
             return int(now - newest <= policy.grace * 1e6)
-
-

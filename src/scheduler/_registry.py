@@ -1,4 +1,7 @@
-"""Which jobs there are, and what their handles do. Any thread: the list changes at once, under a lock; effects happen on the loop."""
+"""Which jobs there are, and what their handles do.
+
+Any thread: the list changes at once, under a lock; effects happen on the loop.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from ._first_start import FirstStart, Start, first_start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import AT_ONCE, Loop
-from ._options import schedule_of
+from ._options import count_of, id_of, schedule_of
 from ._planner import Planner
 from ._policy import Policy
 from ._statistics import Histogram
@@ -28,6 +31,8 @@ from ._update import Update, update_of
 logger = getLogger(__name__)
 
 OnConflict = Literal["error", "replace", "keep"]
+
+_CONFLICTS: Final = ("error", "replace", "keep")
 
 SHARED_PLANNERS: Final = 1_000
 """Distinct intervals whose planners are kept to be shared."""
@@ -50,7 +55,7 @@ class Registry:
     def __len__(self) -> int:
         return len(self._jobs)
 
-    def get(self, id: str) -> Job:  # noqa: A002 - it is what users call it
+    def get(self, id: str) -> Job:
         try:
             return self._jobs[id]
         except KeyError:
@@ -67,27 +72,35 @@ class Registry:
 
     def add(
         self,
-        id: str | None,  # noqa: A002 - it is what users call it
+        id: str | None,
         schedule: Schedule | str,
         start: Start,
         policy: Policy,
+        *,
         on_conflict: OnConflict,
         make: Callable[[str, FirstStart, Histogram], Job],
     ) -> Job:
-        """Put the job in that `make` returns, and let it start. Raises as Scheduler.add does; then nothing has changed."""
+        """Put the job in that `make` returns, and let it start.
+
+        Raises as Scheduler.add does; then nothing has changed.
+        """
+        _check_conflict(on_conflict)
+        if id is not None:
+            id_of(id)
         if policy.needs:
-            self._loop.check_needs(policy.needs)
-        planned = schedule if isinstance(schedule, Schedule) else schedule_of(schedule)
+            self._loop.runs.check_needs(policy.needs)
+        planned = schedule_of(schedule)
         with self._lock:
             if self._lifecycle.state is LifecycleState.STOPPED:
                 self.refuse_if_stopped()
             if id is None:
-                id = self._free_id()  # noqa: A001
+                id = self._free_id()
             present = self._jobs.get(id)
             if present is not None and on_conflict == "keep":
                 return present
             if present is not None and on_conflict != "replace":
-                raise _conflict(id, on_conflict)
+                msg = f'there is a job {id!r} already: choose another id, or on_conflict="replace" or "keep"'
+                raise DuplicateJob(msg)
             first = self._first_start(planned, id, start)
             job = make(id, first, self._histogram(policy.kind))
             if present is not None:
@@ -145,11 +158,11 @@ class Registry:
         if job.is_removed:
             msg = f"job {job.id!r} has been removed"
             raise JobNotFound(msg)
-        self._loop.call(self._loop.start_now, job)
+        self._loop.call(self._loop.runs.start_now, job)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
         update = update_of(job, changes)
-        self._loop.check_needs(update.policy.needs)
+        self._loop.runs.check_needs(update.policy.needs)
         if schedule is None and update.start is not None:
             msg = "start can only be updated together with a schedule"
             raise InvalidJob(msg)
@@ -167,6 +180,8 @@ class Registry:
         return instant_of(min(starts)) if starts else None
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
+        if count != 0:
+            count_of("count", count)
         starts: list[datetime] = []
         due = job.due_us
         while due is not None and len(starts) < count:
@@ -184,7 +199,7 @@ class Registry:
             self._planners.clear()
         loop = self._loop
         now = loop.timeline.us(loop.monotonic(), steady=True)
-        return first_start(schedule, key, start, now, loop.timeline.shift_us, self._planners)
+        return first_start(schedule, key, start, now=now, shift=loop.timeline.shift_us, shared=self._planners)
 
     def _histogram(self, kind: str) -> Histogram:
         histogram = self._lateness.get(kind)
@@ -194,7 +209,7 @@ class Registry:
 
     def _begin(self, job: Job, first: FirstStart) -> None:
         if first.at_once:
-            self._queue.push(AT_ONCE, self._loop.start_now, job)
+            self._queue.push(AT_ONCE, self._loop.runs.start_now, job)
         if first.due_us is not None:
             self._loop.plan_first(job, first.due_us)
 
@@ -212,7 +227,7 @@ class Registry:
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
 
 
-def _conflict(id: str, on_conflict: str) -> Exception:  # noqa: A002 - it is what users call it
-    if on_conflict == "error":
-        return DuplicateJob(f'there is a job {id!r} already: choose another id, or on_conflict="replace" or "keep"')
-    return InvalidJob(f'on_conflict must be "error", "replace" or "keep", not {on_conflict!r}')
+def _check_conflict(on_conflict: str) -> None:
+    if on_conflict not in _CONFLICTS:
+        msg = f'on_conflict must be "error", "replace" or "keep", not {on_conflict!r}'
+        raise InvalidJob(msg)

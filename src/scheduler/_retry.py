@@ -36,9 +36,9 @@ def _delay(value: timedelta | float | str) -> timedelta:
 class Retry:
     """Try a failed tick again, `max_retries` times at most (0: never, None: for ever); then the job is DISABLED.
 
-    Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is never later
-    than the next regular start, which takes its place, unless `past_next_start` is set.
-    Make one with `exponential`, `linear` or `constant`.
+    Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is
+    never later than the next regular start, which takes its place, unless `past_next_start` is set. Make one with
+    `exponential`, `linear` or `constant`.
     """
 
     growth: Growth
@@ -61,7 +61,11 @@ class Retry:
     ) -> Retry:
         """base, 2 base, 4 base ... up to `cap`; by default each shortened by up to a half, at random."""
         return cls(
-            growth=Growth.EXPONENTIAL, base=base, cap=cap, max_retries=max_retries, jitter=jitter,
+            growth=Growth.EXPONENTIAL,
+            base=base,
+            cap=cap,
+            max_retries=max_retries,
+            jitter=jitter,
             past_next_start=past_next_start,
         )
 
@@ -77,7 +81,11 @@ class Retry:
     ) -> Retry:
         """base, 2 base, 3 base ... up to 20 base and to `cap`."""
         return cls(
-            growth=Growth.LINEAR, base=base, cap=cap, max_retries=max_retries, jitter=jitter,
+            growth=Growth.LINEAR,
+            base=base,
+            cap=cap,
+            max_retries=max_retries,
+            jitter=jitter,
             past_next_start=past_next_start,
         )
 

@@ -216,7 +216,7 @@ class Run(Work):
         self.subtask_count += len(subtasks)
         if self.subtask_count > self.owner.max_subtasks:
             msg = (
-                f"job {self.job.id!r} asked for more than {self.owner.max_subtasks} subtasks in one run: does it recurse "
+                f"job {self.job.id!r} asked for more than {self.owner.max_subtasks} subtasks in one run: does it recurse "  # noqa: E501
                 f"without end? If not, raise Scheduler(max_subtasks=...)"
             )
             raise TooManySubtasks(msg)

@@ -24,13 +24,16 @@ class RunOnce:
         self._end_listening = listeners.add(self._listen)
         self._check()
 
-    async def wait(self, seconds: float | None) -> None:
-        """Return when all have ended, or after `seconds`."""
+    async def wait(self) -> None:
+        """Return when all have ended, or when it was told to `give_up`."""
         try:
-            with anyio.move_on_after(seconds):
-                await self._done.wait()
+            await self._done.wait()
         finally:
             self._end_listening()
+
+    def give_up(self) -> None:
+        """Wait no longer."""
+        self._done.set()
 
     def _listen(self, event: Event) -> None:
         match event:

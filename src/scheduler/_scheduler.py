@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import anyio
 from anyio.abc import TaskGroup
 
-from schedule import Missed, Schedule, duration
+from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._call import call_of
@@ -20,7 +20,7 @@ from ._first_start import FirstStart, Start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import Loop
-from ._options import DEFAULT, policy_of, tags_of
+from ._options import DEFAULT, args_of, count_of, kwargs_of, policy_of, seconds_of, some_seconds_of, tags_of
 from ._policy import Overlap, Policy
 from ._registry import OnConflict, Registry
 from ._retry import Retry
@@ -35,17 +35,16 @@ SchedulerState = LifecycleState
 LOOK_EVERY: Final = 10.0
 """Seconds after which the wall clock is looked at even if nothing is due."""
 
-_NO_KWARGS: Final[Mapping[str, Any]] = {}
 _NO_TAGS: Final[frozenset[str]] = frozenset()
 
 
 class Scheduler:
     """Runs jobs on their schedules, under limits, until it is stopped. Once: PRE_RUNNING, RUNNING, STOPPED.
 
-    `limit`: tasks at a time, subtasks included. `limits`: tasks at a time per name in `needs`; "server:*" gives each name that
-    begins with "server:" a limit of its own. `max_subtasks`: per run. `kill_after`: how long a cancelled run may go on
-    before it is given up. `blocked_after`: after this time without movement of the event loop the culprit is reported; None:
-    never. `random`: what the jitter of retries is drawn from.
+    `limit`: tasks at a time, subtasks included. `limits`: tasks at a time per name in `needs`; "server:*" gives
+    each name that begins with "server:" a limit of its own. `max_subtasks`: per run. `kill_after`: how long a
+    cancelled run may go on before it is given up. `blocked_after`: after this time without movement of the event
+    loop the culprit is reported; None: never. `random`: what the jitter of retries is drawn from.
 
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
@@ -70,12 +69,12 @@ class Scheduler:
             self._pool,
             self._listeners,
             system_random() if random is None else random,
-            max_subtasks=max_subtasks,
-            kill_after=duration(kill_after).total_seconds(),
+            max_subtasks=count_of("max_subtasks", max_subtasks),
+            kill_after=seconds_of("kill_after", kill_after),
         )
         self._registry = Registry(self._loop, self._lifecycle, self._listeners)
         self._loop.forget = self._registry.forget
-        self._blocked_after = None if blocked_after is None else duration(blocked_after).total_seconds()
+        self._blocked_after = some_seconds_of("blocked_after", blocked_after)
         self._policies: dict[Any, Policy] = {}
         self._grace = 0.0
         self._group: TaskGroup | None = None
@@ -92,7 +91,7 @@ class Scheduler:
         func: Callable[..., Any],
         schedule: Schedule | str,
         *,
-        id: str | None = None,  # noqa: A002 - it is what users call it
+        id: str | None = None,
         args: Iterable[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
         needs: str | Iterable[str] | Mapping[str, int] = (),
@@ -110,18 +109,20 @@ class Scheduler:
         tags: Iterable[str] = (),
         name: str | None = None,
     ) -> Job:
-        """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. Before or while it runs; any thread.
+        """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. Before or while it runs; any
+        thread.
 
-        - `func`: an `async def`; or a `def`, which runs in a worker thread, or on the loop itself if `inline`. It may return a
-          Subtask or a list of them.
-        - `needs`: names of limits, or a mapping to units. `priority`: higher goes first among what waits for room; one step weighs
-          as much as ten seconds of waiting.
+        - `func`: an `async def`; or a `def`, which runs in a worker thread, or on the loop itself if `inline`. It
+          may return a Subtask or a list of them.
+        - `needs`: names of limits, or a mapping to units. `priority`: higher goes first among what waits for room;
+          one step weighs as much as ten seconds of waiting.
         - `timeout`: for one run with all its subtasks. `retry`: what follows a failure.
-        - `overlap`: what becomes of a tick that finds the last run still going; `max_running` (10) is for Overlap.ALLOW.
-        - `missed`: which ticks still run that could not run in time; `grace` is for Missed.SKIP, `catch_up`, a number of ticks, for
-          Missed.ALL.
-        - `start`: "phase": an interval's first start lies in the interval by a hash of `id`, so that jobs added together spread out
-          (the default for Every); "now": at once, and then on the grid; or a datetime.
+        - `overlap`: what becomes of a tick that finds the last run still going; `max_running` (10) is for
+          Overlap.ALLOW.
+        - `missed`: which ticks still run that could not run in time; `grace` is for Missed.SKIP, `catch_up`, a
+          number of ticks, for Missed.ALL.
+        - `start`: "phase": an interval's first start lies in the interval by a hash of `id`, so that jobs added
+          together spread out (the default for Every); "now": at once, and then on the grid; or a datetime.
         - `on_conflict`: what becomes of a job of the same id: "error", "replace" or "keep".
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit, AlreadyStopped; then nothing has changed.
@@ -130,13 +131,13 @@ class Scheduler:
         policy = DEFAULT if options == _DEFAULT_OPTIONS else self._policy(options)
         call = call_of(func, inline=inline)
 
-        def make(id: str, first: FirstStart, lateness: Histogram) -> Job:  # noqa: A002
+        def make(id: str, first: FirstStart, lateness: Histogram) -> Job:
             return Job(
                 self._registry,
                 id,
                 func,
-                tuple(args),
-                kwargs or _NO_KWARGS,
+                args if type(args) is tuple else args_of(args),
+                kwargs_of(kwargs),
                 call,
                 first.schedule,
                 first.planner,
@@ -146,9 +147,9 @@ class Scheduler:
                 tags_of(tags) if tags else _NO_TAGS,
             )
 
-        return self._registry.add(id, schedule, start, policy, on_conflict, make)
+        return self._registry.add(id, schedule, start, policy, on_conflict=on_conflict, make=make)
 
-    def get(self, id: str) -> Job:  # noqa: A002 - it is what users call it
+    def get(self, id: str) -> Job:
         """The job of that id. Raises JobNotFound."""
         return self._registry.get(id)
 
@@ -170,21 +171,22 @@ class Scheduler:
         pool = self._pool.statistics()
         return SchedulerStatistics(
             jobs=len(self._registry),
-            active_jobs=len({run.job.id for run in list(self._loop.active)}),
+            active_jobs=len({run.job.id for run in list(self._loop.runs.active)}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
-            runs=self._loop.runs,
-            missed=self._loop.missed,
+            runs=self._loop.runs.begun,
+            missed=self._loop.runs.missed,
             limits=pool.limits,
             lateness={kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()},
         )
 
     def stop(self, grace: timedelta | float | str = "5s") -> None:
-        """Start nothing more, let runs go on for `grace`, then cancel them. Returns at once; `run` returns when all is over.
+        """Start nothing more, let runs go on for `grace`, then cancel them. Returns at once; `run` returns when all
+        is over.
 
         Takes effect once, however often and from whatever threads it is called.
         """
-        seconds = duration(grace).total_seconds()
+        seconds = seconds_of("grace", grace)
         was_running = self._lifecycle.state is LifecycleState.RUNNING
         if self._lifecycle.stop():
             self._grace = seconds
@@ -195,6 +197,46 @@ class Scheduler:
     async def run(self) -> None:
         """Run until `stop`. Raises LifecycleError if it has run, or been stopped, before."""
         self._lifecycle.start()
+        await self._run()
+
+    async def run_once(
+        self,
+        *,
+        timeout: timedelta | float | str | None = None,  # noqa: ASYNC109 - of the scheduler's clock, and it does not raise
+    ) -> dict[str, RunEnded]:
+        """Run every job once, now, with all its subtasks, then stop. By job id: how each ended.
+
+        Schedules are ignored; limits, timeouts and retries hold. Not in the answer: a job that was removed
+        meanwhile, and one that had not ended after `timeout`.
+        """
+        seconds = some_seconds_of("timeout", timeout)
+        self._loop.only_on_demand = True
+        async with self:
+            waiting = RunOnce(self.jobs(), self._listeners)
+            for job in self.jobs():
+                self._loop.runs.start_now(job)
+            if seconds is not None:
+                self._loop.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
+            await waiting.wait()
+            self.stop(grace=0)
+        return waiting.ended
+
+    async def __aenter__(self) -> Self:
+        self._lifecycle.start()
+        self._group = await anyio.create_task_group().__aenter__()
+        self._group.start_soon(self._run, name="scheduler")
+        await self._started.wait()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._group is not None
+        self.stop(grace=0 if exc is not None else "5s")
+        # What the body raised goes on by itself: the group is only to wait for `run`.
+        await self._group.__aexit__(None, None, None)
+
+    async def _run(self) -> None:
         self._loop.begin()
         watch = self._start_stall_watch()
         cut_off: tuple[str, ...] = ()
@@ -208,43 +250,13 @@ class Scheduler:
                     cut_off = await self._wind_down()
                 finally:
                     self._lifecycle.stop()
-                    self._loop.stop_runs(only_waiting=False)
+                    self._loop.runs.stop(only_waiting=False)
                     self._loop.queue.stop()
         finally:
             if watch is not None:
                 watch.stop()
         logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
         self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
-
-    async def run_once(self, *, timeout: timedelta | float | str | None = None) -> dict[str, RunEnded]:
-        """Run every job once, now, with all its subtasks, then stop. By job id: how each ended.
-
-        Schedules are ignored; limits, timeouts and retries hold. Not in the answer: a job that was removed meanwhile, and one that had
-        not ended after `timeout`.
-        """
-        seconds = None if timeout is None else duration(timeout).total_seconds()
-        self._loop.only_on_demand = True
-        async with self:
-            waiting = RunOnce(self.jobs(), self._listeners)
-            for job in self.jobs():
-                self._loop.start_now(job)
-            await waiting.wait(seconds)
-            self.stop(grace=0)
-        return waiting.ended
-
-    async def __aenter__(self) -> Self:
-        self._group = await anyio.create_task_group().__aenter__()
-        self._group.start_soon(self.run, name="scheduler")
-        await self._started.wait()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        assert self._group is not None
-        self.stop(grace=0 if exc is not None else "5s")
-        # What the body raised goes on by itself: the group is only to wait for `run`.
-        await self._group.__aexit__(None, None, None)
 
     def _policy(self, options: tuple[Any, ...]) -> Policy:
         """One Policy for all jobs with the same options."""
@@ -267,20 +279,20 @@ class Scheduler:
 
     async def _wind_down(self) -> tuple[str, ...]:
         """Wait for what runs, then cut it off. The ids of the jobs that were."""
-        self._loop.is_stopping = True
-        self._loop.stop_runs(only_waiting=True)
+        self._loop.runs.is_stopping = True
+        self._loop.runs.stop(only_waiting=True)
         await self._idle(self._grace)
-        cut_off = tuple(dict.fromkeys(run.job.id for run in self._loop.active))
-        self._loop.stop_runs(only_waiting=False)
+        cut_off = tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))
+        self._loop.runs.stop(only_waiting=False)
         await self._idle(None)
         return cut_off
 
     async def _idle(self, within: float | None) -> None:
         """Return when no run goes on, or after so many seconds."""
-        if not self._loop.active:
+        if not self._loop.runs.active:
             return
         event = anyio.Event()
-        self._loop.when_idle = event.set
+        self._loop.runs.when_idle = event.set
         if within is not None:
             self._loop.queue.push(self._clock.monotonic() + within, event.set)
         await event.wait()

@@ -37,6 +37,7 @@ class StallWatch:
 
     def stop(self) -> None:
         self._end.set()
+        self._thread.join()
 
     def _watch(self) -> None:
         suspect: tuple[Work, int] | None = None

@@ -16,7 +16,7 @@ BUCKETS: Final = 64
 
 @define(eq=False)
 class Histogram:
-    """Latenesses by powers of two of a microsecond: bucket n counts what is below 2**n us and not below half of that."""
+    """Latenesses by powers of two: bucket n counts what is below 2**n microseconds and not below half of that."""
 
     counts: list[int] = field(factory=lambda: [0] * BUCKETS)
 
@@ -29,7 +29,7 @@ class Histogram:
 
 @frozen
 class LatenessStatistics:
-    """A histogram at one moment: `counts[n]` runs began less than 2**n microseconds late, and not less than half of that."""
+    """A histogram at one moment: `counts[n]` runs began less than 2**n us late, and not less than half of that."""
 
     counts: tuple[int, ...]
 
@@ -38,7 +38,10 @@ class LatenessStatistics:
         return sum(self.counts)
 
     def quantile(self, share: float) -> float:
-        """Seconds below which that share of the runs began, rounded up to a power of two of a microsecond. 0.0 without runs."""
+        """Seconds below which that share of the runs began, rounded up to a power of two of a microsecond.
+
+        0.0 without runs.
+        """
         left = share * self.total
         for bucket, count in enumerate(self.counts):
             left -= count
@@ -73,8 +76,7 @@ class Tally:
         self.runs += 1
         self.last_start = started
         self.lateness_sum += lateness
-        if lateness > self.lateness_max:
-            self.lateness_max = lateness
+        self.lateness_max = max(self.lateness_max, lateness)
 
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
         self.last_finish = ended
@@ -120,8 +122,8 @@ class Tally:
 class JobStatistics:
     """A job's counts at one moment: runs = successes + failures + crashes, where a run that goes on counts as a crash.
 
-    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`. Lengths in seconds,
-    instants in UTC seconds since 1970. `total_duration` is that of the successes.
+    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`. Lengths
+    in seconds, instants in UTC seconds since 1970. `total_duration` is that of the successes.
     """
 
     runs: int

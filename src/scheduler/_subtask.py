@@ -9,14 +9,15 @@ from schedule import duration
 from timerqueue import needs_of
 
 from ._call import Call, call_of
-from ._errors import NotASubtask
+from ._errors import InvalidJob, NotASubtask
 
 
 class Subtask:
     """`func(*args, **kwargs)`, to be run as a task of its own once the task that returns it has ended.
 
-    It takes one unit of the scheduler's limit and what it `needs`, sees the context variables that its parent set, and may return
-    more subtasks. The run ends when all have ended. `timeout` is for this subtask alone, in seconds or as a duration.
+    It takes one unit of the scheduler's limit and what it `needs`, sees the context variables that its parent set,
+    and may return more subtasks. The run ends when all have ended. `timeout` is for this subtask alone, in seconds
+    or as a duration.
     """
 
     __slots__ = ("args", "call", "func", "kwargs", "needs", "timeout")
@@ -34,10 +35,18 @@ class Subtask:
         self.args = args
         self.kwargs = kwargs
         self.needs = needs_of(needs)
-        self.timeout = None if timeout is None else duration(timeout).total_seconds()
+        self.timeout = None if timeout is None else _timeout(timeout)
 
     def __repr__(self) -> str:
         return f"Subtask({self.func!r}, *{self.args!r})"
+
+
+def _timeout(value: Any) -> float:
+    seconds = duration(value).total_seconds()
+    if not seconds:
+        msg = "timeout must be longer than nothing; for no timeout leave it out or give None"
+        raise InvalidJob(msg)
+    return seconds
 
 
 def subtasks_in(value: object) -> list[Subtask] | None:

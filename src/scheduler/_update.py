@@ -10,7 +10,7 @@ from attrs import fields, frozen
 from ._call import Call, call_of, on_the_loop
 from ._errors import InvalidJob
 from ._first_start import Start
-from ._options import policy_of, tags_of
+from ._options import args_of, kwargs_of, policy_of, tags_of
 from ._policy import Policy
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
     inline = changes.get("inline", job.call is on_the_loop)
     return Update(
         func=func,
-        args=tuple(changes.get("args", job.args)),
-        kwargs=changes.get("kwargs", job.kwargs),
+        args=args_of(changes.get("args", job.args)),
+        kwargs=kwargs_of(changes.get("kwargs", job.kwargs)),
         call=call_of(func, inline=inline),
         policy=policy_of({name: value for name, value in changes.items() if name in _OPTIONS}, job.policy),
         tags=tags_of(changes.get("tags", job.tags)),

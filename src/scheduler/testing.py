@@ -108,16 +108,15 @@ class _Clock(ManualClock):
         finally:
             self._sleeping_runs.remove(run)
 
-    async def jump_when_idle(self, until: float) -> bool:
-        if not self.is_idle() or (until == math.inf and not self._sleepers):
+    async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:  # noqa: ARG002 - `is_idle` says more
+        """If nobody works, move to `until`, or to where the first sleeper wants to be; else give others a turn."""
+        if not self._wakes or not self.is_idle() or (until == math.inf and not self._sleepers):
             await checkpoint()
-            return False
         # A sleeper whose time is `until` itself has to wait: it and what the queue starts now would race.
-        if self._sleepers and self._sleepers[0][0] < until:
+        elif self._sleepers and self._sleepers[0][0] < until:
             self.wake_first()
         else:
             self._monotonic = until
-        return True
 
     def wake_first(self) -> None:
         """Move to where the first sleeper wants to be."""
@@ -174,8 +173,7 @@ class _World:
         scheduler = _Simulated(clock=clock, random=seeded_random(self.seed), **self.options)
         recorder = _Recorder(scheduler, clock)
         scheduler.listen(recorder)
-        pool = scheduler._pool  # noqa: SLF001 - a package may know itself
-        clock.is_idle = lambda: pool.active + self.others <= clock.sleeping
+        clock.is_idle = lambda: self._is_idle(scheduler, clock)
         build = self.build(scheduler, clock)
         async with anyio.create_task_group() as group:
             if build is not None:
@@ -190,6 +188,12 @@ class _World:
             scheduler.statistics(),
             {id: job.statistics() for id, job in recorder.jobs.items()},
         )
+
+    def _is_idle(self, scheduler: _Simulated, clock: _Clock) -> bool:
+        """Whether everybody sleeps, and no stop is on its way from the one who asked for it to the one who does it."""
+        if scheduler._pool.active + self.others > clock.sleeping:  # noqa: SLF001 - a package may know itself
+            return False
+        return scheduler._loop.runs.is_stopping or scheduler.state is not LifecycleState.STOPPED  # noqa: SLF001 - the same
 
     async def _build_beside(self, build: Coroutine[Any, Any, None], started: anyio.Event) -> None:
         try:

@@ -2,9 +2,9 @@
 
 A heap of single entries costs about 4 us per entry to empty once it holds 100,000, nearly all of it cache
 misses. So the heap here is one of *slots*: a slot gathers the entries of a quarter of a second, unsorted, and only the
-numbers of the slots stand in the `heapq`. When its time has come a slot is opened: sorted once, by C code, and appended to
-the one list of opened entries, from whose front everything due is cut in one slice. What arrives later for a
-time that is already open is inserted into that list.
+numbers of the slots stand in the `heapq`. When its time has come a slot is opened: sorted once, by C code, and
+appended to the one list of opened entries, from whose front everything due is cut in one slice. What arrives later
+for a time that is already open is inserted into that list.
 
 Three rules keep it correct, each held by a test in tests/timerqueue/test_heap.py:
 - An entry's due time is never changed while the opened list refers to it (the list's order rests on it).
@@ -20,7 +20,10 @@ from operator import attrgetter
 from typing import Final, Generic, TypeVar
 
 SLOT_WIDTH: Final = 0.25
-"""Seconds. Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls nobody."""
+"""Seconds.
+
+Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls nobody.
+"""
 
 COMPACT_ABOVE: Final = 1_000
 """Below this many marks compacting is not worth its walk, unless nothing else is left."""
@@ -46,7 +49,7 @@ class Entry:
     @property
     def is_waiting(self) -> bool:
         """Whether a heap holds it."""
-        return self.slot != OUT and self.slot != GHOST
+        return self.slot != OUT and self.slot != GHOST  # noqa: PLR1714 - twice as fast, on every timer
 
 
 E = TypeVar("E", bound=Entry)

@@ -46,7 +46,10 @@ C = TypeVar("C", bound=Claim)
 
 @frozen
 class LimitStatistics:
-    """One limit. `size` is math.inf when there is none; `waiting` counts work refused by this limit at its last look."""
+    """One limit.
+
+    `size` is math.inf when there is none; `waiting` counts work refused by this limit at its last look.
+    """
 
     size: float
     used: int
@@ -81,6 +84,10 @@ class Limit:
 
     def has_room(self, units: int) -> bool:
         return self.used + units <= self.size
+
+    def is_idle(self) -> bool:
+        """Whether nobody holds or wants anything of it."""
+        return not self.used and self.best_parked() is None and not any(line.queue for line in self.stranded)
 
     def best_parked(self) -> Rank | None:
         """The best rank that really waits here."""
@@ -267,9 +274,8 @@ class Limits(Generic[C]):
     def _drop_idle_members(self, needs: Needs) -> None:
         for name, _ in needs:
             limit = self._limits.get(name)
-            if limit is not None and limit.is_family_member and not limit.used and limit.best_parked() is None:
-                if not any(line.queue for line in limit.stranded):
-                    del self._limits[name]
+            if limit is not None and limit.is_family_member and limit.is_idle():
+                del self._limits[name]
 
     def _first_refusal(self, line: Line[C], head: Rank) -> Limit | None:
         for name, units in line.needs:

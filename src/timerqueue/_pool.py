@@ -1,15 +1,16 @@
 """TaskPool: a task group with room for so many at a time.
 
-A task, a cancel scope and a semaphore per piece of work cost 200 us in a burst. Here work that waits is an entry in a queue
-(see _limits.py), and what runs it is one of a few long-lived *workers*. A worker drives the coroutine of each piece of work
-by hand (`_drive`), inside a context of its own, so that
+A task, a cancel scope and a semaphore per piece of work cost 200 us in a burst. Here work that waits is an entry in
+a queue (see _limits.py), and what runs it is one of a few long-lived *workers*. A worker drives the coroutine of
+each piece of work by hand (`_drive`), inside a context of its own, so that
 
 - work that never has to wait costs no task and no switch: one worker runs thousands of them in a row;
 - as soon as one does wait, its worker waits with it and another takes over the queue (`_hand_over`);
 - context variables that it sets are gone when it ends, although the worker lives on;
 - what ignores its cancellation can be closed by force, because nobody else holds the coroutine (`Work.kill`).
 
-Each worker has one cancel scope. Cancelling work cancels its worker's scope; that worker ends and is replaced when needed.
+Each worker has one cancel scope. Cancelling work cancels its worker's scope; that worker ends and is replaced when
+needed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from attrs import define, frozen
 
 from ._clock import Clock, SystemClock
 from ._lifecycle import Lifecycle
-from ._limits import LimitStatistics, Limits, Needs, needs_of
+from ._limits import Limits, LimitStatistics, Needs, needs_of
 from ._wake import Wake, cancelling, make_wake
 
 logger = getLogger(__name__)
@@ -54,12 +55,15 @@ AGEING: Final = 10.0
 class Work:
     """One piece of work: what runs, what it needs, how it ranks. Subclass it to be told how it went.
 
-    `due` (monotonic seconds) and `priority` give its place among what waits: a step of priority outweighs AGEING seconds.
+    `due` (monotonic seconds) and `priority` give its place among what waits: a step of priority outweighs AGEING
+    seconds.
     """
 
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
 
-    def __init__(self, needs: Needs = (), priority: float = 0, due: float = 0.0, context: Context | None = None) -> None:
+    def __init__(
+        self, needs: Needs = (), priority: float = 0, due: float = 0.0, context: Context | None = None
+    ) -> None:
         self.needs = needs
         self.priority = priority
         self.due = due
@@ -68,7 +72,7 @@ class Work:
         self.worker: _Worker | None = None
 
     def open(self) -> Coroutine[Any, Any, Any] | None:
-        """Begin, in the work's own context: return the coroutine to drive, or None if everything has been done already."""
+        """Begin, in the work's own context. Answer the coroutine to drive, or None if all has been done already."""
         raise NotImplementedError
 
     def close(self, value: Any, error: BaseException | None) -> None:
@@ -104,7 +108,7 @@ class _Call(Work):
     def open(self) -> Coroutine[Any, Any, Any]:
         return _as_coroutine(self.func(*self.args))
 
-    def close(self, value: Any, error: BaseException | None) -> None:
+    def close(self, value: Any, error: BaseException | None) -> None:  # noqa: ARG002 - what it returns is nobody's
         if error is not None and not is_cancellation(error):
             logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
 
@@ -133,7 +137,7 @@ class TaskPool:
     ) -> None:
         self.check_sizes(capacity, limits)
         self._clock: Clock = SystemClock() if clock is None else clock
-        self._limits = Limits(capacity, limits or {})
+        self._limits: Limits[Work] = Limits(capacity, limits or {})
         self._lifecycle = Lifecycle("TaskPool")
         self._sequence = itertools.count()
         self._ready: deque[Work] = deque()
@@ -226,8 +230,9 @@ class TaskPool:
             self._fill()
 
     def kill(self, work: Work) -> None:
-        """Give up on running work that ignored its cancellation: its units are free now, and its coroutine is closed by force
-        when it next lets go of the loop. Nothing that it does afterwards is waited for."""
+        """Give up on running work that ignored its cancellation: its units are free now, and its coroutine is
+        closed by force when it next lets go of the loop. Nothing that it does afterwards is waited for.
+        """
         worker = work.worker
         if worker is None:
             self.cancel(work)
@@ -344,7 +349,10 @@ class TaskPool:
         return True
 
     async def _run_slice(self, worker: _Worker) -> None:
-        """Run what is ready, for a slice of time. The busiest loop of all: what it does per piece of work is written out."""
+        """Run what is ready, for a slice of time.
+
+        The busiest loop of all: what it does per piece of work is written out.
+        """
         ready, monotonic = self._ready, self._clock.monotonic
         until = monotonic() + SLICE
         while ready and not worker.is_cancelled:
@@ -384,7 +392,10 @@ class TaskPool:
     def _drive(
         self, running: Coroutine[Any, Any, Any], yielded: Any, context: Context, worker: _Worker
     ) -> Generator[Any, Any, Any]:
-        """Await the rest of `running`, which has just yielded, inside `context`. The queue is let go of while it waits."""
+        """Await the rest of `running`, which has just yielded, inside `context`.
+
+        The queue is let go of while it waits.
+        """
         work, attempts = self.current, 0
         while True:
             self.current = None
@@ -417,7 +428,7 @@ class TaskPool:
                 self._call_worker()
 
     async def _absorb_cancellation(self, worker: _Worker) -> None:
-        """The worker's task is being cancelled, by us or by the work itself (asyncio): let it end here, not in the next work."""
+        """Let the worker's task, which is being cancelled by us or by the work (asyncio), end before the next work."""
         worker.is_cancelled = True
         await cancel_shielded_checkpoint()
 
@@ -435,16 +446,18 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
 def is_cancellation(error: BaseException) -> bool:
     """Whether the calling task is really being cancelled, and `error` is how it was told.
 
-    Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has simply failed.
+    Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has
+    simply failed.
     """
-    return (
-        isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
-    )
+    return isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
 
 
 def _check_size(name: str, size: float) -> None:
-    if isinstance(size, bool) or not isinstance(size, (int, float)) or not size >= 1 or (
-        size != math.inf and size != int(size)
+    if (
+        isinstance(size, bool)
+        or not isinstance(size, (int, float))
+        or not size >= 1
+        or (size != math.inf and size != int(size))
     ):
         msg = f"{name} must be a whole number from 1, or math.inf for no limit, not {size!r}"
         raise ValueError(msg)

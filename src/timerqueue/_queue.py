@@ -1,9 +1,9 @@
 """TimerQueue: the active object around a TimerHeap.
 
-Any thread may put entries in, move them and take them back; one loop alone takes due entries out and fires them. The heap is
-guarded by a lock that is held for one operation at a time, so that a caller in another thread learns at once
-whether its `cancel` came in time. The loop waits in one place (`Wake`), armed for the earliest entry: a push that is
-earlier than that ends the wait, any other push costs nothing.
+Any thread may put entries in, move them and take them back; one loop alone takes due entries out and fires them.
+The heap is guarded by a lock that is held for one operation at a time, so that a caller in another thread learns at
+once whether its `cancel` came in time. The loop waits in one place (`Wake`), armed for the earliest entry: a push
+that is earlier than that ends the wait, any other push costs nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Timer(Alarm):
         return self._queue.disarm(self)
 
     def reschedule(self, due: float) -> bool:
-        """Move it to `due` (monotonic seconds). False, and nothing changes, if it has fired or was cancelled. Any thread.
+        """Move it to `due` (monotonic seconds). False, and nothing changes, if it has fired or was cancelled. Any
+        thread.
 
         Raises ValueError for a due time that is not finite.
         """
@@ -82,11 +83,12 @@ class QueueStatistics:
 class TimerQueue:
     """Calls things when they are due. Never early, earliest first, ties in the order of their pushes.
 
-    Without a pool each callable is called on the loop itself, one after another: it must be short. With a pool it must be an
-    `async def`, which is started there as soon as the pool has room. What a callable raises is logged and ends that call alone.
+    Without a pool each callable is called on the loop itself, one after another: it must be short. With a pool it
+    must be an `async def`, which is started there as soon as the pool has room. What a callable raises is logged
+    and ends that call alone.
 
-    `fire(batch, now)` is for those who build on the queue: it is called on the loop at every turn with the alarms that are due,
-    maybe none, instead of `alarm.fire()` for each.
+    `fire(batch, now)` is for those who build on the queue: it is called on the loop at every turn with the alarms
+    that are due, maybe none, instead of `alarm.fire()` for each.
     """
 
     def __init__(
@@ -125,7 +127,9 @@ class TimerQueue:
         LifecycleError after `stop`.
         """
         if self._pool is None and iscoroutinefunction(func):
-            msg = f"{func!r} is an `async def`: give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
+            msg = (
+                f"{func!r} is an `async def`: give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
+            )
             raise TypeError(msg)
         _check_due(due)
         timer = Timer(self, func, args)

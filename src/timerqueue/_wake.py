@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import trio
 
 WHOLE_MILLISECOND: Final = 0.001
-"""Some event loops (uvloop) count whole milliseconds and may fire early. A wait is rounded up, or the loop would spin."""
+"""Some event loops (uvloop) count whole milliseconds and may fire early.
+
+A wait is rounded up, or the loop would spin.
+"""
 
 
 class Wake(Protocol):
@@ -43,7 +46,10 @@ def make_wake() -> Wake:
 
 
 def cancelling() -> Callable[[], int]:
-    """A callable that says how often the present task has been told to cancel itself and has not yet. Trio has no such thing."""
+    """A callable that says how often the present task has been told to cancel itself and has not yet.
+
+    Trio has no such thing.
+    """
     try:
         task = asyncio.current_task()
     except RuntimeError:

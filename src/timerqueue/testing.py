@@ -20,8 +20,8 @@ class ManualClock:
     """Time for tests: it stands still until `advance`, `step` or, with `autojump`, until nobody has anything to do.
 
     `start` is the wall clock's first reading; `monotonic` starts at 1,000 so that a mix-up of the two shows.
-    With `autojump=True` waiting costs no real time: as soon as `is_idle()` says so (by default always) time jumps to the next wait's end.
-    Use it in the thread of one event loop.
+    With `autojump=True` waiting costs no real time: as soon as `is_idle()` says so (by default always) time jumps
+    to the next wait's end. Use it in the thread of one event loop.
     """
 
     def __init__(self, start: datetime = START, *, autojump: bool = False) -> None:
@@ -34,9 +34,11 @@ class ManualClock:
         self.is_idle: Callable[[], bool] = lambda: True
 
     def monotonic(self) -> float:
+        """See Clock."""
         return self._monotonic
 
     def wall(self) -> float:
+        """See Clock."""
         return self._monotonic + self._wall_ahead
 
     def now(self) -> datetime:
@@ -76,11 +78,13 @@ class ManualClock:
         self.step(seconds)
 
     def make_wake(self) -> Wake:
+        """See Clock."""
         wake = _ManualWake(self)
         self._wakes.append(wake)
         return wake
 
     async def sleep(self, seconds: float) -> None:
+        """See Clock. With `autojump` and no queue on this clock, time jumps for those who sleep alone."""
         if seconds <= 0:
             await checkpoint()
             return
@@ -97,7 +101,9 @@ class ManualClock:
                 heapq.heapify(self._sleepers)
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
-        """Give the others on the event loop a turn; then, if nobody works, move to the end of the next wait, or to `until`."""
+        """Give the others on the event loop a turn; then, if nobody works, move to the end of the next wait, or to
+        `until`.
+        """
         await checkpoint()
         following = min(until, self._next_wait())
         if following < math.inf and not is_over() and self.is_idle():

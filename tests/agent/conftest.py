@@ -31,12 +31,16 @@ class Server:
         self.open = 0
         self.requests = []
         self.port = None
+        self.most_open = 0
+        self.connected = anyio.Event()
         self.all_closed = anyio.Event()
 
     async def handle(self, stream):
-        """Handle one connection."""
+        """Let the handler have one connection, and count it."""
         self.connections += 1
         self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        self.connected.set()
         self.all_closed = anyio.Event()
         try:
             with suppress(anyio.EndOfStream, anyio.BrokenResourceError, ConnectionError):
@@ -50,7 +54,7 @@ class Server:
 
 @pytest.fixture
 async def serve():
-    """Start servers, which end with the test: `server = await serve(handler)`."""
+    """Start servers with a handler each; they end with the test."""
     async with AsyncExitStack() as opened, anyio.create_task_group() as group:
 
         async def start(handler, *, host="127.0.0.1", port=0, tls=None):

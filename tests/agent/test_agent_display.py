@@ -106,6 +106,12 @@ def test_missed_checks_are_shown():
     assert "3 missed" in end
 
 
+def test_what_an_end_leaves_out_is_counted_only():
+    """Thousands of checks may wait for room when Ctrl-C comes; they are no news."""
+    (end,) = shown(PlainLines, RunMissed("api", 5.0, 9.0, 3, MissedReason.STOPPED))
+    assert "3 missed" in end
+
+
 def test_json_lines_hold_everything():
     """One object per event, with stable keys."""
     check, missed, stopped = map(
@@ -171,7 +177,7 @@ def drawn(view, width, height):
 def test_the_table_shows_what_is_not_well_first(view):
     """Then what is up, then what waits for its first check."""
     head, *rows = drawn(view, 140, 24)
-    assert head.split() == "name state since latency result phases, ms next late checks".split()
+    assert head.split() == "name state since latency result phases, ms next late checks down".split()
     assert [row.split()[0] for row in rows[:3]] == ["shop", "api", "[red]new"]
     assert "DOWN" in rows[0]
     assert "refused" in rows[0]

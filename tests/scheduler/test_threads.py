@@ -88,7 +88,7 @@ async def test_a_thread_knows_its_run_and_may_return_subtasks(clock, events):
         assert sorted(events.of(RunEnded)[0].results) == [("a", 1), ("a", 2)]
 
 
-@pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(3), GeneratorExit()])
+@pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(3)])
 async def test_what_a_thread_raises_fails_its_run_alone(clock, events, error):
     """Even what would end a program: it was the task that said so, not the user."""
     async with Scheduler(clock=clock) as s:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -143,10 +144,17 @@ def test_nothing_of_one_unit_waits_while_it_could_run(todo):
     assert accounts.waiting == []
 
 
-@settings(max_examples=400)
-@given(operations(MIXED_NEEDS, st.integers(2, 4)))
-def test_who_could_run_waits_only_for_one_who_cannot(todo):
+@pytest.mark.parametrize("patience", [1, 8])
+@settings(max_examples=250)
+@given(todo=operations(MIXED_NEEDS, st.integers(2, 4)))
+def test_who_could_run_waits_only_for_one_who_cannot(patience, todo):
     """With weights and several needs, work that has room waits only to let another at one of its limits go first."""
+    with mock.patch("timerqueue._limits.PATIENCE", patience):
+        check_that_who_could_run_waits_only_for_one_who_cannot(todo)
+
+
+def check_that_who_could_run_waits_only_for_one_who_cannot(todo):
+    """Do it all, and look at who waits after each step."""
     accounts = Accounts(4, m=2, n=2, **{"c:*": 2})
     for each in todo:
         perform(accounts, *each)
@@ -156,6 +164,20 @@ def test_who_could_run_waits_only_for_one_who_cannot(todo):
             assert any(needs & set(dict(claim.needs)) for needs in blocked), f"{claim} waits for nobody"
     accounts.finish_everything()
     assert accounts.waiting == []
+
+
+@settings(max_examples=200)
+@given(operations([{"m": 1}, {"m": 2}, {"m": 3}, {"n": 1}, {"n": 2}], st.integers(3, 5)))
+def test_order_within_a_limit_is_strict(todo):
+    """Whoever starts has the best rank of all that wait for the same limit, whatever the weights."""
+    accounts = Accounts(5, m=3, n=3)
+    for each in todo:
+        waiting_before = list(accounts.waiting)
+        perform(accounts, *each)
+        for started in set(waiting_before) & set(accounts.running):
+            passed_over = [each for each in waiting_before if each in accounts.waiting]
+            rivals = [each.rank for each in passed_over if each.needs[0][0] == started.needs[0][0]]
+            assert all(started.rank < rank for rank in rivals)
 
 
 @settings(max_examples=150)
@@ -215,17 +237,19 @@ def test_equal_ranks_keep_their_order():
         assert accounts.running == [claim]
 
 
-def test_heavy_work_is_not_starved_by_light_work():
+@pytest.mark.parametrize("comes_when_full", [False, True])
+def test_heavy_work_is_not_starved_by_light_work(comes_when_full):
     """Light work with a worse rank does not slip past it into the room that it waits for."""
     accounts = Accounts(a=3)
     for _ in range(3):
         accounts.submit("a", rank=0)
     heavy = accounts.submit(a=3, rank=1)
-    for _ in range(3):
+    if comes_when_full:
         accounts.submit("a", rank=2)
+    for _ in range(3):
         accounts.finish(accounts.running[0])
+        accounts.submit("a", rank=2)
     assert accounts.running == [heavy]
-    assert len(accounts.waiting) == 3
 
 
 def test_light_work_with_a_better_rank_goes_before_heavy_work():

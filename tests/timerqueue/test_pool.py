@@ -328,6 +328,22 @@ async def test_what_a_task_sets_stays_with_it(waits):
     assert variable.get() == "untouched"
 
 
+async def test_work_of_ones_own_has_the_context_of_the_pool_to_itself():
+    """As it was when the pool was entered, for each run anew."""
+    seen = []
+
+    async def look_and_set(value):
+        seen.append(variable.get())
+        variable.set(value)
+
+    variable.set("as entered")
+    async with TaskPool(1) as pool:
+        variable.set("later")
+        for value in (1, 2):
+            pool.submit(Told(look_and_set, value))
+    assert seen == ["as entered"] * 2
+
+
 async def test_what_a_task_sets_reaches_what_it_starts():
     """A subtask inherits, at whatever depth."""
     seen = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -119,6 +120,9 @@ async def _stop_on_signals(
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """The first signal lets running checks end, the second does not."""
+    if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
+        task_status.started()
+        return
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for _ in signals:

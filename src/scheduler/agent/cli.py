@@ -41,7 +41,15 @@ class Duration(click.ParamType[float]):
             self.fail(str(exc), param, ctx)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+EXIT_CODES: Final = """\b
+Exit codes:
+  0  a clean end, also by Ctrl-C or SIGTERM
+  1  with --once: something is neither up nor degraded; or it failed, or was cut off by a second Ctrl-C
+  2  called or configured wrongly: nothing was started
+"""
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
 @click.version_option(our_version(), prog_name="timerqueue")
 @click.option("-v", "--verbose", count=True, help="Log what the scheduler does; twice: more of it.")
 @click.pass_context

@@ -15,6 +15,7 @@ from scheduler import (
     JobParked,
     JobRemoved,
     LoopBlocked,
+    MissedReason,
     RunAbandoned,
     RunEnded,
     RunMissed,
@@ -56,7 +57,8 @@ class Monitor:
             case RunMissed():
                 target = self.targets[event.job_id]
                 target.missed += event.count
-                self.show(lambda display: display.missed(target, event))
+                if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
+                    self.show(lambda display: display.missed(target, event))
             case SchedulerStarted():
                 self._began = event.at
             case SchedulerStopped():

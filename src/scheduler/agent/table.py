@@ -15,7 +15,7 @@ from scheduler import JobNotFound, RunMissed
 from . import wording
 from .display import Summary, View
 from .lines import change_text, missed_text, result_text, summary_text
-from .result import Status
+from .result import CheckResult, Status
 from .status import TargetStatus
 
 REFRESH: Final = 0.25
@@ -88,19 +88,21 @@ def draw(view: View, width: int, height: int) -> Group:
 def _columns(width: int) -> dict[str, dict[str, object]]:
     """The columns for which there is room, from left to right."""
     columns: dict[str, dict[str, object]] = {
-        "name": {"ratio": 2, "min_width": 8},
+        "name": {"ratio": 3, "min_width": 8},
         "state": {"min_width": 8},
     }
     if width >= MEDIUM:
         columns["since"] = {"justify": "right", "min_width": 6}
     columns["latency"] = {"justify": "right", "min_width": 8}
-    columns["result"] = {"ratio": 4, "min_width": 8}
+    columns["result"] = {"ratio": 5, "min_width": 8}
     if width >= WIDE:
         columns["phases, ms"] = {"ratio": 3, "min_width": 12}
     if width >= MEDIUM:
         columns["next"] = {"justify": "right", "min_width": 4}
         columns["late"] = {"justify": "right", "min_width": 7}
         columns["checks"] = {"justify": "right", "min_width": 6}
+    if width >= WIDE:
+        columns["down"] = {"justify": "right", "min_width": 4}
     return columns
 
 
@@ -114,10 +116,11 @@ def _cells(target: TargetStatus, view: View, now: float) -> dict[str, Text]:
         "since": Text("" if target.since is None else wording.span(now - target.since)),
         "latency": Text("" if not verdict or verdict.latency is None else wording.latency(verdict.latency)),
         "result": Text(_result(target), "" if target.status is Status.UP else style),
-        "phases, ms": Text(wording.phases(results[0].phases) if len(results) == 1 else "", "dim"),
+        "phases, ms": Text(_longest_phases(results[0]) if len(results) == 1 else "", "dim"),
         "next": Text(_next(target, view, now)),
         "late": Text("" if run is None else wording.latency(run.lateness), "dim"),
         "checks": Text(f"{target.checks:,}", "dim"),
+        "down": Text(f"{target.counts[Status.DOWN]:,}", "dim"),
     }
 
 
@@ -130,6 +133,12 @@ def _result(target: TargetStatus) -> str:
     if len(verdict.results) == 1:
         return result_text(verdict.results[0])
     return f"{len(verdict.results)} addresses"
+
+
+def _longest_phases(result: CheckResult) -> str:
+    """The two that took longest, in the order in which they came."""
+    longest = sorted(result.phases, key=lambda name: result.phases[name], reverse=True)[:2]
+    return wording.phases({name: seconds for name, seconds in result.phases.items() if name in longest})
 
 
 def _next(target: TargetStatus, view: View, now: float) -> str:

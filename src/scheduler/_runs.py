@@ -1,0 +1,350 @@
+"""Runs: whether a tick may start, what it counts for when it has ended, and what follows.
+
+The path of a tick is
+
+    start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> record -> follow
+
+All of it happens in the thread of the event loop, in callbacks of the timer queue and of the pool, so there are no
+locks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from logging import INFO, WARNING, getLogger
+from typing import Protocol, assert_never
+
+from schedule import Missed
+from timerqueue import Alarm, Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
+
+from ._after_run import Verdict, after_run
+from ._events import RunAbandoned, RunEnded, RunMissed, RunStarted
+from ._job import Job
+from ._listeners import Listeners
+from ._outcome import MissedReason, Outcome
+from ._policy import Overlap
+from ._run import Cause, Deadline, Run
+from ._state import TRANSITIONS, JobState, Step, advance
+from ._timeline import Timeline
+
+logger = getLogger(__name__)
+
+_START = TRANSITIONS[Step.START]
+_BEGIN = TRANSITIONS[Step.BEGIN]
+_END = TRANSITIONS[Step.END]
+
+
+class Plans(Protocol):
+    """What the runs ask of those who plan the starts."""
+
+    only_on_demand: bool
+
+    def go_on(self, job: Job) -> None:
+        """A run has ended, and the job may have something to do next."""
+
+    def disable(self, job: Job, reason: str | None) -> None:
+        """The job must not start by itself any more."""
+
+    def retire_if_done(self, job: Job) -> None:
+        """Nothing may be left of the job."""
+
+
+class Retry(Alarm):
+    """The next attempt at a failed tick."""
+
+    __slots__ = ("attempt", "due_us", "job", "runs")
+
+    def __init__(self, runs: Runs, job: Job, due_us: int, attempt: int) -> None:
+        super().__init__()
+        self.runs = runs
+        self.job = job
+        self.due_us = due_us
+        self.attempt = attempt
+
+    def fire(self) -> None:
+        self.job.retry = None
+        self.runs.start(self.job, self.due, self.due_us, self.attempt)
+        self.runs.plans.retire_if_done(self.job)
+
+
+class Runs:
+    """Every run of a scheduler. `plans` is told what follows from their ends."""
+
+    def __init__(
+        self,
+        plans: Plans,
+        *,
+        clock: Clock,
+        pool: TaskPool,
+        queue: TimerQueue,
+        timeline: Timeline,
+        listeners: Listeners,
+        random: Random,
+        max_subtasks: int,
+        kill_after: float,
+    ) -> None:
+        self.plans = plans
+        self.pool = pool
+        self.queue = queue
+        self.timeline = timeline
+        self.listeners = listeners
+        self.random = random
+        self.max_subtasks = max_subtasks
+        self.kill_after = kill_after
+        self.monotonic = clock.monotonic
+        self.active: dict[Run, None] = {}
+        """Every run that has not ended, oldest first, those that wait for room included."""
+        self.is_stopping = False
+        self.when_idle: Callable[[], None] | None = None
+        self.begun = 0
+        self.missed = 0
+        self.has_priorities = False
+        self._held: list[Work] | None = None
+        """While many jobs start at the same moment: their runs, which begin in order of priority."""
+
+    def hold(self) -> None:
+        """Collect what starts until `let_go`."""
+        self._held = []
+
+    def let_go(self) -> None:
+        """Let what was collected begin, best first."""
+        held, self._held = self._held, None
+        if not held:
+            return
+        if self.has_priorities:
+            held.sort(key=lambda work: (work.due, -work.priority))
+        self.pool.submit(*held)
+
+    def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
+        """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
+        if self.is_stopping or job.is_removed:
+            return
+        if (job.runs or job.threads) and not self._may_overlap(job, due, due_us, attempt):
+            return
+        if not job.runs:
+            job.state = _START[job.state]
+        run = Run(self, job, due, due_us, attempt)
+        job.runs = (*job.runs, run)
+        self.active[run] = None
+        if self._held is None:
+            self.pool.submit(run)
+        else:
+            self._held.append(run)
+
+    def start_now(self, job: Job) -> None:
+        """Run it once, outside its schedule."""
+        now = self.monotonic()
+        self.start(job, now, self.timeline.us(now, steady=False))
+
+    def run_began(self, run: Run) -> bool:
+        now = self.monotonic()
+        job = run.job
+        policy = job.policy
+        lateness = now - run.due
+        if policy.missed is Missed.SKIP and lateness > policy.grace and run.attempt == 1:
+            self.miss(job, run.due_us, run.due_us, 1, MissedReason.NO_ROOM)
+            return False
+        run.started = now
+        if job.state is JobState.STARTING:
+            job.state = _BEGIN[job.state]
+        self.begun += 1
+        started = now + self.timeline.offset
+        (job.tally or job.counts()).begin(started, lateness)
+        job.lateness.add(lateness)
+        if policy.timeout is not None:
+            run.deadline = Deadline(run, policy.timeout)
+            self.arm_deadline(run.deadline)
+        if self.listeners.anybody:
+            self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, started, run.attempt, lateness))
+        return True
+
+    def run_terminates(self, run: Run) -> None:
+        if run.job.state is JobState.RUNNING:
+            run.job.state = advance(run.job.state, Step.TERMINATE)
+
+    def run_ended(self, run: Run) -> None:
+        job = run.job
+        del self.active[run]
+        if len(job.runs) == 1:
+            job.runs = ()
+            job.state = _END[job.state]
+        else:
+            job.runs = tuple(other for other in job.runs if other is not run)
+        if run.started is None:
+            self._was_dropped(run)
+        else:
+            self._record(run, run.started)
+        if job.backlog or job.planner.waits_for_end or job.is_paused or job.due_us is None:
+            self._take_from_backlog(job)
+            self.plans.go_on(job)
+        if self.when_idle is not None and not self.active:
+            self.when_idle()
+
+    def miss(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
+    ) -> None:
+        """Ticks have no run."""
+        job.counts().missed += count
+        self.missed += count
+        logger.info("job %r missed %d start(s): %s", job.id, count, reason.value)
+        if self.listeners.anybody:
+            self.listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
+
+    def stop(self, *, only_waiting: bool) -> None:
+        """Cancel what runs, or only what still waits for room."""
+        for run in list(self.active):
+            if run.started is None or not only_waiting:
+                run.terminate(Cause.STOPPED)
+
+    def cancel_retry(self, job: Job) -> None:
+        """Forget the next attempt at a failed tick."""
+        if job.retry is not None:
+            self.queue.disarm(job.retry)
+            job.retry = None
+
+    def _may_overlap(self, job: Job, due: float, due_us: int, attempt: int) -> bool:
+        """Whether a tick may run now although the job has a run; if not, it is queued or missed here."""
+        overlap = job.policy.overlap
+        if job.threads:
+            job.threads = [thread for thread in job.threads if not thread.has_ended] or None
+        if not job.runs and not job.threads:
+            return True
+        if overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running:
+            return True
+        waiting = next((run for run in job.runs if run.started is None), None)
+        room = self._backlog_room(job)
+        if waiting is not None and room == 0:
+            # It has not begun: let it stand for the newer tick, in the place in the queue that it has already.
+            self.miss(job, waiting.due_us, waiting.due_us, 1, MissedReason.NO_ROOM)
+            waiting.due, waiting.due_us, waiting.attempt = due, due_us, attempt
+            return False
+        if not job.runs:
+            self.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+            return False
+        self._queue_or_miss(job, due_us, attempt, room)
+        if overlap is Overlap.REPLACE:
+            for run in job.runs:
+                run.terminate(Cause.REPLACED)
+        return False
+
+    def _backlog_room(self, job: Job) -> int:
+        """How many ticks of a job may wait for the end of its run."""
+        if job.policy.missed is Missed.ALL:
+            return job.policy.catch_up
+        match job.policy.overlap:
+            case Overlap.SKIP | Overlap.ALLOW:
+                return 0
+            case Overlap.QUEUE | Overlap.REPLACE:
+                return 1
+            case _ as never:
+                assert_never(never)
+
+    def _queue_or_miss(self, job: Job, due_us: int, attempt: int, room: int) -> None:
+        if room == 0:
+            self.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+            return
+        if job.backlog is None:
+            job.backlog = deque()
+        if len(job.backlog) == room:
+            oldest, _ = job.backlog.popleft()
+            self.miss(job, oldest, oldest, 1, MissedReason.OVERLAP)
+        job.backlog.append((due_us, attempt))
+
+    def _was_dropped(self, run: Run) -> None:
+        """It ended before it began."""
+        if run.cause is Cause.STOPPED:
+            self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.STOPPED)
+        elif run.cause is Cause.REPLACED:
+            self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.OVERLAP)
+
+    def _record(self, run: Run, started: float) -> None:
+        """Count a run that has ended, decide what follows, do it, and tell."""
+        job = run.job
+        now = self.monotonic()
+        duration = now - started
+        ended = now + self.timeline.offset
+        outcome = run.outcome()
+        (job.tally or job.counts()).end(
+            outcome, ended, duration, None if outcome is Outcome.SUCCEEDED else run.error_text()
+        )
+        retry_at: float | None = None
+        if outcome is not Outcome.SUCCEEDED:
+            retry_in = self._follow(run, self._verdict(run, outcome, now), now)
+            retry_at = None if retry_in is None else ended + retry_in
+        if self.listeners.anybody:
+            self._tell_end(run, started, ended, outcome, retry_at)
+
+    def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
+        job = run.job
+        level = INFO if outcome is Outcome.CANCELLED else WARNING
+        logger.log(level, "a run of job %r %s: %s", job.id, outcome.value, run.error_text())
+        next_start_in = job.due - now if job.is_waiting and not self.plans.only_on_demand else None
+        return after_run(outcome, job.counts().consecutive_failures, job.policy, next_start_in, self.random())
+
+    def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
+        """Do what was decided. Seconds to the retry, if there is one."""
+        job = run.job
+        if verdict.disable is not None:
+            self.plans.disable(job, verdict.disable)
+        if verdict.retry_in is None or self.is_stopping or job.is_removed or job.is_paused:
+            return None
+        self.cancel_retry(job)
+        job.retry = Retry(self, job, run.due_us, run.attempt + 1)
+        self.queue.arm(job.retry, now + verdict.retry_in)
+        return verdict.retry_in
+
+    def _tell_end(self, run: Run, started: float, ended: float, outcome: Outcome, retry_at: float | None) -> None:
+        self.listeners.tell(
+            RunEnded(
+                run.job.id,
+                run.due_us * 1e-6,
+                started + self.timeline.offset,
+                ended,
+                run.attempt,
+                started - run.due,
+                outcome,
+                None if outcome is Outcome.SUCCEEDED else run.error_text(),
+                run.traceback_text(),
+                run.results,
+                retry_at,
+            )
+        )
+
+    def _take_from_backlog(self, job: Job) -> None:
+        """Start the tick that waited for the end of a run."""
+        if job.backlog and not job.runs and not job.is_removed and not self.is_stopping:
+            due_us, attempt = job.backlog.popleft()
+            self.start(job, due_us * 1e-6 - self.timeline.offset, due_us, attempt)
+
+    # -- what a run asks for -------------------------------------------------------------------------------------------
+
+    def submit(self, work: Work) -> None:
+        self.pool.submit(work)
+
+    def check_needs(self, needs: Needs) -> None:
+        self.pool.check(needs)
+
+    def arm_deadline(self, deadline: Deadline) -> None:
+        with suppress(LifecycleError):  # the queue has stopped, and with it every wait
+            self.queue.arm(deadline, self.monotonic() + deadline.seconds)
+
+    def disarm_deadline(self, deadline: Deadline) -> None:
+        self.queue.disarm(deadline)
+
+    def cancel(self, work: Work) -> None:
+        if self._held and work in self._held:
+            self._held.remove(work)
+            work.drop()
+        else:
+            self.pool.cancel(work)
+
+    def kill(self, run: Run, works: list[Work]) -> None:
+        logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
+        for work in works:
+            self.pool.kill(work)
+        self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
+
+    def wall_us(self, monotonic: float) -> int:
+        return self.timeline.us(monotonic, steady=False)

@@ -1,0 +1,143 @@
+"""The agent put together, on both backends: jobs, limits, results, the end."""
+
+import anyio
+import pytest
+
+from scheduler.agent.app import Plan, run
+from scheduler.agent.config import parse_config
+from scheduler.agent.result import Status
+from timerqueue import SystemClock
+
+
+class Recorder:
+    """A display that remembers, and says when it has seen enough."""
+
+    refresh_every = 0.001
+
+    def __init__(self):
+        self.checks = []
+        self.notices = []
+        self.view = None
+        self.summary = None
+        self.refreshes = 0
+        self.is_down = anyio.Event()
+
+    def started(self, view):
+        self.view = view
+
+    def checked(self, target, *, is_change):
+        self.checks.append((target.name, target.status, is_change))
+        if target.status is Status.DOWN:
+            self.is_down.set()
+
+    def missed(self, target, event):
+        self.notices.append(event)
+
+    def notice(self, text):
+        self.notices.append(text)
+
+    def refresh(self):
+        self.refreshes += 1
+
+    def stopped(self, summary):
+        self.summary = summary
+
+
+async def run_agent(text, plan, display):
+    """Run the agent with a configuration of that text."""
+    with anyio.fail_after(30):
+        return await run(parse_config(text, "uptime.toml", {}), display, plan, SystemClock())
+
+
+def targets(port, count, kind="http", **options):
+    """Write so many targets on one server."""
+    lines = "\n".join(f"{name} = {value!r}" for name, value in options.items())
+    return "\n".join(f'[[check]]\nname = "{n}"\nurl = "{kind}://127.0.0.1:{port}"\n{lines}' for n in range(count))
+
+
+async def test_each_check_runs_once(serve, answers):
+    """Its results reach the display, and the exit code is 0 because all is well."""
+    server = await serve(answers.respond())
+    display = Recorder()
+    code = await run_agent(targets(server.port, 3), Plan(once=True), display)
+    assert code == 0
+    assert sorted(display.checks) == [("0", Status.UP, True), ("1", Status.UP, True), ("2", Status.UP, True)]
+    assert (display.summary.checks, display.summary.targets) == (3, {Status.UP: 3})
+
+
+async def test_a_check_whose_target_goes_down_tells_the_change(serve, answers):
+    """First up, then down, on its schedule."""
+    good, bad = answers.respond(), answers.respond(500)
+
+    async def once_good(server, stream):
+        await (good if server.connections == 1 else bad)(server, stream)
+
+    server = await serve(once_good)
+    display = Recorder()
+    async with anyio.create_task_group() as group:
+        group.start_soon(run_agent, targets(server.port, 1, interval="20ms"), Plan(), display)
+        with anyio.fail_after(30):
+            await display.is_down.wait()
+        group.cancel_scope.cancel()
+    assert display.checks[:2] == [("0", Status.UP, True), ("0", Status.DOWN, True)]
+    assert display.refreshes > 0
+
+
+async def test_a_disabled_check_does_not_run(serve, answers):
+    """It is not even shown."""
+    server = await serve(answers.respond())
+    display = Recorder()
+    text = targets(server.port, 1) + f'\n[[check]]\nurl = "tcp://127.0.0.1:{server.port}"\nenabled = false'
+    await run_agent(text, Plan(once=True), display)
+    assert [target.name for target in display.view.targets] == ["0"]
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("limit", ["total", "http", '"host:*"', '"host:127.0.0.1"'])
+async def test_a_limit_holds_checks_back(serve, answers, limit):
+    """Never more at a time than it says, whichever it is; all have their turn."""
+    server = await serve(answers.respond())
+    display = Recorder()
+    await run_agent(targets(server.port, 6) + f"\n[limits]\n{limit} = 1", Plan(once=True), display)
+    assert (server.most_open, server.connections, len(display.checks)) == (1, 6, 6)
+
+
+async def test_a_full_host_holds_up_no_other(serve, answers):
+    """A target that hangs keeps its own host's place only."""
+    stuck = await serve(answers.silent, host="127.0.0.2")
+    well = await serve(answers.respond())
+    display = Recorder()
+    text = f"""
+        [limits]
+        "host:*" = 1
+        [[check]]
+        name = "stuck"
+        url = "http://127.0.0.2:{stuck.port}"
+        timeout = "300ms"
+        [[check]]
+        name = "behind it"
+        url = "http://127.0.0.2:{stuck.port}/2"
+        timeout = "10ms"
+        [[check]]
+        name = "well"
+        url = "http://127.0.0.1:{well.port}"
+    """
+    await run_agent(text, Plan(once=True), display)
+    assert display.checks[0] == ("well", Status.UP, True)
+
+
+async def test_the_time_is_up(serve, answers):
+    """A run for so many seconds ends by itself with 0, although something is down."""
+    server = await serve(answers.respond(500))
+    display = Recorder()
+    code = await run_agent(targets(server.port, 1, interval="20ms"), Plan(seconds=0.2), display)
+    assert code == 0
+    assert display.summary.targets == {Status.DOWN: 1}
+
+
+async def test_warnings_are_shown():
+    """Before anything else happens."""
+    display = Recorder()
+    config = parse_config('[[check]]\nurl = "tcp://127.0.0.1:1"', "f", {"TIMERQUEUE_LIMIT_TCP": "x"})
+    assert await run(config, display, Plan(once=True), SystemClock()) == 1
+    assert "TIMERQUEUE_LIMIT_TCP" in display.notices[0]

@@ -1,0 +1,330 @@
+"""The command `timerqueue` as its users call it: a process with arguments, signals, output and an exit code."""
+
+import json
+import os
+import pty
+import signal
+import sys
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+COMMAND = [sys.executable, "-m", "scheduler.agent"]
+GUARD = 30
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """The process under test has a loop of its own; which one the test uses makes no difference."""
+    return "asyncio"
+
+
+class Process:
+    """A running command and the lines that it prints."""
+
+    def __init__(self, process):
+        self.process = process
+        self.lines = []
+        self._output = BufferedByteReceiveStream(process.stdout)
+
+    async def line_with(self, *parts):
+        """Wait for a line that contains all these."""
+        while True:
+            line = (await self._output.receive_until(b"\n", 100_000)).decode()
+            self.lines.append(line)
+            if all(part in line for part in parts):
+                return line
+
+    async def end(self):
+        """Wait for the end; return the exit code."""
+        while True:
+            try:
+                self.lines.append((await self._output.receive_until(b"\n", 100_000)).decode())
+            except (anyio.EndOfStream, anyio.IncompleteRead):
+                return await self.process.wait()
+
+
+def environment(**variables):
+    """The test's own, without what would change the outcome."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIMERQUEUE_", "NO_COLOR"))}
+    return kept | variables
+
+
+@asynccontextmanager
+async def started(*args, command=COMMAND, **variables):
+    """Start the command; kill it if the test fails before it ends."""
+    with anyio.fail_after(GUARD):
+        async with await anyio.open_process([*command, *args], stderr=None, env=environment(**variables)) as process:
+            try:
+                yield Process(process)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+
+
+async def ran(*args, **variables):
+    """Run the command to its end: (exit code, standard output, standard error)."""
+    with anyio.fail_after(GUARD):
+        done = await anyio.run_process([*COMMAND, *args], check=False, env=environment(**variables))
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+async def up(serve, answers):
+    """Start a server that is well."""
+    return await serve(answers.respond())
+
+
+@pytest.fixture
+def config(tmp_path, up, free_port):
+    """Write a configuration with one target that is up and one that is down."""
+
+    def write(extra=""):
+        file = tmp_path / "uptime.toml"
+        file.write_text(f"""
+            [defaults]
+            interval = "100ms"
+            [[check]]
+            name = "site"
+            url = "http://127.0.0.1:{up.port}/"
+            [[check]]
+            name = "db"
+            url = "tcp://127.0.0.1:{free_port}"
+            {extra}
+        """)
+        return str(file)
+
+    return write
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_run_checks_until_a_signal_and_stops_cleanly(config, number):
+    """Both targets are checked again and again; the end is summed up and the exit code is 0."""
+    async with started("run", config()) as command:
+        await command.line_with("-> UP", "site", "status 200 in", "connect", "late")
+        await command.line_with(" UP  ", "site")
+        command.process.send_signal(number)
+        assert await command.end() == 0
+    text = "".join(command.lines)
+    assert "-> DOWN           db  connection refused by 127.0.0.1" in text
+    assert "stopped after" in command.lines[-1]
+    assert "1 up, 1 down" in command.lines[-1]
+
+
+async def test_a_signal_lets_a_running_check_end(serve, answers):
+    """Its result still counts."""
+    is_asked, may_answer = anyio.Event(), anyio.Event()
+
+    async def slow(server, stream):
+        is_asked.set()
+        await may_answer.wait()
+        await answers.respond()(server, stream)
+
+    server = await serve(slow)
+    async with started("watch", f"http://127.0.0.1:{server.port}", "--every", "1h") as command:
+        await is_asked.wait()
+        command.process.send_signal(signal.SIGINT)
+        await command.line_with("NOTICE", "stopping")
+        may_answer.set()
+        await command.line_with("-> UP")
+        assert await command.end() == 0
+
+
+async def test_a_second_signal_stops_at_once(serve, answers):
+    """What runs is cut off, and the exit code says that the end was not clean."""
+    server = await serve(answers.silent)
+    async with started("watch", f"http://127.0.0.1:{server.port}", "--every", "1h", "--timeout", "1h") as command:
+        await server.connected.wait()
+        command.process.send_signal(signal.SIGINT)
+        await command.line_with("stopping")
+        command.process.send_signal(signal.SIGINT)
+        assert await command.end() == 1
+
+
+async def test_for_ends_by_itself(config):
+    """With exit code 0, whatever is down."""
+    code, out, _ = await ran("run", config(), "--for", "300ms")
+    assert code == 0
+    assert "stopped after" in out
+
+
+async def test_once_checks_everything_one_time(config, up):
+    """The exit code is 1 because one target is down."""
+    code, out, _ = await ran("run", config(), "--once", "--json")
+    events = [json.loads(line) for line in out.splitlines()]
+    assert code == 1
+    assert [event["event"] for event in events] == ["started", "check", "check", "stopped"]
+    assert {event["name"]: event["status"] for event in events[1:3]} == {"site": "up", "db": "down"}
+    assert up.connections == 1
+
+
+async def test_once_with_everything_up_is_a_success(up):
+    """Exit code 0."""
+    code, out, _ = await ran("watch", f"http://127.0.0.1:{up.port}", f"tcp://127.0.0.1:{up.port}", "--once")
+    assert (code, out.count("-> UP")) == (0, 2)
+
+
+async def test_once_ends_on_a_signal_too(serve, answers):
+    """It was told to stop before it knew, so not everything is well."""
+    server = await serve(answers.silent)
+    url = f"http://127.0.0.1:{server.port}"
+    async with started("watch", url, "--once", "--timeout", "1h") as command:
+        await server.connected.wait()
+        command.process.send_signal(signal.SIGTERM)
+        await command.line_with("stopping")
+        command.process.send_signal(signal.SIGTERM)
+        assert await command.end() == 1
+
+
+async def test_all_addresses_of_a_name_are_checked(serve, answers, config):
+    """Through the whole program: [hosts], a lookup, subtasks, a verdict, JSON."""
+    first = await serve(answers.respond())
+    await serve(answers.respond(), host="127.0.0.2", port=first.port)
+    extra = f"""
+        [[check]]
+        name = "many"
+        url = "http://many.test:{first.port}"
+        mode = "all"
+        [hosts]
+        "many.test" = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    """
+    _, out, _ = await ran("run", config(extra), "--once", "--json")
+    (many,) = (event for event in map(json.loads, out.splitlines()) if event.get("name") == "many")
+    assert many["status"] == "degraded"
+    assert {each["address"]: each["status"] for each in many["results"]} == {
+        "127.0.0.1": "up",
+        "127.0.0.2": "up",
+        "127.0.0.3": "down",
+    }
+
+
+@pytest.mark.parametrize("command", [["run"], ["run", "--once"], ["check"]])
+async def test_a_bad_configuration_starts_nothing(config, up, command):
+    """Not even the targets that are right. Exit code 2, and the mistake with its line on standard error."""
+    file = config('[[check]]\nurl = "http://127.0.0.1"\nintervall = "5s"')
+    code, out, err = await ran(*command, file)
+    assert (code, out, up.connections) == (2, "", 0)
+    assert err == f"{file}:12: unknown key 'intervall' in [[check]] number 3, did you mean 'interval'?\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["watch"], "Missing argument 'URL...'"),
+        (["watch", "localhost"], "did you mean http://localhost?"),
+        (["watch", "http://a", "http://a"], "http://a is given twice"),
+        (["watch", "http://a", "--every", "soon"], "expected a duration"),
+        (["watch", "http://a", "--mode", "both"], "'both' is not one of 'any', 'all'"),
+        (["watch", "http://a", "--once", "--for", "1s"], "--once ends by itself"),
+        (["run", "nowhere.toml"], "nowhere.toml: cannot read it: no such file or directory"),
+        (["next", "every 5s"], 'did you mean "@every 5s"?'),
+        (["next", "* * * * *", "--tz", "Europe/Atlantis"], "Atlantis"),
+        (["nonsense"], "No such command 'nonsense'"),
+    ],
+)
+async def test_a_wrong_call_says_what_is_right(args, message):
+    """Exit code 2, nothing on standard output."""
+    code, out, err = await ran(*args)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert "Traceback" not in err
+
+
+async def test_check_says_what_would_run(config, up):
+    """Targets, next starts and load, without a single connection."""
+    code, out, _ = await ran("check", config('[[check]]\nurl = "http://h"\nschedule = "0 0 30 * *"'))
+    assert (code, up.connections) == (0, 0)
+    assert f"site: http http://127.0.0.1:{up.port}, @every 100ms, timeout 10 s" in out
+    assert out.count("next: ") == 3
+    assert "note: day-of-month 30 is not in every month" in out
+    assert "load: 3 targets, 20 checks per second" in out
+    assert "total: 3 at a time, limit 500: fits" in out or "total: 2 at a time, limit 500: fits" in out
+
+
+async def test_check_warns_of_limits_that_are_too_small(config):
+    """Checks that take their timeout would wait for one another."""
+    code, out, _ = await ran("check", config("[limits]\ntotal = 1"))
+    assert code == 0
+    assert "total: 2 at a time, limit 1: DOES NOT FIT" in out
+
+
+async def test_a_bad_variable_is_a_warning(config):
+    """The default holds, and the user is told."""
+    code, out, _ = await ran("run", config(), "--for", "50ms", TIMERQUEUE_LIMIT_HTTP="many")
+    assert code == 0
+    assert 'TIMERQUEUE_LIMIT_HTTP: expected a whole number from 1, found "many"; using the default 200' in out
+
+
+async def test_next_shows_the_starts_of_a_schedule():
+    """As many as asked for, with what may surprise."""
+    code, out, _ = await ran("next", "30 2 31 * *", "--tz", "Europe/Berlin", "-n", "3")
+    lines = out.splitlines()
+    assert code == 0
+    assert len(lines) == 4
+    assert all("02:30:00+0" in line for line in lines[:3])
+    assert lines[3].startswith("note: day-of-month 31 is not in every month")
+
+
+async def test_no_secret_is_printed(serve, answers):
+    """Neither in lines, nor in JSON, nor in logs, whatever the server answers."""
+    server = await serve(answers.respond(500, b"hunter22"))
+    url = f"http://me:hunter22@127.0.0.1:{server.port}/?token=hunter22"
+    for options in ([], ["--json"]):
+        code, out, err = await ran("-vv", "watch", url, "--once", *options)
+        assert code == 1
+        assert "status 500" in out
+        assert "hunter22" not in out + err
+    assert "hunter22" in server.requests[0]
+
+
+@pytest.mark.parametrize(("variables", "is_coloured"), [({"TERM": "xterm"}, True), ({"NO_COLOR": "1"}, False)])
+async def test_a_terminal_shows_a_table(up, variables, is_coloured):
+    """With colours unless NO_COLOR says no; what stays on the screen is the last state."""
+    ours, theirs = pty.openpty()
+    received = bytearray()
+
+    def read():
+        with suppress(OSError):  # Linux says EIO at the end
+            while part := os.read(ours, 65536):
+                received.extend(part)
+
+    url = f"http://127.0.0.1:{up.port}"
+    command = [*COMMAND, "watch", url, "--every", "100ms", "--for", "600ms"]
+    with anyio.fail_after(GUARD):
+        process = await anyio.open_process(
+            command,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=environment(TERM="xterm", COLUMNS="100") | variables,
+        )
+        os.close(theirs)
+        async with anyio.create_task_group() as group:
+            group.start_soon(anyio.to_thread.run_sync, read)
+            assert await process.wait() == 0
+    os.close(ours)
+    text = received.decode()
+    assert ("\x1b[32mUP" in text) == is_coloured
+    assert "latency" in text
+    assert "stopped after" in text.splitlines()[-1]
+
+
+async def test_a_reader_who_leaves_ends_it(config):
+    """As with `| head -1`: no traceback, no endless run for nobody."""
+    file = config()
+    program = f"{' '.join(COMMAND)} run {file} | head -1"
+    with anyio.fail_after(GUARD):
+        done = await anyio.run_process(program, check=False, env=environment())
+    assert b"checks 2 targets" in done.stdout
+    assert done.stderr == b""
+
+
+async def test_help_and_version_are_there():
+    """And say something about every command."""
+    code, out, _ = await ran("--help")
+    assert code == 0
+    assert all(f"  {name} " in out for name in ("run", "watch", "check", "next"))
+    code, out, _ = await ran("--version")
+    assert (code, out.split(",")[0]) == (0, "timerqueue")

@@ -1,0 +1,232 @@
+"""The wall clock is set, or the machine sleeps: nothing runs twice, nothing freezes, nothing bursts."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from schedule import After, At, Cron, Every, Missed
+from scheduler import ClockJumped, MissedReason, Retry, RunEnded, RunMissed, RunStarted, Scheduler
+from scheduler.testing import simulate
+from timerqueue.testing import START
+
+T0 = START.timestamp()
+HOUR = 3600
+YEARS = 10 * 365.25 * 86_400
+STEPS = [HOUR, -HOUR, YEARS, -YEARS, 0.75, -0.75, 86_400, -86_400]
+
+
+async def nothing():
+    """Take no time."""
+
+
+def at(event):
+    """Tell the wall clock's reading at a run."""
+    return datetime.fromtimestamp(event.started, UTC).strftime("%m-%d %H:%M")
+
+
+def all_kinds(s, _clock):
+    """Add a job of each kind."""
+    s.add(nothing, Every("10m", anchor=START), id="every")
+    s.add(nothing, After("10m"), id="after")
+    s.add(nothing, Cron("*/10 * * * *"), id="cron")
+    s.add(nothing, Cron("*/20 * * * *") | Cron("10-59/20 * * * *"), id="combined")
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_step_is_noticed_and_neither_freezes_nor_bursts(step, backend):
+    """After a step of any size each job starts within its interval, and at most once more than without it."""
+    done = simulate(all_kinds, "359m", steps=[("3h5m", step)], backend=backend)
+    (jump,) = [event for event in done.events if isinstance(event, ClockJumped)]
+    assert jump.seconds == pytest.approx(step)
+    assert jump.at == pytest.approx(T0 + 3 * HOUR + 300 + step)
+    for job in ("every", "after", "cron", "combined"):
+        begun = steady_starts(done, job, step)
+        assert 33 <= len(begun) <= 37, job
+        assert max(b - a for a, b in zip(begun, begun[1:], strict=False)) <= 1201, job
+
+
+def steady_starts(done, job, step):
+    """Tell when runs began, as if nobody had touched the clock."""
+    jump = next(index for index, event in enumerate(done.events) if isinstance(event, ClockJumped))
+    return [
+        event.started - (step if index > jump else 0)
+        for index, event in enumerate(done.events)
+        if isinstance(event, RunStarted) and event.job_id == job
+    ]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_intervals_keep_their_real_spacing(step):
+    """Whatever is done to the wall clock, they count what passes."""
+    done = simulate(all_kinds, "359m", steps=[("3h5m", step)])
+    plain = simulate(all_kinds, "359m")
+    for job in ("every", "after"):
+        assert len(done.runs(job)) == len(plain.runs(job))
+        assert not [event for event in done.events if isinstance(event, RunMissed) and event.job_id == job]
+
+
+@pytest.mark.parametrize("step", [-HOUR, -600, -0.75])
+def test_no_fixed_time_runs_twice_after_a_step_back(step):
+    """The clock passes the same hour again; what ran in it does not."""
+
+    def build(s, _clock):
+        for hour in range(6):
+            s.add(nothing, Cron(f"30 {hour} * * *"), id=f"{hour}")
+
+    done = simulate(build, "8h", steps=[("3h35m", step)])
+    assert [len(done.runs(f"{hour}")) for hour in range(6)] == [1] * 6
+
+
+def test_a_daily_job_is_not_silent_for_long_after_a_wrong_clock_is_mended():
+    """A clock that was ten years ahead is set right: the job starts at its next time, not in ten years."""
+
+    def build(s, _clock):
+        s.add(nothing, Cron("0 12 * * *"), id="daily")
+
+    done = simulate(build, "6d", steps=[("1d", YEARS), ("2d", -YEARS)])
+    assert len(done.runs("daily")) in (6, 7)
+    assert [at(run) for run in done.runs("daily")][-4:] == [f"01-0{day} 12:00" for day in (3, 4, 5, 6)]
+
+
+@pytest.mark.parametrize(
+    ("missed", "runs", "count"),
+    [(Missed.LATEST, 1, 6), (Missed.SKIP, 0, 7), (Missed.ALL, 7, 0)],
+)
+async def test_a_step_forward_is_like_downtime(clock, events, missed, runs, count):
+    """What was jumped over is made up for by the job's policy, and the rest is missed as LATE."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, Cron("*/10 * * * *"), id="a", missed=missed)
+        await clock.travel(60)
+        clock.step(HOUR + 600)
+        await clock.travel(0)
+        assert len(events.of(RunEnded)) == runs
+        assert sum(event.count for event in events.of(RunMissed)) == count
+        assert {event.reason for event in events.of(RunMissed)} <= {MissedReason.LATE}
+
+
+async def test_a_suspend_is_like_downtime_for_calendars_only(clock, events):
+    """Intervals stood still with the machine; what is due on the wall is made up for at once."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, Every("10m", anchor=START), id="every")
+        s.add(nothing, Cron("*/10 * * * *"), id="cron")
+        await clock.travel(300)
+        clock.suspend(2 * HOUR)
+        await clock.travel(1)
+        assert [event.job_id for event in events.of(RunEnded)] == ["cron"]
+        await clock.travel(300)
+        assert len(events.of(RunEnded, job_id="every")) == 1
+
+
+async def test_slewing_is_no_jump(clock, events):
+    """Less than half a second is what clocks do; starts follow the wall clock all the same."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, Cron("*/10 * * * *"), id="cron")
+        for _ in range(20):
+            await clock.travel(29.6)
+            clock.step(0.4)
+        await clock.travel(15)
+        assert events.of(ClockJumped) == []
+        assert [at(event) for event in events.of(RunEnded)] == ["01-01 00:10"]
+        assert events.of(RunEnded)[0].lateness < 1
+
+
+async def test_a_clock_that_runs_slow_makes_no_calendar_job_early(clock, events):
+    """A start is never before its minute on the wall."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, Cron("*/10 * * * *"), id="cron")
+        for _ in range(60):
+            await clock.travel(30.4)
+            clock.step(-0.4)
+        for started in events.of(RunStarted):
+            assert started.started >= started.due - 1e-4
+        assert len(events.of(RunStarted)) == 3
+
+
+async def test_a_one_shot_waits_for_its_time_on_the_wall(clock, events):
+    """Set back, it comes later; set forward, at once."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, At(START + timedelta(hours=1)), id="soon")
+        s.add(nothing, At(START + timedelta(hours=5)), id="late")
+        clock.step(-600)
+        clock.advance(HOUR)
+        await clock.travel(0)
+        assert events.of(RunEnded) == []
+        clock.advance(600)
+        await clock.travel(0)
+        assert [event.job_id for event in events.of(RunEnded)] == ["soon"]
+        clock.step(5 * HOUR)
+        await clock.travel(0)
+        assert [event.job_id for event in events.of(RunEnded)] == ["soon", "late"]
+
+
+async def test_retries_and_timeouts_count_what_passes(clock, events):
+    """A step of the wall clock neither shortens nor lengthens them."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, "@every 1d", id="a", args=(99,), timeout="10s", start="now",
+              retry=Retry.constant("10s", max_retries=1))  # fmt: skip
+        began = clock.monotonic()
+        for step in (YEARS, -YEARS, HOUR, -HOUR):
+            await clock.travel(5)
+            clock.step(step)
+        await clock.travel(11)
+        assert len(events.of(RunEnded)) == 2
+        assert [event.duration for event in events.of(RunEnded)] == pytest.approx([10, 10])
+        assert clock.monotonic() - began == 31
+
+
+async def test_next_start_is_told_in_the_time_of_the_wall(clock):
+    """After a step an interval's next start is where it will be on the clock on the wall."""
+    async with Scheduler(clock=clock) as s:
+        every = s.add(nothing, Every("10m", anchor=START))
+        cron = s.add(nothing, Cron("*/10 * * * *"))
+        clock.step(HOUR)
+        await clock.travel(0)
+        assert every.next_start == START + timedelta(hours=1, minutes=10)
+        assert every.next_starts(2)[1] == START + timedelta(hours=1, minutes=20)
+        assert cron.next_start == START + timedelta(hours=1, minutes=10)
+
+
+async def test_a_job_added_after_a_step_is_planned_in_the_new_time(clock, events):
+    """Anchors and starts are on the wall as it is now."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        clock.step(HOUR + 300)
+        await clock.travel(0)
+        new = START + timedelta(hours=1, minutes=5)
+        assert s.add(nothing, Every("10m", anchor=START)).next_start == new + timedelta(minutes=5)
+        assert s.add(nothing, Every("10m"), start=new + timedelta(seconds=7)).next_start == new + timedelta(seconds=7)
+        assert s.add(nothing, Cron("*/10 * * * *")).next_start == new + timedelta(minutes=5)
+        await clock.travel(301)
+        assert [round(event.started - new.timestamp(), 3) for event in events.of(RunStarted)] == [7, 300, 300]
+
+
+async def test_a_step_before_it_runs_is_taken_into_account(clock, events):
+    """Jobs added before the scheduler runs start on the clock as it is then."""
+    s = Scheduler(clock=clock)
+    s.listen(events)
+    s.add(nothing, Cron("*/10 * * * *"), id="cron")
+    clock.step(-HOUR)
+    async with s:
+        await clock.travel(601)
+    assert len(events.of(RunEnded)) == 1
+
+
+async def test_ten_thousand_calendar_jobs_are_planned_anew(clock, events):
+    """In slices, and each of them once."""
+    async with Scheduler(limit=10_000, clock=clock) as s:
+        for number in range(3_000):
+            s.add(nothing, Cron("0 12 * * *"), id=f"{number}")
+        s.listen(events)
+        clock.step(-HOUR)
+        await clock.travel(0)
+        assert {job.next_start for job in s.jobs()} == {START + timedelta(hours=12)}
+        clock.advance(13 * HOUR)
+        await clock.travel(0)
+        assert len(events.of(RunEnded)) == 3_000
