@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from datetime import timedelta
 from decimal import Decimal
 from typing import Final
@@ -95,6 +96,7 @@ def _seconds(value: float) -> timedelta:
     return _not_negative(found, value)
 
 
+@lru_cache(maxsize=256)  # the same few texts are given for thousands of jobs
 def _text(value: str) -> timedelta:
     text = value.strip()
     found = _PLAIN.fullmatch(text) or _ISO.fullmatch(text) or (_UNITS.fullmatch(text) if text else None)

@@ -10,7 +10,7 @@ from attrs import evolve
 from schedule import After, At, Every, Schedule
 
 from ._errors import InvalidJob
-from ._planner import Planner, planner_for
+from ._planner import Grid, Planner, planner_for
 from ._timeline import us_of
 
 Start = Literal["phase", "now"] | datetime | None
@@ -57,11 +57,16 @@ def first_start(
     at_once = start == "now" or (start is None and planner.waits_for_end)
     if at_once and planner.waits_for_end:
         return FirstStart(schedule, planner, at_once=True, due_us=None)
-    due = planner.first(key, now if planner.steady else now + shift)
+    due = planner.first(key, _from(planner, now, at_once=at_once) if planner.steady else now + shift)
     if due is None and not at_once:
         msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
         raise InvalidJob(msg)
     return FirstStart(schedule, planner, at_once, due)
+
+
+def _from(planner: Planner, now: int, *, at_once: bool) -> int:
+    """A start at once stands for a slot that is less than half an interval away: it would find it still running."""
+    return now + planner.interval // 2 if at_once and isinstance(planner, Grid) else now
 
 
 def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> FirstStart:

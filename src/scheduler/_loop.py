@@ -107,6 +107,11 @@ class Loop:
         timeline = self.timeline
         self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
 
+    def start_at_once(self, job: Job) -> None:
+        """The first start of a job that was added with start="now"."""
+        if not self.only_on_demand and not job.is_paused:
+            self.runs.start_now(job)
+
     def enroll(self, job: Job) -> None:
         """Take notice of a new or changed job."""
         if job.policy.priority:

@@ -43,5 +43,6 @@ class Policy:
 
     @property
     def kind(self) -> str:
-        """The first of its needs, by which lateness is summed up. "default" without needs."""
-        return self.needs[0][0] if self.needs else "default"
+        """By what lateness is summed up: a need that is no member of a family, else its first family, else "default"."""
+        names = [name for name, _ in self.needs]
+        return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")

@@ -209,7 +209,7 @@ class Registry:
 
     def _begin(self, job: Job, first: FirstStart) -> None:
         if first.at_once:
-            self._queue.push(AT_ONCE, self._loop.runs.start_now, job)
+            self._queue.push(AT_ONCE, self._loop.start_at_once, job)
         if first.due_us is not None:
             self._loop.plan_first(job, first.due_us)
 

@@ -127,8 +127,11 @@ class Run(Work):
         return job.call(job.func, job.args, job.kwargs)
 
     def close(self, value: Any, error: BaseException | None) -> None:
-        if value is None and error is None and self.open_tasks == 1:
-            self._finish()
+        if value is None and error is None and self.open_tasks == 1 and not self.is_over:
+            self.is_over = True
+            if self.deadline is not None:
+                self.owner.disarm_deadline(self.deadline)
+            self.owner.run_ended(self)
         else:
             self.task_ended(value, error, self.context)
 

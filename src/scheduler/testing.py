@@ -21,7 +21,7 @@ from timerqueue import LifecycleState, seeded_random
 from timerqueue.testing import START, ManualClock
 
 from ._current import RUN
-from ._events import Event, JobAdded, RunAbandoned, RunEnded, SchedulerStarted
+from ._events import Event, JobAdded, RunEnded, SchedulerStarted
 from ._job import Job
 from ._run import Run
 from ._scheduler import Scheduler
@@ -31,6 +31,9 @@ Duration = timedelta | float | str
 
 Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]
 """Adds the jobs. An `async def` begins with the scheduler, runs beside its jobs, and may sleep and change them."""
+
+TURNS_TO_NOTICE: Final = 3
+"""Turns of the event loop within which a sleeping run has noticed that it was cancelled, if it does not ignore that."""
 
 _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
@@ -88,30 +91,39 @@ class _Clock(ManualClock):
 
     def __init__(self, start: datetime) -> None:
         super().__init__(start, autojump=True)
-        self.has_abandoned = False
-        self._sleeping_runs: list[Run] = []
+        self._sleepers_of: dict[Run, int] = {}
 
     @property
     def sleeping(self) -> int:
-        """How many are in `sleep`, apart from runs that were given up: those are counted nowhere else either."""
-        given_up = sum(run.is_over for run in self._sleeping_runs) if self.has_abandoned else 0
-        return len(self._sleepers) - given_up
+        """How many of the tasks that somebody counts are in `sleep`: what a run has started by itself, and what has been
+        given up, counts nowhere.
+        """
+        of_runs = self._sleepers_of.items()
+        return len(self._sleepers) - sum(count - run.open_tasks for run, count in of_runs if count > run.open_tasks)
 
     async def sleep(self, seconds: float) -> None:
         run = RUN.get(None)
         if run is None:
             await super().sleep(seconds)
             return
-        self._sleeping_runs.append(run)
+        sleepers = self._sleepers_of
+        sleepers[run] = sleepers.get(run, 0) + 1
         try:
             await super().sleep(seconds)
         finally:
-            self._sleeping_runs.remove(run)
+            sleepers[run] -= 1
+            if not sleepers[run]:
+                del sleepers[run]
 
-    async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:  # noqa: ARG002 - `is_idle` says more
+    async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
         """If nobody works, move to `until`, or to where the first sleeper wants to be; else give others a turn."""
+        if any(run.cause is not None for run in self._sleepers_of):
+            for _ in range(TURNS_TO_NOTICE):
+                await checkpoint()
         if not self._wakes or not self.is_idle() or (until == math.inf and not self._sleepers):
             await checkpoint()
+        elif is_over():
+            return
         # A sleeper whose time is `until` itself has to wait: it and what the queue starts now would race.
         elif self._sleepers and self._sleepers[0][0] < until:
             self.wake_first()
@@ -149,8 +161,6 @@ class _Recorder:
         self.times.append(self.clock.wall())
         if isinstance(event, JobAdded):
             self.jobs[event.job_id] = self.scheduler.get(event.job_id)
-        elif isinstance(event, RunAbandoned):
-            self.clock.has_abandoned = True
         elif isinstance(event, SchedulerStarted):
             self.started.set()
 

@@ -138,7 +138,7 @@ class Limits(Generic[C]):
         self._sizes = dict(limits)
         self._limits: dict[str, Limit] = {}
         self._lines: dict[Needs, Line[C]] = {}
-        self._open: list[tuple[Rank, Line[C]]] = []
+        self.open_lines: list[tuple[Rank, Line[C]]] = []
         self._reserved: Line[C] | None = None
         self.waiting = 0
         """How much work waits for room."""
@@ -152,7 +152,7 @@ class Limits(Generic[C]):
 
     def take(self, claim: C) -> bool:
         """Take what it needs, now, if it overtakes nobody. False: it has to `wait`."""
-        if self.used >= self.capacity or self._open:
+        if self.used >= self.capacity or self.open_lines:
             return False
         if claim.needs:
             if self._reserved is not None:
@@ -199,8 +199,8 @@ class Limits(Generic[C]):
 
     def admit(self) -> Iterator[C]:
         """Give out, best first, all the waiting work for which there is room, each with its units taken."""
-        while self._open and self.used < self.capacity:
-            key, line = heappop(self._open)
+        while self.open_lines and self.used < self.capacity:
+            key, line = heappop(self.open_lines)
             if not line.stands_at(None, key):
                 continue
             head = line.head()
@@ -217,7 +217,7 @@ class Limits(Generic[C]):
         """Forget and answer everything that waits."""
         claims = [claim for line in self._lines.values() for _, claim in line.queue if claim.is_waiting]
         self._lines.clear()
-        self._open.clear()
+        self.open_lines.clear()
         self._reserved = None
         self.waiting = 0
         for limit in self._limits.values():
@@ -317,7 +317,7 @@ class Limits(Generic[C]):
     def _stand(self, line: Line[C], place: Limit | None, key: Rank) -> None:
         line.place, line.key = place, key
         if place is None:
-            heappush(self._open, (key, line))
+            heappush(self.open_lines, (key, line))
         elif any(self._limits.get(name) is place and units > place.size for name, units in line.needs):
             place.stranded.append(line)
         else:

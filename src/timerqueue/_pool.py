@@ -206,7 +206,10 @@ class TaskPool:
         limits, ready = self._limits, self._ready
         for work in works:
             work.is_waiting = True
-            if limits.take(work):
+            if not work.needs and limits.used < limits.capacity and not limits.open_lines:
+                limits.used += 1
+                ready.append(work)
+            elif limits.take(work):
                 ready.append(work)
             else:
                 limits.wait(work, (work.due - AGEING * work.priority, next(self._sequence)))
@@ -282,7 +285,10 @@ class TaskPool:
 
     def _release(self, work: Work) -> None:
         limits = self._limits
-        limits.give_back(work)
+        if work.needs:
+            limits.give_back(work)
+        else:
+            limits.used -= 1
         if limits.waiting:
             self._fill()
         elif not limits.used and self._emptied is not None:

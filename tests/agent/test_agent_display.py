@@ -187,7 +187,7 @@ def test_the_table_shows_what_is_not_well_first(view):
     assert "http 0/5" in rows[4]
 
 
-@pytest.mark.parametrize("width", [20, 40, 79, 80, 119, 120, 200])
+@pytest.mark.parametrize("width", [20, 40, 79, 80, 139, 140, 200])
 def test_the_table_fits_its_terminal(view, width):
     """Narrow ones lose columns, not their shape."""
     lines = drawn(view, width, 24)

@@ -138,7 +138,24 @@ async def test_redirects_are_followed_as_far_as_allowed(serve, answers, probe):
 
     assert await result_with() == (Status.UP, 301, None)
     assert await result_with(redirects=2, contains="end") == (Status.UP, 200, None)
-    assert await result_with(redirects=1) == (Status.UP, 302, None)
+    assert await result_with(redirects=1) == (Status.DOWN, None, "more than 1 redirect")
+
+
+async def test_a_redirect_from_http_to_https_is_verified(serve, answers, probe, tls):
+    """The first hop needs no certificates, and the second does not go without."""
+    end = await serve(answers.respond(), tls=tls)
+    start = await serve(answers.respond(302, headers=[f"Location: https://{NAME}:{end.port}/"]))
+    result = await probe(check(f"http://127.0.0.1:{start.port}", redirects=1), hosts=HOSTS).run()
+    assert result.status is Status.DOWN
+    assert "self-signed" in result.error
+
+
+async def test_a_redirected_post_becomes_a_get(serve, answers, attempt):
+    """As browsers do it; nothing is posted to where the check was not told to post."""
+    end = await serve(answers.respond())
+    start = await serve(answers.respond(302, headers=[f"Location: http://127.0.0.1:{end.port}/"]))
+    await check(f"http://127.0.0.1:{start.port}", method="POST", redirects=1).attempt(attempt())
+    assert (start.requests[0].split()[0], end.requests[0].split()[0]) == ("POST", "GET")
 
 
 async def test_credentials_stay_with_their_origin(serve, answers, attempt):

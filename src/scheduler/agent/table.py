@@ -19,7 +19,7 @@ from .result import CheckResult, Status
 from .status import TargetStatus
 
 REFRESH: Final = 0.25
-WIDE: Final = 120
+WIDE: Final = 140
 MEDIUM: Final = 80
 _FRAME: Final = 6
 """Lines of the terminal that are not rows: head, rules, footer and the cursor's line."""
@@ -96,7 +96,7 @@ def _columns(width: int) -> dict[str, dict[str, object]]:
     columns["latency"] = {"justify": "right", "min_width": 8}
     columns["result"] = {"ratio": 5, "min_width": 8}
     if width >= WIDE:
-        columns["phases, ms"] = {"ratio": 3, "min_width": 12}
+        columns["phases, ms"] = {"min_width": 30}
     if width >= MEDIUM:
         columns["next"] = {"justify": "right", "min_width": 4}
         columns["late"] = {"justify": "right", "min_width": 7}

@@ -12,6 +12,7 @@ import anyio
 import httpx2
 from attrs import field, frozen
 
+from .. import wording
 from ..readers import Unfit, boolean, one_of, text, whole
 from ..redact import basic_credentials, secrets_of
 from ..result import Finding, Status
@@ -57,7 +58,7 @@ class HttpCheck:
     max_body: int = MOST_READ
 
     def __attrs_post_init__(self) -> None:
-        _context(self)  # reading the certificates takes longer than a check: not while checks run
+        _context(self, self.url.scheme)  # reading the certificates takes longer than a check: not while checks run
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -65,19 +66,22 @@ class HttpCheck:
         return secrets_of(self.url, self.headers)
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Make the request and judge the response; follow redirects as far as allowed, each to its own address."""
-        url, address, headers = self.url, at.address, self._headers()
-        for hops_left in range(self.redirects, -1, -1):
+        """Make the request and judge the response; follow redirects as far as allowed, each to its own address.
+
+        A redirected POST becomes a GET. What is not of the same origin gets none of the check's own headers.
+        """
+        url, address, headers, method = self.url, at.address, self._headers(), self.method
+        for _ in range(self.redirects + 1):
             exchange = Exchange(self, url, address, headers, at)
-            finding, location = await exchange.run(follow=hops_left > 0)
+            finding, location = await exchange.run(method, follow=self.redirects > 0)
             if location is None:
                 return finding
             following = _next_hop(url, location)
-            if following.authority != url.authority or following.scheme != url.scheme:
+            if (following.scheme, following.authority) != (url.scheme, url.authority):
                 headers = _own_headers()
                 address = (await at.resolver.addresses(following.host))[0]
-            url = following
-        raise CheckFailed(f"more than {self.redirects} redirects")
+            url, method = following, "GET" if method == "POST" else method
+        raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
 
     def _headers(self) -> dict[str, str]:
         given = {name.lower(): value for name, value in self.headers.items()}
@@ -98,33 +102,33 @@ class Exchange:
         self._opened = AsyncExitStack()
         self._stream: Any = None
 
-    async def run(self, *, follow: bool) -> tuple[Finding, str | None]:
+    async def run(self, method: str, *, follow: bool) -> tuple[Finding, str | None]:
         """What was found, or where the response redirects to if that is to be followed."""
         try:
             async with self._opened:
-                return await self._run(follow=follow)
+                return await self._run(method, follow=follow)
         except httpx2.ConnectTimeout as exc:
             raise TimeoutError from exc
         except httpx2.TransportError as exc:
             raise CheckFailed(_described(exc)) from exc
 
-    async def _run(self, *, follow: bool) -> tuple[Finding, str | None]:
-        transport = httpx2.AsyncHTTPTransport(verify=_context(self._check), trust_env=False)
+    async def _run(self, method: str, *, follow: bool) -> tuple[Finding, str | None]:
+        transport = httpx2.AsyncHTTPTransport(verify=_context(self._check, self._url.scheme), trust_env=False)
         await self._opened.enter_async_context(transport)
-        response = await transport.handle_async_request(self._request())
+        response = await transport.handle_async_request(self._request(method))
         self._opened.push_async_callback(response.aclose)
         if follow and response.has_redirect_location:
             return Finding(), response.headers["location"]
         body = await self._body(response)
         return self._judged(response, body), None
 
-    def _request(self) -> httpx2.Request:
+    def _request(self, method: str) -> httpx2.Request:
         url = httpx2.URL(
             scheme=self._url.scheme, host=self._address, port=self._url.port, raw_path=self._url.target.encode("ascii")
         )
         timeout = {"connect": self._at.connect_within, **_NO_TIMEOUTS}
         extensions = {"timeout": timeout, "sni_hostname": self._url.host, "trace": self._trace}
-        return httpx2.Request(self._check.method, url, headers=self._headers, extensions=extensions)
+        return httpx2.Request(method, url, headers=self._headers, extensions=extensions)
 
     async def _trace(self, event: str, info: Mapping[str, Any]) -> None:
         watch = self._at.watch
@@ -205,8 +209,8 @@ def _own_headers() -> dict[str, str]:
     }
 
 
-def _context(check: HttpCheck) -> ssl.SSLContext:
-    if check.url.scheme == "http" or not check.verify:
+def _context(check: HttpCheck, scheme: str) -> ssl.SSLContext:
+    if scheme == "http" or not check.verify:
         return _trusting_context()
     return _system_context() if check.ca_file is None else _context_of(check.ca_file)
 
