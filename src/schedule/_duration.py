@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
 from datetime import timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from ._errors import ScheduleError

@@ -67,7 +67,8 @@ class Owner(Protocol):
 class Run(Work):
     """The entry task of a tick, and the account of everything that came of it.
 
-    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
+    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has
+    room, and `started_at` the same instant in UTC seconds.
     """
 
     __slots__ = (
@@ -82,6 +83,7 @@ class Run(Work):
         "owner",
         "results",
         "started",
+        "started_at",
         "subtask_count",
         "subtasks",
         "time_allowed",
@@ -101,6 +103,7 @@ class Run(Work):
         self.due_us = due_us
         self.attempt = attempt
         self.started: float | None = None
+        self.started_at = 0.0
         self.open_tasks = 1
         self.cause: Cause | None = None
         self.deadline: Deadline | None = None

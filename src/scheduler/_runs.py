@@ -150,7 +150,7 @@ class Runs:
         if job.state is JobState.STARTING:
             job.state = _BEGIN[job.state]
         self.begun += 1
-        started = now + self.timeline.offset
+        run.started_at = started = now + self.timeline.offset
         (job.tally or job.counts()).begin(started, lateness)
         job.lateness.add(lateness)
         if policy.timeout is not None:
@@ -300,7 +300,7 @@ class Runs:
             RunEnded(
                 run.job.id,
                 run.due_us * 1e-6,
-                started + self.timeline.offset,
+                run.started_at,
                 ended,
                 run.attempt,
                 started - run.due,

@@ -32,8 +32,8 @@ Duration = timedelta | float | str
 Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]
 """Adds the jobs. An `async def` begins with the scheduler, runs beside its jobs, and may sleep and change them."""
 
-TURNS_TO_NOTICE: Final = 3
-"""Turns of the event loop within which a sleeping run has noticed that it was cancelled, if it does not ignore that."""
+TURNS_TO_NOTICE: Final = 5
+"""Turns of the event loop within which a run, or the scheduler itself, has noticed that it was told to end."""
 
 _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
@@ -91,13 +91,12 @@ class _Clock(ManualClock):
 
     def __init__(self, start: datetime) -> None:
         super().__init__(start, autojump=True)
+        self.is_ending: Callable[[], bool] = lambda: False
         self._sleepers_of: dict[Run, int] = {}
 
     @property
     def sleeping(self) -> int:
-        """How many of the tasks that somebody counts are in `sleep`: what a run has started by itself, and what has been
-        given up, counts nowhere.
-        """
+        """How many sleep of those whom the pool counts: not what a run has started itself, nor what was given up."""
         of_runs = self._sleepers_of.items()
         return len(self._sleepers) - sum(count - run.open_tasks for run, count in of_runs if count > run.open_tasks)
 
@@ -117,7 +116,7 @@ class _Clock(ManualClock):
 
     async def jump_when_idle(self, until: float, is_over: Callable[[], bool]) -> None:
         """If nobody works, move to `until`, or to where the first sleeper wants to be; else give others a turn."""
-        if any(run.cause is not None for run in self._sleepers_of):
+        if self.is_ending() or any(run.cause is not None for run in self._sleepers_of):
             for _ in range(TURNS_TO_NOTICE):
                 await checkpoint()
         if not self._wakes or not self.is_idle() or (until == math.inf and not self._sleepers):
@@ -183,7 +182,9 @@ class _World:
         scheduler = _Simulated(clock=clock, random=seeded_random(self.seed), **self.options)
         recorder = _Recorder(scheduler, clock)
         scheduler.listen(recorder)
-        clock.is_idle = lambda: self._is_idle(scheduler, clock)
+        pool = scheduler._pool  # noqa: SLF001 - a package may know itself
+        clock.is_idle = lambda: pool.active + self.others <= clock.sleeping
+        clock.is_ending = lambda: scheduler.state is LifecycleState.STOPPED
         build = self.build(scheduler, clock)
         async with anyio.create_task_group() as group:
             if build is not None:
@@ -198,12 +199,6 @@ class _World:
             scheduler.statistics(),
             {id: job.statistics() for id, job in recorder.jobs.items()},
         )
-
-    def _is_idle(self, scheduler: _Simulated, clock: _Clock) -> bool:
-        """Whether everybody sleeps, and no stop is on its way from the one who asked for it to the one who does it."""
-        if scheduler._pool.active + self.others > clock.sleeping:  # noqa: SLF001 - a package may know itself
-            return False
-        return scheduler._loop.runs.is_stopping or scheduler.state is not LifecycleState.STOPPED  # noqa: SLF001 - the same
 
     async def _build_beside(self, build: Coroutine[Any, Any, None], started: anyio.Event) -> None:
         try:

@@ -108,6 +108,7 @@ class TimerQueue:
         self._thread: int | None = None
         self._wake: Wake | None = None
         self._awaited = -math.inf  # what the wait is armed for; -inf: the loop is awake and will look by itself
+        self._looked = -math.inf  # when everything that was due had been taken out
         self._fired = 0
         self._wake_ups = 0
         self._lateness_max = 0.0
@@ -205,13 +206,22 @@ class TimerQueue:
         with self._lock:
             batch = self._heap.pop_due(now, BATCH)
         if batch:
-            self._lateness_max = max(self._lateness_max, now - batch[0].due)
-            self._fired += len(batch)
+            self._count(batch, now)
+        self._looked = now if len(batch) < BATCH else -math.inf
         self._fire(batch, now)
         with self._lock:
             due = self._heap.next_due()
             self._awaited = math.inf if due is None else due
         return due
+
+    def _count(self, batch: list[Alarm], now: float) -> None:
+        """Count a batch.
+
+        What was due before the last look and is found only now was past when it was pushed: not late.
+        """
+        self._fired += len(batch)
+        late = now - max(batch[0].due, self._looked)
+        self._lateness_max = max(self._lateness_max, late)
 
     def _fire_each(self, batch: list[Alarm], _now: float) -> None:
         for alarm in batch:

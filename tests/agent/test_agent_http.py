@@ -35,7 +35,7 @@ def check(url, **options):
         (200, {"contains": "lo", "max_body": 3}, Status.DOWN, '"lo" is not in the body (3 bytes)'),
     ],
 )
-async def test_status_and_body_decide(serve, answers, attempt, status, options, expected, error):  # noqa: PLR0917 - pytest names them
+async def test_status_and_body_decide(serve, answers, attempt, status, options, expected, error):
     """Up is an expected status with the text, and anything else says what was expected."""
     body = b"" if status == 204 else b"hello"
     server = await serve(answers.respond(status, body))
@@ -67,7 +67,7 @@ async def test_all_phases_are_measured(serve, answers, attempt, tls, certificate
     assert 0 < sum(at.watch.phases.values()) <= at.watch.elapsed
 
 
-async def test_the_certificate_is_checked_against_the_name(serve, answers, attempt, probe, tls, certificate):  # noqa: PLR0917 - pytest names them
+async def test_the_certificate_is_checked_against_the_name(serve, answers, attempt, probe, tls, certificate):
     """Right for the name, wrong for another name, wrong without the authority, and all right if not looked at."""
     server = await serve(answers.respond(), tls=tls)
     ca_file = str(certificate[0])
@@ -176,7 +176,7 @@ async def test_credentials_stay_with_their_origin(serve, answers, attempt):
         ("file:///etc/passwd", "redirects to what is no http:// or https:// URL"),
     ],
 )
-async def test_a_redirect_that_leads_astray_is_not_followed(serve, answers, probe, tls, certificate, location, error):  # noqa: PLR0917 - pytest names them
+async def test_a_redirect_that_leads_astray_is_not_followed(serve, answers, probe, tls, certificate, location, error):
     """Neither to an unprotected connection nor to anything but HTTP."""
     server = await serve(answers.respond(302, headers=[f"Location: {location}"]), tls=tls)
     url = f"https://{NAME}:{server.port}"

@@ -66,7 +66,7 @@ async def test_an_address_that_answers_wrongly_has_answered(serve, answers, prob
         ((), Status.DOWN, "3 of 3 addresses: connection refused by 127.0.0.1:{port}"),
     ],
 )
-async def test_all_asks_every_address(serve, answers, probe, free_port, up, expected, error):  # noqa: PLR0917 - pytest names them
+async def test_all_asks_every_address(serve, answers, probe, free_port, up, expected, error):
     """Each is a subtask of its own under the same limits; together they make the verdict."""
     for host in up:
         await serve(answers.closing, host=host, port=free_port)

@@ -281,7 +281,7 @@ async def test_a_result_whose_repr_raises_hurts_nobody(clock, events):
 async def test_an_error_whose_text_raises_is_a_failure_like_any_other(clock, events):
     """Even then there is an outcome, and others run on."""
 
-    class Bad(Exception):  # noqa: N818 - it is bad, not an error of ours
+    class Bad(Exception):
         def __str__(self):
             raise ZeroDivisionError
 

@@ -197,12 +197,11 @@ async def test_subtasks_of_a_run_still_start_within_the_grace(clock, events):
 
 async def test_leaving_async_with_waits_for_what_runs(clock, events):
     """The grace of a plain exit is five seconds."""
-    async with anyio.create_task_group() as group:
-        async with Scheduler(clock=clock) as s:
-            s.listen(events)
-            s.add(clock.sleep, EVERY_SECOND, args=(3,))
-            await clock.travel(1)
-            group.start_soon(clock.travel, 3)
+    async with anyio.create_task_group() as group, Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, args=(3,))
+        await clock.travel(1)
+        group.start_soon(clock.travel, 3)
     assert events.outcomes() == [Outcome.SUCCEEDED]
 
 

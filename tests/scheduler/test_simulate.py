@@ -277,7 +277,7 @@ def thousand_mixed_jobs(s, clock):
             needs=["", "x", "y:1", {"x": 2}][n % 4],
             priority=n % 3,
             timeout="2h" if n % 7 >= 5 else None,
-            retry=[None, Retry.exponential("1m", max_retries=3), Retry.linear("5m")][n // 7 % 3],
+            retry=[None, Retry.exponential("1m", max_retries=3), Retry.linear("5m", max_retries=5)][n // 7 % 3],
             overlap=list(Overlap)[n % 4],
             missed=list(Missed)[n % 3],
             start="now" if n % 50 == 0 else None,

@@ -1,6 +1,7 @@
 """Tasks that return further tasks."""
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from schedule import ScheduleError
@@ -253,7 +254,7 @@ async def test_subtasks_of_different_jobs_do_not_mix_up_their_results(clock, eve
         s.listen(events)
 
         async def child(job, number):
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
             return job, number
 
         async def parent(job):
