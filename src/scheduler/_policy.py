@@ -43,6 +43,6 @@ class Policy:
 
     @property
     def kind(self) -> str:
-        """By what lateness is summed up: a need that is no member of a family, else its first family, else "default"."""
+        """By what lateness is summed up: a need outside the families, else its first family, else "default"."""
         names = [name for name, _ in self.needs]
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")

@@ -47,7 +47,7 @@ class Owner(Protocol):
     def run_ended(self, run: Run) -> None:
         """It and all its subtasks have ended, or it was dropped before it began."""
 
-    def submit(self, work: Work) -> None: ...
+    def submit(self, *works: Work) -> None: ...
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -227,15 +227,15 @@ class Run(Work):
             )
             raise TooManySubtasks(msg)
         for subtask in subtasks:
-            self.owner.check_needs(subtask.needs)
+            if subtask.needs:
+                self.owner.check_needs(subtask.needs)
         if self.subtasks is None:
             self.subtasks = set()
-        now = self.owner.monotonic()
-        for subtask in subtasks:
-            work = SubtaskWork(self, subtask, now - HEAD_START, context)
-            self.subtasks.add(work)
-            self.open_tasks += 1
-            self.owner.submit(work)
+        due = self.owner.monotonic() - HEAD_START
+        works = [SubtaskWork(self, subtask, due, context) for subtask in subtasks]
+        self.subtasks.update(works)
+        self.open_tasks += len(works)
+        self.owner.submit(*works)
 
     def _finish(self) -> None:
         if self.is_over:

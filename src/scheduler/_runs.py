@@ -320,8 +320,8 @@ class Runs:
 
     # -- what a run asks for -------------------------------------------------------------------------------------------
 
-    def submit(self, work: Work) -> None:
-        self.pool.submit(work)
+    def submit(self, *works: Work) -> None:
+        self.pool.submit(*works)
 
     def check_needs(self, needs: Needs) -> None:
         self.pool.check(needs)

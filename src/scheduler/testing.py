@@ -81,8 +81,10 @@ def simulate(
 
     Raises what `build` raises.
     """
+    length = length_of(duration).total_seconds()
     due_steps = sorted((length_of(when).total_seconds(), seconds) for when, seconds in steps)
-    world = _World(build, length_of(duration).total_seconds(), due_steps, start, seed, options)
+    within = [(when, seconds) for when, seconds in due_steps if when <= length]
+    world = _World(build, length, within, start, seed, options)
     return anyio.run(world.run, backend=backend)
 
 
@@ -140,8 +142,17 @@ class _Clock(ManualClock):
 class _Simulated(Scheduler):
     """A scheduler whose clock says itself when it was set."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.has_wound_down = anyio.Event()
+
     def _look_again(self) -> None:
         """Nothing: it would look three million times a year."""
+
+    async def _wind_down(self) -> tuple[str, ...]:
+        cut_off = await super()._wind_down()
+        self.has_wound_down.set()
+        return cut_off
 
 
 @define
@@ -163,6 +174,10 @@ class _Recorder:
         elif isinstance(event, SchedulerStarted):
             self.started.set()
 
+    def simulation(self) -> Simulation:
+        counts = {job_id: job.statistics() for job_id, job in self.jobs.items()}
+        return Simulation(tuple(self.events), tuple(self.times), self.scheduler.statistics(), counts)
+
 
 @define
 class _World:
@@ -174,8 +189,12 @@ class _World:
     start: datetime
     seed: int
     options: Mapping[str, Any]
-    others: int = 1
-    """Tasks outside the pool that are asleep whenever time may go on."""
+    others: int = 0
+    """Tasks outside the pool. They are asleep whenever time may go on."""
+    outside: anyio.CancelScope | None = None
+    """What they are in."""
+    error: Exception | None = None
+    """What `build` raised."""
 
     async def run(self) -> Simulation:
         clock = _Clock(self.start)
@@ -186,40 +205,59 @@ class _World:
         clock.is_idle = lambda: pool.active + self.others <= clock.sleeping
         clock.is_ending = lambda: scheduler.state is LifecycleState.STOPPED
         build = self.build(scheduler, clock)
+        self.others = 1 if build is None else 2
         async with anyio.create_task_group() as group:
-            if build is not None:
-                self.others += 1
-                group.start_soon(self._build_beside, build, recorder.started)
-            group.start_soon(self._let_time_pass, scheduler, clock)
+            group.start_soon(self._go_on_outside, build, recorder)
+            group.start_soon(self._let_the_deaf_end, scheduler, clock)
             await scheduler.run()
             group.cancel_scope.cancel()
-        return Simulation(
-            tuple(recorder.events),
-            tuple(recorder.times),
-            scheduler.statistics(),
-            {id: job.statistics() for id, job in recorder.jobs.items()},
-        )
+        if self.error is not None:
+            raise self.error
+        return recorder.simulation()
 
-    async def _build_beside(self, build: Coroutine[Any, Any, None], started: anyio.Event) -> None:
+    async def _go_on_outside(self, build: Coroutine[Any, Any, None] | None, recorder: _Recorder) -> None:
+        """What is not the scheduler's doing, until its end."""
+        await recorder.started.wait()
+        async with anyio.create_task_group() as group:
+            self.outside = group.cancel_scope
+            group.start_soon(self._let_time_pass, recorder.scheduler, recorder.clock)
+            if build is not None:
+                group.start_soon(self._build_beside, build, recorder.scheduler)
+
+    async def _build_beside(self, build: Coroutine[Any, Any, None], scheduler: Scheduler) -> None:
         try:
-            await started.wait()
             await build
+        except Exception as exc:  # noqa: BLE001 - raised again when all has come to its end
+            self.error = exc
+            scheduler.stop(grace=0)
         finally:
             self.others -= 1
 
-    async def _let_time_pass(self, scheduler: _Simulated, clock: _Clock) -> None:
+    async def _let_time_pass(self, scheduler: Scheduler, clock: _Clock) -> None:
         begin = clock.monotonic()
-        for when, seconds in self.steps:
-            await clock.sleep(begin + when - clock.monotonic())
-            clock.step(seconds)
-        await clock.sleep(begin + self.seconds - clock.monotonic())
-        self.others -= 1
+        try:
+            for when, seconds in self.steps:
+                await clock.sleep(begin + when - clock.monotonic())
+                clock.step(seconds)
+            await clock.sleep(begin + self.seconds - clock.monotonic())
+        finally:
+            self.others -= 1
         scheduler.stop(grace=0)
-        queue = scheduler._loop.queue  # noqa: SLF001 - a package may know itself
-        while True:  # once nobody waits for them, those who ignored their cancellation must come to their end as well
+        self._end_outside()
+
+    async def _let_the_deaf_end(self, scheduler: _Simulated, clock: _Clock) -> None:
+        """Once nobody waits for them any more, those who ignored their cancellation must still come to their end."""
+        await scheduler.has_wound_down.wait()
+        self._end_outside()
+        for _ in range(TURNS_TO_NOTICE):
             await checkpoint()
-            if queue.state is LifecycleState.STOPPED:
-                clock.wake_first()
+        while True:
+            clock.wake_first()
+            await checkpoint()
+
+    def _end_outside(self) -> None:
+        if self.outside is not None:
+            self.outside.cancel()
 
 
 def _line(time: float, event: Event) -> str:

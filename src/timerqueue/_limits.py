@@ -140,6 +140,9 @@ class Limits(Generic[C]):
         self._lines: dict[Needs, Line[C]] = {}
         self.open_lines: list[tuple[Rank, Line[C]]] = []
         self._reserved: Line[C] | None = None
+        self.plain: list[tuple[Rank, C]] = []
+        """heapq of the work that needs capacity alone: the same as a line, without what lines cost."""
+        self._plain_cancelled = 0
         self.waiting = 0
         """How much work waits for room."""
 
@@ -152,7 +155,7 @@ class Limits(Generic[C]):
 
     def take(self, claim: C) -> bool:
         """Take what it needs, now, if it overtakes nobody. False: it has to `wait`."""
-        if self.used >= self.capacity or self.open_lines:
+        if self.used >= self.capacity or self.open_lines or self.plain:
             return False
         if claim.needs:
             if self._reserved is not None:
@@ -167,11 +170,14 @@ class Limits(Generic[C]):
 
     def wait(self, claim: C, rank: Rank) -> None:
         """Stand in line. `admit` gives it out when there is room."""
+        self.waiting += 1
+        if not claim.needs:
+            heappush(self.plain, (rank, claim))
+            return
         line = self._lines.get(claim.needs)
         if line is None:
             line = self._lines[claim.needs] = Line(claim.needs)
         heappush(line.queue, (rank, claim))
-        self.waiting += 1
         if rank < line.key:
             self._stand(line, line.place, rank)
             self._look_again(line.needs)
@@ -179,6 +185,9 @@ class Limits(Generic[C]):
     def forget(self, claim: C) -> None:
         """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
         self.waiting -= 1
+        if not claim.needs:
+            self._forget_plain()
+            return
         line = self._lines[claim.needs]
         line.cancelled += 1
         if line.cancelled > COMPACT_ABOVE and line.cancelled * 2 > len(line.queue):
@@ -199,25 +208,34 @@ class Limits(Generic[C]):
 
     def admit(self) -> Iterator[C]:
         """Give out, best first, all the waiting work for which there is room, each with its units taken."""
-        while self.open_lines and self.used < self.capacity:
-            key, line = heappop(self.open_lines)
-            if not line.stands_at(None, key):
-                continue
-            head = line.head()
-            if head is None:
-                self._close(line)
-            elif head != key:
-                self._stand(line, None, head)
-            elif (full := self._first_refusal(line, head)) is not None:
-                self._park(line, full, head)
+        while self.used < self.capacity:
+            if self.plain and (not self.open_lines or self.plain[0][0] < self.open_lines[0][0]):
+                claim = self.next_plain()
+            elif self.open_lines:
+                claim = self._next_of_lines()
             else:
-                yield self._start_head(line)
+                return
+            if claim is not None:
+                yield claim
+
+    def next_plain(self) -> C | None:
+        """Give out the best work that needs capacity alone, of which there must be some. None: it was cancelled."""
+        _, claim = heappop(self.plain)
+        if not claim.is_waiting:
+            self._plain_cancelled -= 1
+            return None
+        self.waiting -= 1
+        self.used += 1
+        return claim
 
     def clear(self) -> list[C]:
         """Forget and answer everything that waits."""
-        claims = [claim for line in self._lines.values() for _, claim in line.queue if claim.is_waiting]
+        queues = [self.plain, *(line.queue for line in self._lines.values())]
+        claims = [claim for queue in queues for _, claim in queue if claim.is_waiting]
         self._lines.clear()
         self.open_lines.clear()
+        self.plain.clear()
+        self._plain_cancelled = 0
         self._reserved = None
         self.waiting = 0
         for limit in self._limits.values():
@@ -248,6 +266,29 @@ class Limits(Generic[C]):
             waiting = sum(line.count() for line in lines.values() if line.place is limit)
             named[name] = LimitStatistics(limit.size, limit.used, waiting)
         return named
+
+    def _next_of_lines(self) -> C | None:
+        """Look at the best open line. None: it had nothing to give out, and stands elsewhere now."""
+        key, line = heappop(self.open_lines)
+        if not line.stands_at(None, key):
+            return None
+        head = line.head()
+        if head is None:
+            self._close(line)
+        elif head != key:
+            self._stand(line, None, head)
+        elif (full := self._first_refusal(line, head)) is not None:
+            self._park(line, full, head)
+        else:
+            return self._start_head(line)
+        return None
+
+    def _forget_plain(self) -> None:
+        self._plain_cancelled += 1
+        if self._plain_cancelled > COMPACT_ABOVE and self._plain_cancelled * 2 > len(self.plain):
+            self.plain = [(rank, claim) for rank, claim in self.plain if claim.is_waiting]
+            heapify(self.plain)
+            self._plain_cancelled = 0
 
     def _size_of(self, name: str) -> float:
         size = self._sizes.get(name)

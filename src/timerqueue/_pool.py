@@ -142,6 +142,7 @@ class TaskPool:
         self._sequence = itertools.count()
         self._ready: deque[Work] = deque()
         self._awake = 0  # workers that will look at `_ready` without being told
+        self._is_yielding = False
         self._workers = 0
         self._parked: list[_Worker] = []
         self._context = Context()
@@ -206,7 +207,7 @@ class TaskPool:
         limits, ready = self._limits, self._ready
         for work in works:
             work.is_waiting = True
-            if not work.needs and limits.used < limits.capacity and not limits.open_lines:
+            if not work.needs and limits.used < limits.capacity and not limits.waiting:
                 limits.used += 1
                 ready.append(work)
             elif limits.take(work):
@@ -245,6 +246,8 @@ class TaskPool:
         worker.is_cancelled = worker.is_killed = True
         worker.scope.cancel()
         self._release(work)
+        if not self._awake and self._ready:
+            self._call_worker()
 
     def check(self, needs: Needs) -> None:
         """Raise UnknownLimit or ValueError for needs that could never be met here."""
@@ -289,6 +292,11 @@ class TaskPool:
             limits.give_back(work)
         else:
             limits.used -= 1
+            if limits.plain and not limits.open_lines and limits.used < limits.capacity:
+                following = limits.next_plain()
+                if following is not None:
+                    self._ready.append(following)
+                    return  # the worker that released takes it next
         if limits.waiting:
             self._fill()
         elif not limits.used and self._emptied is not None:
@@ -319,7 +327,7 @@ class TaskPool:
             with anyio.CancelScope() as scope:
                 worker = _Worker(scope, cancelling())
                 while not worker.is_cancelled:
-                    if self._ready:
+                    if self._ready and not self._is_yielding:
                         await self._run_slice(worker)
                     elif not await self._park(worker):
                         break
@@ -376,6 +384,7 @@ class TaskPool:
                 if running is not None:
                     yielded = context.run(running.send, None)
                     value = await self._drive(running, yielded, context, worker)
+                    until = monotonic() + SLICE  # while it waited the others had their turn
             except StopIteration as stop:  # it has ended without ever waiting
                 value, error = (None, stop) if running is None else (stop.value, None)
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
@@ -390,8 +399,10 @@ class TaskPool:
                 await self._absorb_cancellation(worker)
             if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
                 raise error
+            if self._is_yielding:
+                return
             if monotonic() >= until:
-                await cancel_shielded_checkpoint()
+                await self._yield()
                 return
 
     @coroutine
@@ -432,6 +443,17 @@ class TaskPool:
         if self._ready and not self._awake:
             for _ in range(min(len(self._ready), CALLED_AT_ONCE)):
                 self._call_worker()
+
+    async def _yield(self) -> None:
+        """Let the others on the event loop have their turn, workers that come back from waiting excepted.
+
+        They would each take a slice of their own before anybody else is heard: they rest, and this worker goes on for them.
+        """
+        self._is_yielding = True
+        try:
+            await cancel_shielded_checkpoint()
+        finally:
+            self._is_yielding = False
 
     async def _absorb_cancellation(self, worker: _Worker) -> None:
         """Let the worker's task, which is being cancelled by us or by the work (asyncio), end before the next work."""

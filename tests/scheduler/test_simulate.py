@@ -112,6 +112,30 @@ def test_it_ends_even_if_runs_ignore_their_cancellation(backend):
 
 
 @BACKENDS
+@pytest.mark.parametrize("end", ["stops", "raises"])
+def test_an_early_end_waits_for_what_ignores_it(backend, end):
+    """A build that stops the scheduler, or raises, leaves nothing behind either."""
+
+    async def build(s, clock):
+        async def deaf():
+            with anyio.CancelScope(shield=True):
+                await clock.sleep(3 * 86_400)
+
+        s.add(deaf, "@every 1h", id="deaf")
+        await clock.sleep(7_200)
+        if end == "raises":
+            raise ZeroDivisionError
+        s.stop(grace=0)
+
+    if end == "raises":
+        with pytest.raises(ZeroDivisionError):
+            simulate(build, "365d", backend=backend)
+    else:
+        done = simulate(build, "365d", backend=backend)
+        assert done.events[-1].cut_off == ("deaf",)
+
+
+@BACKENDS
 def test_a_stop_by_the_build_ends_it(backend):
     """There is nothing more to simulate."""
 
@@ -128,7 +152,7 @@ def test_a_stop_by_the_build_ends_it(backend):
 @BACKENDS
 def test_steps_set_the_wall_clock(backend):
     """At given times from the start, in whatever order they are given."""
-    steps = [("2d", -3600), ("1d", 3600)]
+    steps = [("2d", -3600), ("1d", 3600), ("100d", 5)]
     done = simulate(lambda s, _: s.add(nothing, Cron("0 * * * *"), id="a") and None, "3d", steps=steps, backend=backend)
     jumps = [event for event in done.events if isinstance(event, ClockJumped)]
     assert [(jump.at - T0, jump.seconds) for jump in jumps] == [(86_400 + 3600, 3600), (2 * 86_400, -3600)]
@@ -157,7 +181,7 @@ def test_what_build_raises_comes_out(backend):
         await clock.sleep(5)
         at_once(s, clock)
 
-    with pytest.raises((ValueError, ExceptionGroup)):
+    with pytest.raises(ValueError, match="'a'"):
         simulate(later, "1d", backend=backend)
 
 
@@ -259,17 +283,17 @@ def thousand_mixed_jobs(s, clock):
     tasks = Tasks(clock)
     kinds = [tasks.quick, tasks.slow, tasks.flaky, tasks.crashing, tasks.wide, tasks.hung, tasks.deaf]
     schedules = [
-        lambda n: Every("7d"),
-        lambda n: Every("14d", jitter="1h"),
+        lambda n: Every("7d") if n % 3 else Every("20d"),
+        lambda n: Every("21d", jitter="1h"),
         lambda n: Cron(f"{n % 60} {n % 24} * * {n % 7}", tz=["UTC", "Europe/Berlin", "America/New_York"][n % 3]),
-        lambda n: After("10d"),
+        lambda n: After("20d"),
         lambda n: Calendar("1 month", origin=START + timedelta(hours=n), tz="Europe/Berlin"),
         lambda n: At(START + timedelta(hours=8 * n)),
         lambda n: Cron("H H * * mon") | Every("30d"),
-        lambda n: Every("10d").except_(WEEKS),
+        lambda n: Every("15d").except_(WEEKS),
     ]
     for n in range(1_000):
-        schedule = "@every 1h" if n < 2 else "@daily" if n < 12 else Every("1d") if n < 22 else schedules[n % 8](n)
+        schedule = "@every 1h" if n < 1 else "@daily" if n < 6 else Every("1d") if n < 12 else schedules[n % 8](n)
         s.add(
             kinds[n % 7],
             schedule,
@@ -315,7 +339,7 @@ def test_a_year_of_a_thousand_jobs_is_the_same_each_time():
     finally:
         logging.getLogger("scheduler").setLevel(logging.NOTSET)
     check(first)
-    assert first.statistics.runs > 30_000
+    assert first.statistics.runs > 20_000
     assert {run.outcome for run in first.events if isinstance(run, RunEnded)} >= {
         Outcome.SUCCEEDED, Outcome.FAILED, Outcome.TIMED_OUT, Outcome.CANCELLED,
     }  # fmt: skip
