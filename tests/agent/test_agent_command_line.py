@@ -212,6 +212,14 @@ async def test_a_bad_configuration_starts_nothing(config, up, command):
     assert err == f"{file}:12: unknown key 'intervall' in [[check]] number 3, did you mean 'interval'?\n"
 
 
+async def test_a_schedule_that_is_over_starts_nothing(config, up):
+    """Only the clock can tell, so it is told when it is run, and not with a traceback."""
+    file = config('[[check]]\nname = "b"\nurl = "http://127.0.0.1"\nschedule = "0 0 0 1 1 * 2020"')
+    code, out, err = await ran("run", file)
+    assert (code, out, up.connections) == (2, "", 0)
+    assert err.startswith("check 'b': 0 0 0 1 1 * 2020 has no start after now")
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

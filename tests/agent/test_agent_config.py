@@ -75,6 +75,10 @@ def test_a_file_says_everything():
 
 
 MISTAKES = [
+    (
+        '[[check]]\nurl = "http://a"\nschedule = "* * * * *"\nstart = "phase"',
+        'uptime.toml:4: [[check]] number 1: start = "phase" is for intervals: this schedule says itself when it starts',
+    ),
     ("", 'uptime.toml:1: there is nothing to check: add [[check]] and below it url = "https://..."'),
     ("a = ?", "uptime.toml:1: not TOML: invalid value at column 5"),
     ("a = ", "uptime.toml:1: not TOML: invalid value at the end"),

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from attrs import frozen
 
-from scheduler import Scheduler
+from scheduler import InvalidJob, Scheduler
 from timerqueue import Clock
 
 from .config import Config, Start, Target
@@ -42,7 +42,8 @@ class Plan:
 async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolver: Resolver | None = None) -> int:
     """Run the checks until the plan is fulfilled or a signal comes.
 
-    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded.
+    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Raises InvalidJob
+    before anything has started if a schedule has no start left.
     """
     scheduler = Scheduler(config.limits.total, config.limits.named, clock=clock)
     enabled = [target for target in config.targets if target.is_enabled]
@@ -85,15 +86,19 @@ def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor)
 def _add(scheduler: Scheduler, target: Target, probe: Probe, start: Start | None) -> None:
     # With Mode.ALL the addresses may wait for room one after another, so only each of them has a time.
     timeout = probe.timeout + CUT_OFF_AFTER if probe.mode is Mode.ANY else None
-    scheduler.add(
-        probe.run,
-        target.schedule,
-        id=target.name,
-        needs=target.needs,
-        timeout=timeout,
-        start=start,
-        tags=target.tags,
-    )
+    try:
+        scheduler.add(
+            probe.run,
+            target.schedule,
+            id=target.name,
+            needs=target.needs,
+            timeout=timeout,
+            start=start,
+            tags=target.tags,
+        )
+    except InvalidJob as exc:  # only the clock can say that a schedule is over
+        msg = f"check {target.name!r}: {exc}"
+        raise InvalidJob(msg) from None
 
 
 @asynccontextmanager

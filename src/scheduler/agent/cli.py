@@ -128,6 +128,7 @@ def next_(expression: str, count: int, tz: str) -> None:
 def _run(config: Config, level: int, *, seconds: float | None, once: bool, plain: bool, as_json: bool) -> None:
     import anyio
 
+    from scheduler import InvalidJob
     from timerqueue import SystemClock
 
     from .app import Plan, run
@@ -138,7 +139,12 @@ def _run(config: Config, level: int, *, seconds: float | None, once: bool, plain
     _log_to_stderr(level, Redactor(config.secrets))
     clock = SystemClock()
     display = _display(sys.stdout, clock.wall, plain=plain, as_json=as_json)
-    sys.exit(anyio.run(run, config, display, Plan(once=once, seconds=seconds), clock))
+    try:
+        code = anyio.run(run, config, display, Plan(once=once, seconds=seconds), clock)
+    except InvalidJob as exc:
+        click.echo(str(exc), err=True)
+        code = BAD_USAGE
+    sys.exit(code)
 
 
 def _config(read: Callable[[], Config]) -> Config:

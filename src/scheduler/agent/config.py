@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 
 from attrs import field, frozen
 
-from schedule import Every, Schedule, ScheduleError, parse
+from schedule import After, Every, Schedule, ScheduleError, parse
 
 from .checks import BY_SCHEME, KINDS, Check
 from .limits import HOST, Limits, read_limits
@@ -198,6 +198,7 @@ def _target(section: Section, common: Common) -> Target | None:
     tags = section.take("tags", texts, ())
     is_enabled = section.take("enabled", boolean, default=True)
     schedule = _schedule(section, chosen.interval)
+    start = _start(section, chosen.start, schedule)
     options = {} if kind is None else {
         key: section.take(key, reader, None) for key, reader in kind.options.items() if section.has(key)
     }  # fmt: skip
@@ -215,10 +216,19 @@ def _target(section: Section, common: Common) -> Target | None:
         mode=chosen.mode,
         family=chosen.family,
         degraded_above=chosen.degraded_above,
-        start=chosen.start,
+        start=start,
         tags=tags,
         is_enabled=is_enabled,
     )
+
+
+def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
+    """A phase belongs to an interval; what [defaults] say of it does not reach the others."""
+    if start != "phase" or isinstance(schedule, (Every, After)):
+        return start
+    if section.has("start"):
+        section.complain('start = "phase" is for intervals: this schedule says itself when it starts', "start")
+    return None
 
 
 def _url(value: Any) -> Url:

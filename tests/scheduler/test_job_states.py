@@ -1,0 +1,264 @@
+"""Whatever is done to a job, it goes only where the table of states has a way."""
+
+import math
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from schedule import After, At, Cron, Every
+from scheduler import (
+    ImpossibleTransition,
+    JobNotFound,
+    JobState,
+    Outcome,
+    Overlap,
+    Retry,
+    RunEnded,
+    RunMissed,
+    RunStarted,
+    Scheduler,
+)
+from scheduler._state import TRANSITIONS, Step, advance
+from timerqueue.testing import START, ManualClock
+
+WAYS = {(before, after) for ways in TRANSITIONS.values() for before, after in ways.items()}
+
+
+@pytest.mark.parametrize("step", Step)
+@pytest.mark.parametrize("state", JobState)
+def test_a_step_is_in_the_table_or_is_refused(step, state):
+    """An impossible one is an error of its own kind that names both."""
+    if state in TRANSITIONS[step]:
+        assert advance(state, step) is TRANSITIONS[step][state]
+    else:
+        with pytest.raises(ImpossibleTransition, match=f"{state.value} cannot {step.value}"):
+            advance(state, step)
+
+
+def test_every_state_can_be_reached_and_left():
+    """No state is there for nothing, and none is a trap."""
+    assert {after for _, after in WAYS} == set(JobState) == {before for before, _ in WAYS}
+
+
+async def test_a_run_takes_its_job_through_the_states(clock, events):
+    """Waiting for its start, for room, running, terminating, and waiting again."""
+    async with Scheduler(limit=1, clock=clock, kill_after="1h") as s:
+        s.listen(events)
+
+        async def tidy():
+            try:
+                await clock.sleep(3_600)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await clock.sleep(10)
+
+        hog = s.add(clock.sleep, Every("1h", anchor=START), id="hog", args=(10,))
+        job = s.add(tidy, Every("1h", anchor=START), id="job", timeout="30s")
+        assert job.state is JobState.SCHEDULED
+        clock.advance(3_600)
+        await clock.travel(0)
+        assert (hog.state, job.state) == (JobState.RUNNING, JobState.STARTING)
+        await clock.travel(10)
+        assert (hog.state, job.state) == (JobState.SCHEDULED, JobState.RUNNING)
+        await clock.travel(30)
+        assert job.state is JobState.TERMINATING
+        await clock.travel(10)
+        assert job.state is JobState.SCHEDULED
+        job.pause()
+        assert job.state is JobState.DISABLED
+        job.resume()
+        assert job.state is JobState.SCHEDULED
+
+
+LASTING = st.sampled_from([Every("3s"), Every("7s", jitter="2s"), After("4s"), Cron("*/5 * * * * *")])
+ENDING = st.sampled_from([At(START.replace(second=20)), Every("2s").between(START, START.replace(second=40))])
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "overlap": st.sampled_from(Overlap),
+        "timeout": st.sampled_from(["1s", "3s"]),
+        "retry": st.sampled_from([Retry.constant("1s", max_retries=1), Retry.linear("2s", past_next_start=True)]),
+        "needs": st.sampled_from([(), "x"]),
+        "priority": st.integers(-2, 2),
+    },
+)
+
+
+class JobMachine(RuleBasedStateMachine):
+    """One job, everything that can be done to it, and a hog that takes its room away now and then."""
+
+    def __init__(self):
+        super().__init__()
+        self.clock = ManualClock()
+        self.portal = anyio.from_thread.start_blocking_portal(self.backend)
+        self.call = self.portal.__enter__()
+        self.behaviour = "quick"
+        self.seen = []
+        self.events = []
+
+    @initialize(schedule=LASTING | ENDING, options=OPTIONS)
+    def start(self, schedule, options):
+        """Make a scheduler with one job."""
+        self.scheduler = Scheduler(limit=2, limits={"x": 1}, clock=self.clock, kill_after="2s")
+        self.scheduler.listen(self.listen)
+        self.job = self.scheduler.add(self.task, schedule, id="job", **options)
+        self.hog = self.scheduler.add(self.clock.sleep, "@yearly", args=(math.pi,), needs="x")
+        self.removed = False
+        self.running = self.call.start_task_soon(self.scheduler.run)
+        self.call.call(self.clock.travel, 0)
+
+    def do(self, func, *args):
+        """Do it on the loop, and let everything that needs no time come to rest."""
+        self.call.call(self.do_there, func, *args)
+
+    async def do_there(self, func, *args):
+        """Do it here."""
+        try:
+            func(*args)
+        finally:
+            await self.clock.travel(0)
+
+    def listen(self, event):
+        """Note each state that the job is seen in."""
+        self.seen.append(self.job.state if hasattr(self, "job") else JobState.SCHEDULED)
+        self.events.append(event)
+
+    async def task(self):
+        """Behave as was last said."""
+        behaviour = self.behaviour
+        if behaviour == "fails":
+            raise ValueError
+        if behaviour == "slow":
+            await self.clock.sleep(2.5)
+        if behaviour == "deaf":
+            with anyio.CancelScope(shield=True):
+                await self.clock.sleep(5.5)
+
+    @rule(seconds=st.sampled_from([0.0, 0.5, 1.0, 2.0, 5.0]))
+    def time_passes(self, seconds):
+        """Let things happen."""
+        self.call.call(self.clock.travel, seconds)
+
+    @rule(seconds=st.sampled_from([-30, 30, -0.3, 3_600]))
+    def the_clock_is_set(self, seconds):
+        """To and fro."""
+        self.do(self.clock.step, seconds)
+
+    @rule(behaviour=st.sampled_from(["quick", "slow", "fails", "deaf"]))
+    def behave(self, behaviour):
+        """From the next run on."""
+        self.behaviour = behaviour
+
+    @rule(verb=st.sampled_from(["pause", "resume"]))
+    def pause_or_resume(self, verb):
+        """Both are always allowed."""
+        self.do(getattr(self.job, verb))
+
+    @rule()
+    def run_now(self):
+        """Allowed as long as it has not been removed and has not finished."""
+        try:
+            self.do(self.job.run_now)
+        except JobNotFound:
+            assert self.job not in self.scheduler.jobs()
+
+    @rule()
+    def hog_the_limit(self):
+        """Let somebody else take the room."""
+        self.do(self.hog.run_now)
+
+    @rule(schedule=LASTING)
+    def change_the_schedule(self, schedule):
+        """To one that does not end."""
+        self.do(lambda: self.job.update(schedule=schedule))
+
+    @rule(options=OPTIONS)
+    def change_options(self, options):
+        """Any of them."""
+        self.do(lambda: self.job.update(**options))
+
+    @precondition(lambda self: not self.removed)
+    @rule()
+    def remove(self):
+        """Once and for all."""
+        self.removed = True
+        self.do(self.job.remove)
+
+    @invariant()
+    def the_books_are_balanced(self):
+        """Runs are successes, failures and those that go on; every event has been counted."""
+        if not hasattr(self, "job"):
+            return
+        counts = self.job.statistics()
+        of_job = [event for event in self.events if getattr(event, "job_id", None) == "job"]
+        ended = [event for event in of_job if isinstance(event, RunEnded)]
+        assert counts.runs == len([event for event in of_job if isinstance(event, RunStarted)])
+        assert counts.successes == len([event for event in ended if event.outcome is Outcome.SUCCEEDED])
+        assert counts.failures == len(ended) - counts.successes
+        assert counts.crashes == counts.runs - len(ended) >= 0
+        assert counts.missed == sum(event.count for event in of_job if isinstance(event, RunMissed))
+
+    @invariant()
+    def the_state_says_what_is(self):
+        """A job without a run waits or is disabled; with one it is neither."""
+        if not hasattr(self, "job"):
+            return
+        active = self.job.statistics().crashes
+        if active:
+            assert self.job.state in (JobState.RUNNING, JobState.TERMINATING)
+        else:
+            assert self.job.state in (JobState.SCHEDULED, JobState.STARTING, JobState.DISABLED)
+
+    @invariant()
+    def a_job_that_waits_has_a_next_start_or_a_reason(self):
+        """None is forgotten: it is in the heap, or running, or paused, or gone."""
+        if not hasattr(self, "job") or self.job not in self.scheduler.jobs():
+            return
+        if self.job.state is JobState.SCHEDULED:
+            assert self.job.next_start is not None
+        if self.job.state is JobState.DISABLED:
+            assert self.job.next_start is None
+            assert self.job.error is not None
+
+    @invariant()
+    def limits_hold(self):
+        """Nobody has more than there is."""
+        if hasattr(self, "job"):
+            statistics = self.scheduler.statistics()
+            assert 0 <= statistics.active_tasks <= 2
+            assert 0 <= statistics.limits["x"].used <= 1
+
+    def teardown(self):
+        """Stop it, and see that nothing is left."""
+        try:
+            if hasattr(self, "job"):
+                self.call.call(self.scheduler.stop, 0)
+                self.call.call(self.clock.travel, 20)
+                self.running.result(10)
+                assert self.scheduler.statistics().active_tasks == 0
+                assert self.scheduler.statistics().limits["x"].used == 0
+                assert self.job.statistics().crashes == 0
+        finally:
+            self.portal.__exit__(None, None, None)
+
+
+class AsyncioMachine(JobMachine):
+    """On asyncio."""
+
+    backend = "asyncio"
+
+
+class TrioMachine(JobMachine):
+    """On trio."""
+
+    backend = "trio"
+
+
+FEW = settings(max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+AsyncioMachine.TestCase.settings = FEW
+TrioMachine.TestCase.settings = FEW
+TestOnAsyncio = AsyncioMachine.TestCase
+TestOnTrio = TrioMachine.TestCase
