@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
+from contextvars import copy_context
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import anyio
 from anyio.to_thread import run_sync
 
 from ._current import RUN
 from ._errors import InvalidJob, NotASubtask
+
+_UNSET: Final = object()
 
 Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
 """From a callable and its arguments to the coroutine that does it."""
@@ -50,7 +53,9 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
     limiter = anyio.CapacityLimiter(1)
     thread = ThreadCall(partial(func, *args, **kwargs))
     try:
-        return await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
+        value = await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
+        thread.keep_context()
+        return value
     finally:
         if not thread.has_ended:
             RUN.get().job.keep_thread(thread)
@@ -59,17 +64,24 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
 class ThreadCall:
     """A call in a thread, with a flag that says whether the thread is done with it."""
 
-    __slots__ = ("call", "has_ended")
+    __slots__ = ("call", "context", "has_ended")
 
     def __init__(self, call: partial[Any]) -> None:
         self.call = call
+        self.context = copy_context()
         self.has_ended = False
 
     def __call__(self) -> Any:
         try:
-            return self._without_coroutine(self.call())
+            return self._without_coroutine(self.context.run(self.call))
         finally:
             self.has_ended = True
+
+    def keep_context(self) -> None:
+        """Set here what was set there, for the subtasks to see. (There it is a copy: a thread may outlive its run.)"""
+        for variable, value in self.context.items():
+            if variable.get(_UNSET) is not value:
+                variable.set(value)
 
     def _without_coroutine(self, value: Any) -> Any:
         if not inspect.iscoroutine(value):

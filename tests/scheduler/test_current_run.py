@@ -96,6 +96,24 @@ async def test_a_value_survives_the_waits_of_its_run(clock, events):
         assert {event.error for event in events.of(RunEnded)} == {None}
 
 
+async def test_what_a_thread_sets_reaches_its_subtasks_too(clock):
+    """A plain `def` is a task like any other."""
+    seen = []
+
+    def in_a_thread():
+        WORD.set("red")
+        return Subtask(look)
+
+    async def look():
+        seen.append(WORD.get())
+
+    s = Scheduler(clock=clock)
+    s.add(in_a_thread, EVERY_MINUTE)
+    s.add(look, EVERY_MINUTE)
+    await s.run_once()
+    assert sorted(seen) == ["none", "red"]
+
+
 async def test_runs_see_the_context_in_which_the_scheduler_was_started(clock):
     """A logging context of the program is there in its jobs."""
     seen = []
