@@ -35,15 +35,12 @@ class RunEnded:
     ended: float
     attempt: int
     lateness: float
+    duration: float
     outcome: Outcome
     error: str | None = None
     traceback: str | None = None
     results: tuple[object, ...] = ()
     retry_at: float | None = None
-
-    @property
-    def duration(self) -> float:
-        return self.ended - self.started
 
     @property
     def result(self) -> object:

@@ -27,7 +27,7 @@ from ._outcome import MissedReason
 from ._run import Cause
 from ._runs import Runs
 from ._state import JobState, Step, advance
-from ._timeline import Timeline
+from ._timeline import JUMP, Timeline
 
 logger = getLogger(__name__)
 
@@ -154,11 +154,11 @@ class Loop:
         if policy.missed is Missed.SKIP and self._now - due > policy.grace:
             reported = self.timeline.reported(due_us, steady=planner.steady)
             self.runs.miss(job, reported, reported, 1, MissedReason.LATE)
-            self.retire_if_done(job)
+            self.go_on(job)
             return
         self.runs.start(job, due, due_us + self.timeline.shift_us if planner.steady else due_us)
         if following is None and not job.runs:
-            self.retire_if_done(job)
+            self.go_on(job)
 
     def park(self, job: Job, error: Exception) -> None:
         """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
@@ -287,6 +287,8 @@ class Loop:
         self.runs.hold()
         try:
             for alarm in batch:
+                if alarm.is_waiting:  # somebody before it in the batch has planned it anew: its time is to come
+                    continue
                 try:
                     if type(alarm) is Job:
                         self.tick(alarm)
@@ -302,8 +304,10 @@ class Loop:
         jumped = self.timeline.look(now, self.clock.wall())
         if not jumped:
             return
-        logger.warning("the wall clock has jumped by %+.3f s: calendar jobs are planned anew", jumped)
-        self.listeners.tell(ClockJumped(now + self.timeline.offset, jumped))
+        logger.info("the wall clock is %+.3f s off its course: calendar jobs are planned anew", jumped)
+        if abs(self.timeline.step) > JUMP:
+            logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
+            self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self._replan(list(self._calendar_jobs), jumped)
 
     def _replan(self, jobs: list[Job], jumped: float) -> None:

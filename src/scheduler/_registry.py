@@ -26,7 +26,7 @@ from ._planner import Planner
 from ._policy import Policy
 from ._statistics import Histogram
 from ._timeline import instant_of
-from ._update import Update, update_of
+from ._update import update_of
 
 logger = getLogger(__name__)
 
@@ -68,7 +68,7 @@ class Registry:
 
     def lateness(self) -> Mapping[str, Histogram]:
         """By type: the first of a job's needs."""
-        return self._lateness
+        return dict(self._lateness)
 
     def add(
         self,
@@ -122,6 +122,11 @@ class Registry:
             msg = "this scheduler has stopped, and one runs once: make a new one"
             raise AlreadyStopped(msg)
 
+    def refuse_if_removed(self, job: Job) -> None:
+        if job.is_removed:
+            msg = f"job {job.id!r} has been removed, or its schedule has ended"
+            raise JobNotFound(msg)
+
     def forget(self, job: Job) -> None:
         """The job's schedule has ended."""
         with self._lock:
@@ -155,9 +160,7 @@ class Registry:
 
     def run_now(self, job: Job) -> None:
         self.refuse_if_stopped()
-        if job.is_removed:
-            msg = f"job {job.id!r} has been removed"
-            raise JobNotFound(msg)
+        self.refuse_if_removed(job)
         self._loop.call(self._loop.runs.start_now, job)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
@@ -168,8 +171,7 @@ class Registry:
             raise InvalidJob(msg)
         with self._lock:
             first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, update.start)
-            lateness = self._histogram(update.policy.kind)
-        self._loop.call(self._apply, job, update, lateness, first)
+        self._loop.call(self._apply, job, changes, first)
 
     def next_start(self, job: Job) -> datetime | None:
         timeline = self._loop.timeline
@@ -213,11 +215,15 @@ class Registry:
         if first.due_us is not None:
             self._loop.plan_first(job, first.due_us)
 
-    def _apply(self, job: Job, update: Update, lateness: Histogram, first: FirstStart | None) -> None:
-        """Change a job, on the loop. Runs that go on keep what they began with."""
+    def _apply(self, job: Job, changes: Mapping[str, Any], first: FirstStart | None) -> None:
+        """Change a job as it is by now, on the loop, by changes that have been checked."""
+        if job.is_removed:
+            return
+        update = update_of(job, changes)
         job.func, job.args, job.kwargs, job.call = update.func, update.args, update.kwargs, update.call
         job.policy, job.tags, job.name = update.policy, update.tags, update.name
-        job.lateness = lateness
+        with self._lock:
+            job.lateness = self._histogram(update.policy.kind)
         if first is not None:
             job.schedule, job.planner = first.schedule, first.planner
             self._queue.disarm(job)

@@ -164,7 +164,7 @@ class Run(Work):
             return
         if self.deadline is not None:
             self.owner.disarm_deadline(self.deadline)
-        self.deadline = Deadline(self, self.owner.kill_after)
+        self.deadline = GiveUp(self, self.owner.kill_after)
         self.owner.arm_deadline(self.deadline)
 
     def give_up(self) -> None:
@@ -272,7 +272,7 @@ class SubtaskWork(Work):
 
     def open(self) -> Coroutine[Any, Any, Any] | None:
         if self.timeout is not None:
-            self.deadline = Deadline(self.run, self.timeout)
+            self.deadline = Timeout(self.run, self.timeout)
             self.run.owner.arm_deadline(self.deadline)
         return self.call(self.func, self.args, self.kwargs)
 
@@ -292,7 +292,7 @@ class SubtaskWork(Work):
 
 
 class Deadline(Alarm):
-    """The end of a run's time: first it is cancelled, and if it goes on all the same it is given up."""
+    """The end of a run's time, `seconds` from when it is armed."""
 
     __slots__ = ("run", "seconds")
 
@@ -301,10 +301,22 @@ class Deadline(Alarm):
         self.run = run
         self.seconds = seconds
 
+
+class Timeout(Deadline):
+    """The run, or one of its subtasks, has taken too long: it is cancelled, unless it is already."""
+
+    __slots__ = ()
+
     def fire(self) -> None:
-        run = self.run
-        if run.cause is None:
-            run.time_allowed = self.seconds
-            run.terminate(Cause.TIMEOUT)
-        else:
-            run.give_up()
+        if self.run.cause is None:
+            self.run.time_allowed = self.seconds
+            self.run.terminate(Cause.TIMEOUT)
+
+
+class GiveUp(Deadline):
+    """The run has been cancelled and goes on all the same: it is given up."""
+
+    __slots__ = ()
+
+    def fire(self) -> None:
+        self.run.give_up()

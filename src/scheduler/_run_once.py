@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ._events import Event, JobRemoved, RunAbandoned, RunEnded, RunMissed
+from ._events import Event, JobChanged, JobFinished, JobParked, JobRemoved, RunEnded, RunMissed, SchedulerStopped
+from ._state import JobState
 
 if TYPE_CHECKING:
     from ._job import Job
@@ -40,8 +41,10 @@ class RunOnce:
             case RunEnded(retry_at=None):
                 self.ended[event.job_id] = event
                 self._missing.discard(event.job_id)
-            case RunMissed() | JobRemoved() | RunAbandoned():
+            case RunMissed() | JobRemoved() | JobFinished() | JobParked() | JobChanged(state=JobState.DISABLED):
                 self._missing.discard(event.job_id)
+            case SchedulerStopped():
+                self._missing.clear()
             case _:
                 return
         self._check()

@@ -25,7 +25,7 @@ from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason, Outcome
 from ._policy import Overlap
-from ._run import Cause, Deadline, Run
+from ._run import Cause, Deadline, Run, Timeout
 from ._state import TRANSITIONS, JobState, Step, advance
 from ._timeline import Timeline
 
@@ -47,9 +47,6 @@ class Plans(Protocol):
     def disable(self, job: Job, reason: str | None) -> None:
         """The job must not start by itself any more."""
 
-    def retire_if_done(self, job: Job) -> None:
-        """Nothing may be left of the job."""
-
 
 class Retry(Alarm):
     """The next attempt at a failed tick."""
@@ -64,9 +61,12 @@ class Retry(Alarm):
         self.attempt = attempt
 
     def fire(self) -> None:
+        if self.job.retry is not self:  # cancelled by somebody before it in the same batch
+            return
         self.job.retry = None
         self.runs.start(self.job, self.due, self.due_us, self.attempt)
-        self.runs.plans.retire_if_done(self.job)
+        if not self.job.runs:
+            self.runs.plans.go_on(self.job)
 
 
 class Runs:
@@ -143,7 +143,15 @@ class Runs:
         job = run.job
         policy = job.policy
         lateness = now - run.due
-        if policy.missed is Missed.SKIP and lateness > policy.grace and run.attempt == 1:
+        if self.is_stopping:
+            self.miss(job, run.due_us, run.due_us, 1, MissedReason.STOPPED)
+            return False
+        if (
+            policy.missed is Missed.SKIP
+            and lateness > policy.grace
+            and run.attempt == 1
+            and not self.plans.only_on_demand
+        ):
             self.miss(job, run.due_us, run.due_us, 1, MissedReason.NO_ROOM)
             return False
         run.started = now
@@ -154,7 +162,7 @@ class Runs:
         (job.tally or job.counts()).begin(started, lateness)
         job.lateness.add(lateness)
         if policy.timeout is not None:
-            run.deadline = Deadline(run, policy.timeout)
+            run.deadline = Timeout(run, policy.timeout)
             self.arm_deadline(run.deadline)
         if self.listeners.anybody:
             self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, started, run.attempt, lateness))
@@ -172,6 +180,7 @@ class Runs:
             job.state = _END[job.state]
         else:
             job.runs = tuple(other for other in job.runs if other is not run)
+            job.state = _state_of(job.runs)
         if run.started is None:
             self._was_dropped(run)
         else:
@@ -215,7 +224,7 @@ class Runs:
             return True
         waiting = next((run for run in job.runs if run.started is None), None)
         room = self._backlog_room(job)
-        if waiting is not None and room == 0:
+        if waiting is not None and (room == 0 or overlap is Overlap.REPLACE):
             # It has not begun: let it stand for the newer tick, in the place in the queue that it has already.
             self.miss(job, waiting.due_us, waiting.due_us, 1, MissedReason.NO_ROOM)
             waiting.due, waiting.due_us, waiting.attempt = due, due_us, attempt
@@ -274,7 +283,7 @@ class Runs:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)
             retry_at = None if retry_in is None else ended + retry_in
         if self.listeners.anybody:
-            self._tell_end(run, started, ended, outcome, retry_at)
+            self._tell_end(run, started, ended, duration, outcome, retry_at)
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job
@@ -295,7 +304,9 @@ class Runs:
         self.queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in
 
-    def _tell_end(self, run: Run, started: float, ended: float, outcome: Outcome, retry_at: float | None) -> None:
+    def _tell_end(
+        self, run: Run, started: float, ended: float, duration: float, outcome: Outcome, retry_at: float | None
+    ) -> None:
         self.listeners.tell(
             RunEnded(
                 run.job.id,
@@ -304,6 +315,7 @@ class Runs:
                 ended,
                 run.attempt,
                 started - run.due,
+                duration,
                 outcome,
                 None if outcome is Outcome.SUCCEEDED else run.error_text(),
                 run.traceback_text(),
@@ -348,3 +360,11 @@ class Runs:
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)
+
+
+def _state_of(runs: tuple[Run, ...]) -> JobState:
+    """Where a job stands some of whose runs go on: where the one that is furthest along does."""
+    begun = [run for run in runs if run.started is not None]
+    if not begun:
+        return JobState.STARTING
+    return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING

@@ -35,6 +35,9 @@ SchedulerState = LifecycleState
 LOOK_EVERY: Final = 10.0
 """Seconds after which the wall clock is looked at even if nothing is due."""
 
+SHARED_POLICIES: Final = 1_000
+"""Distinct sets of options that are kept to be shared."""
+
 _NO_TAGS: Final[frozenset[str]] = frozenset()
 
 
@@ -190,6 +193,7 @@ class Scheduler:
         was_running = self._lifecycle.state is LifecycleState.RUNNING
         if self._lifecycle.stop():
             self._grace = seconds
+            self._loop.runs.is_stopping = True
             logger.info("the scheduler stops; what runs has %g s", seconds)
             if was_running:
                 self._loop.call(self._stop_asked.set)
@@ -210,9 +214,12 @@ class Scheduler:
         meanwhile, and one that had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
+        self._lifecycle.start()
         self._loop.only_on_demand = True
-        async with self:
-            waiting = RunOnce(self.jobs(), self._listeners)
+        waiting = RunOnce(self.jobs(), self._listeners)
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._run, name="scheduler")
+            await self._started.wait()
             for job in self.jobs():
                 self._loop.runs.start_now(job)
             if seconds is not None:
@@ -225,7 +232,12 @@ class Scheduler:
         self._lifecycle.start()
         self._group = await anyio.create_task_group().__aenter__()
         self._group.start_soon(self._run, name="scheduler")
-        await self._started.wait()
+        try:
+            await self._started.wait()
+        except BaseException as exc:
+            self.stop(grace=0)
+            await self._group.__aexit__(type(exc), exc, exc.__traceback__)
+            raise
         return self
 
     async def __aexit__(
@@ -250,6 +262,7 @@ class Scheduler:
                     cut_off = await self._wind_down()
                 finally:
                     self._lifecycle.stop()
+                    self._loop.runs.is_stopping = True
                     self._loop.runs.stop(only_waiting=False)
                     self._loop.queue.stop()
         finally:
@@ -260,13 +273,16 @@ class Scheduler:
 
     def _policy(self, options: tuple[Any, ...]) -> Policy:
         """One Policy for all jobs with the same options."""
+        key = (options, *map(type, options))  # True equals 1, and is none
         try:
-            policy = self._policies.get(options)
+            policy = self._policies.get(key)
         except TypeError:  # needs that cannot be hashed, such as a list
             return policy_of(dict(zip(_OPTION_NAMES, options, strict=True)))
         if policy is None:
             policy = policy_of(dict(zip(_OPTION_NAMES, options, strict=True)))
-            self._policies[options] = policy
+            if len(self._policies) >= SHARED_POLICIES:
+                self._policies.clear()
+            self._policies[key] = policy
         return policy
 
     async def _queue_runs(self) -> None:
@@ -279,7 +295,6 @@ class Scheduler:
 
     async def _wind_down(self) -> tuple[str, ...]:
         """Wait for what runs, then cut it off. The ids of the jobs that were."""
-        self._loop.runs.is_stopping = True
         self._loop.runs.stop(only_waiting=True)
         await self._idle(self._grace)
         cut_off = tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))

@@ -38,15 +38,23 @@ class Timeline:
         """Seconds from the monotonic clock to the wall clock, now."""
         self.steady_offset = self.offset
         """The same for the steady base: it never changes."""
+        self._planned_offset = self.offset  # many small steps make a jump too
+        self.step = 0.0
         self.shift_us = 0
         """Microseconds from the steady base to the wall base: the sum of all jumps."""
 
     def look(self, monotonic: float, wall: float) -> float:
-        """Compare the clocks. The seconds by which the wall clock has jumped; 0.0 if it has not."""
-        moved = wall - monotonic - self.offset
-        self.offset += moved
+        """Compare the clocks. The seconds by which the wall clock has left the course that was planned by; 0.0: it
+        has not.
+
+        `step` is what of it is new since the last look: a jump, if it is that much by itself.
+        """
+        self.step = wall - monotonic - self.offset
+        self.offset += self.step
+        moved = self.offset - self._planned_offset
         if -JUMP <= moved <= JUMP:
             return 0.0
+        self._planned_offset = self.offset
         self.shift_us += round(moved * 1e6)
         return moved
 

@@ -75,8 +75,11 @@ class TimerHeap(Generic[E]):
         return self._live
 
     def push(self, entry: E, due: float) -> None:
-        """Let `entry` be due at `due` seconds. It must not be waiting."""
-        if entry.slot == GHOST:
+        """Let `entry` be due at `due` seconds. Raises ValueError if it is waiting: to move it is `reschedule`."""
+        if entry.slot != OUT:
+            if entry.slot != GHOST:
+                msg = f"{entry!r} is waiting already: reschedule it"
+                raise ValueError(msg)
             self._expel(entry)
         entry.due = due
         number = due // self._width

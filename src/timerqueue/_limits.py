@@ -260,8 +260,10 @@ class Limits(Generic[C]):
 
     def statistics(self) -> dict[str, LimitStatistics]:
         """By name: every limit that is not a family, and the members of families that are in use."""
-        named = {name: LimitStatistics(size, 0, 0) for name, size in self._sizes.items() if not name.endswith(":*")}
-        for name, limit in self._limits.items():
+        named = {
+            name: LimitStatistics(size, 0, 0) for name, size in list(self._sizes.items()) if not name.endswith(":*")
+        }
+        for name, limit in list(self._limits.items()):  # a copy: any thread may ask
             lines = {id(line): line for line in [*limit.stranded, *(line for _, line in limit.parked)]}
             waiting = sum(line.count() for line in lines.values() if line.place is limit)
             named[name] = LimitStatistics(limit.size, limit.used, waiting)
@@ -335,7 +337,8 @@ class Limits(Generic[C]):
     def _park(self, line: Line[C], limit: Limit, head: Rank) -> None:
         line.refusals += 1
         if line.refusals >= PATIENCE and self._reserved is None and len(line.needs) > 1:
-            self._reserved = line
+            if all(units <= self._limit(name).size for name, units in line.needs):
+                self._reserved = line
         self._stand(line, limit, head)
         self._look_again(line.needs)
 

@@ -88,6 +88,7 @@ class _Worker:
 
     scope: anyio.CancelScope
     cancelling: Callable[[], int]
+    deadline: float
     wake: Wake | None = None
     is_cancelled: bool = False
     is_killed: bool = False
@@ -325,7 +326,7 @@ class TaskPool:
         worker: _Worker | None = None
         try:
             with anyio.CancelScope() as scope:
-                worker = _Worker(scope, cancelling())
+                worker = _Worker(scope, cancelling(), anyio.current_effective_deadline())
                 while not worker.is_cancelled:
                     if self._ready and not self._is_yielding:
                         await self._run_slice(worker)
@@ -336,9 +337,8 @@ class TaskPool:
                 raise
             logger.warning("work has cancelled the task that it ran in; another takes its place")
         except RuntimeError:
-            if worker is None or not worker.is_killed:
-                raise
-            logger.exception("killed work has left its worker in disorder; another takes its place")
+            # Work has left a cancel scope open, or was killed inside one. That is for it to mend, not for all the others.  # noqa: E501
+            logger.exception("work has left its worker in disorder; another takes its place")
         finally:
             self._workers -= 1
             self._awake -= 1
@@ -385,6 +385,8 @@ class TaskPool:
                     yielded = context.run(running.send, None)
                     value = await self._drive(running, yielded, context, worker)
                     until = monotonic() + SLICE  # while it waited the others had their turn
+                    if anyio.current_effective_deadline() != worker.deadline:  # it has left a cancel scope open
+                        worker.is_cancelled = True
             except StopIteration as stop:  # it has ended without ever waiting
                 value, error = (None, stop) if running is None else (stop.value, None)
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
@@ -447,7 +449,8 @@ class TaskPool:
     async def _yield(self) -> None:
         """Let the others on the event loop have their turn, workers that come back from waiting excepted.
 
-        They would each take a slice of their own before anybody else is heard: they rest, and this worker goes on for them.
+        They would each take a slice of their own before anybody else is heard: they rest, and this worker goes on
+        for them.
         """
         self._is_yielding = True
         try:

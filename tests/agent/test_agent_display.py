@@ -24,7 +24,7 @@ LOST = CheckResult(status=Status.UNKNOWN, address="::1", error="no route")
 
 def ended(*results, outcome=Outcome.SUCCEEDED, name="api", error=None, ended_at=1000.0):
     """Make the end of a run."""
-    return RunEnded(name, ended_at - 1, ended_at - 0.5, ended_at, 1, 0.0005, outcome, error, None, results)
+    return RunEnded(name, ended_at - 1, ended_at - 0.5, ended_at, 1, 0.0005, 0.5, outcome, error, None, results)
 
 
 def shown(kind, *events, names=("api",)):

@@ -385,7 +385,7 @@ def test_a_senseless_number_of_starts_is_refused(clock, count):
 
 def test_a_listener_that_cannot_be_called_is_refused():
     """It would fail at each event."""
-    with pytest.raises((ValueError, TypeError), match="listener|call"):
+    with pytest.raises((ValueError, TypeError), match=r"listener|call"):
         Scheduler().listen("text")
 
 
@@ -393,7 +393,7 @@ def test_naive_datetimes_say_how_to_mend_it(clock):
     """The message holds the very call."""
     with pytest.raises(InvalidJob, match=r"naive.*replace\(tzinfo=UTC\)"):
         Scheduler(clock=clock).add(nothing, EVERY_SECOND, start=NAIVE)
-    with pytest.raises(ScheduleError, match="zone|naive|aware"):
+    with pytest.raises(ScheduleError, match=r"zone|naive|aware"):
         At(NAIVE)
 
 

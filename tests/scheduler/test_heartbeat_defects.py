@@ -1,4 +1,4 @@
-"""What Heartbeat's scheduler does wrong, and what ours does instead. The numbers are those of reference/heartbeat.md, section 4.
+"""What Heartbeat's scheduler does wrong, and what ours does instead. Numbers as in the notes on Heartbeat, section 4.
 
 | defect | where |
 |---|---|
@@ -9,6 +9,7 @@
 
 import threading
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import anyio
 import pytest
@@ -119,7 +120,7 @@ def test_heartbeat_defect_5_no_clock_change_brings_a_storm_or_a_silence(zone, ex
     done = simulate(build, "24h", start=day.replace(hour=4 if zone.startswith("A") else 0, tzinfo=UTC))
     assert abs(len(done.runs("a")) - runs) <= 1
     starts = [run.started for run in done.runs("a")]
-    assert all(b - a >= 1_800 for a, b in zip(starts, starts[1:], strict=False))
+    assert all(b - a >= 1_800 for a, b in pairwise(starts))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +217,7 @@ async def test_heartbeat_defect_10_a_hung_check_gives_its_unit_back(clock, event
 
 
 def test_heartbeat_defect_11_jobs_that_are_added_together_do_not_start_together():
-    """A thousand jobs of ten seconds: never more than thirty in a tenth of a second, where a herd would be a thousand."""
+    """A thousand jobs of ten seconds: never thirty in a tenth of a second, where a herd would be a thousand."""
 
     def build(s, _clock):
         for number in range(1_000):

@@ -1,19 +1,20 @@
 """What Heartbeat's own tests say of its scheduler, said of ours.
 
-| scenario of reference/heartbeat.md, section 5 | where |
+| scenario of the notes on Heartbeat, section 5 | where |
 |---|---|
 | Timer queue, all four | tests/timerqueue |
 | Schedule, all four | tests/schedule |
 | Limit and location are kept | here; a location belongs to a schedule here: tests/schedule (Cron) |
 | Benchmark of 1024 zero-delay jobs | benchmarks/; a delay of nothing is refused, see the defects |
-| Publish-wait called once | no counterpart: results go to listeners, which are called before `run_once` answers; here |
+| Publish-wait called once | here, as listeners that have been told when `run_once` answers |
 | One run: a cancelled context | here, as a run that is removed while it waits for room |
-| Live limits: malformed or missing configuration, remote and environment limits, defaults by type | tests/agent: the agent's |
-| Status reporter: one snapshot a tick, payload keys, managers | no counterpart: `statistics()` is asked, nothing reports |
-| State and summary, all but retries: flapping, loader, hooks, check_group | tests/agent: states of checks are the agent's |
+| Live limits: malformed or missing configuration, environment, defaults by type | tests/agent |
+| Status reporter: one snapshot a tick, payload keys, managers | no counterpart: `statistics()` is asked for |
+| State and summary, all but retries: flapping, loader, hooks, check_group | tests/agent |
 """
 
 import anyio
+import anyio.lowlevel
 import attrs
 import pytest
 
@@ -75,7 +76,7 @@ async def test_heartbeat_wait_for_run_once_waits_for_a_continuation(clock):
     done = []
 
     async def continuation():
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         done.append(1)
 
     async def entry():
@@ -108,7 +109,7 @@ async def test_heartbeat_add_after_stop_is_an_already_stopped_error(clock):
 
 
 async def test_heartbeat_two_jobs_of_five_chained_tasks_under_a_type_limit_of_one(clock):
-    """A type limit counts tasks here; chains of one job finish before the other's begin all the same: what began goes first."""
+    """A type limit counts tasks here, and what began goes first: the chains are not interleaved all the same."""
     order = []
     async with Scheduler(limits={"browser": 1}, clock=clock) as s:
 
@@ -150,7 +151,7 @@ async def test_heartbeat_a_cancelled_run_with_the_limit_used_up_releases_no_unit
 
 
 async def test_heartbeat_a_run_starts_no_earlier_than_it_was_asked_for(clock, events):
-    """started >= before, and what a task is told is not in its future."""
+    """Started >= before, and what a task is told is not in its future."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
         seen = []
@@ -221,7 +222,7 @@ async def test_heartbeat_live_limits_cut_from_three_to_one(clock, events):
 
 
 async def test_heartbeat_live_limits_keep_the_last_good_one(clock):
-    """A senseless size changes nothing, not even the sensible ones beside it; a type that is not named keeps its own."""
+    """A senseless size changes nothing, not even what stands beside it; a type that is not named keeps its own."""
     s = Scheduler(limits={"http": 3, "tcp": 2}, clock=clock)
     with pytest.raises(ValueError, match="http"):
         s.resize(limits={"tcp": 5, "http": -1})

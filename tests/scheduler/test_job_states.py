@@ -4,8 +4,7 @@ import math
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from schedule import After, At, Cron, Every
@@ -71,6 +70,31 @@ async def test_a_run_takes_its_job_through_the_states(clock, events):
         assert job.state is JobState.DISABLED
         job.resume()
         assert job.state is JobState.SCHEDULED
+
+
+@pytest.mark.parametrize("first", ["ends", "times out", "is given up"])
+async def test_a_job_with_several_runs_stands_where_the_furthest_of_those_left_does(clock, first):
+    """When one of them ends, the job is not taken for running while the other still waits for room."""
+    async with Scheduler(limits={"x": 1}, clock=clock, kill_after="2s") as s:
+
+        async def task():
+            with anyio.CancelScope(shield=first == "is given up"):
+                await clock.sleep(3 if first == "ends" else 60)
+
+        hog = s.add(clock.sleep, "@every 1d", args=(10,), needs="x")
+        job = s.add(task, "@every 1d", overlap=Overlap.ALLOW, max_running=2, timeout=None if first == "ends" else "3s")
+        job.run_now()
+        hog.run_now()
+        await clock.travel(0)
+        job.update(needs="x")
+        job.run_now()
+        seen = []
+        for seconds in (1, 5, 5):
+            await clock.travel(seconds)
+            seen.append((job.state, s.statistics().active_tasks))
+        s.stop(grace=0)
+        await clock.travel(100)
+    assert seen == [(JobState.RUNNING, 2), (JobState.STARTING, 1), (JobState.RUNNING, 1)]
 
 
 LASTING = st.sampled_from([Every("3s"), Every("7s", jitter="2s"), After("4s"), Cron("*/5 * * * * *")])

@@ -207,12 +207,17 @@ async def test_leaving_async_with_waits_for_what_runs(clock, events):
 
 async def test_an_error_in_the_body_of_async_with_comes_out_as_it_is(clock, events):
     """Not in a group, and runs are cancelled without a grace."""
-    with pytest.raises(ZeroDivisionError):
-        async with Scheduler(clock=clock) as s:
-            s.listen(events)
-            s.add(clock.sleep, EVERY_SECOND, args=(3600,))
+    s = Scheduler(clock=clock)
+    s.listen(events)
+    s.add(clock.sleep, EVERY_SECOND, args=(3600,))
+
+    async def body():
+        async with s:
             await clock.travel(1)
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await body()
     assert events.outcomes() == [Outcome.CANCELLED]
     assert s.state is SchedulerState.STOPPED
 

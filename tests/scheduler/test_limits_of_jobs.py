@@ -201,9 +201,9 @@ async def test_named_limits_can_be_changed_and_added_while_it_runs(clock, meter)
 def test_a_senseless_limit_is_refused_by_name(size):
     """When it is made and when it is resized; the last good value is kept."""
     if size is not None:
-        with pytest.raises(ValueError, match="limit|capacity"):
+        with pytest.raises(ValueError, match=r"limit|capacity"):
             Scheduler(limit=size)
-        with pytest.raises(ValueError, match="limit|capacity"):
+        with pytest.raises(ValueError, match=r"limit|capacity"):
             Scheduler().resize(size)
     with pytest.raises(ValueError, match="http"):
         Scheduler(limits={"http": size})

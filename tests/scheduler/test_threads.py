@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import traceback
 
 import anyio
 import anyio.from_thread
@@ -170,9 +171,7 @@ def threads_named(name):
     """Count threads that run a function of that name."""
     names = []
     for frame in sys._current_frames().values():
-        while frame is not None:
-            names.append(frame.f_code.co_name)
-            frame = frame.f_back
+        names += [each.f_code.co_name for each, _ in traceback.walk_stack(frame)]
     return names.count(name)
 
 
