@@ -78,7 +78,7 @@ class ThreadCall:
             self.has_ended = True
 
     def keep_context(self) -> None:
-        """Set here what was set there, for the subtasks to see. (There it is a copy: a thread may outlive its run.)"""
+        """Set here what was set there, in a copy because a thread may outlive its run, for the subtasks to see."""
         for variable, value in self.context.items():
             if variable.get(_UNSET) is not value:
                 variable.set(value)

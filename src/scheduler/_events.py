@@ -26,7 +26,8 @@ class RunEnded:
     """A run and all its subtasks have ended.
 
     `results`: what they returned, apart from None and from subtasks, in the order in which they ended. `error` and
-    `traceback` are those of the first that raised. `retry_at`: when the tick will be tried again.
+    `traceback` are those of the first that raised. `retry_at`: when the tick will be tried again, unless a regular
+    start or the end of its job comes first.
     """
 
     job_id: str

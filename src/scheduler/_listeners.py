@@ -17,7 +17,7 @@ class Listeners:
     """
 
     def __init__(self) -> None:
-        self._listeners: tuple[Listener, ...] = ()
+        self._registrations: list[list[Listener]] = []
         self.anybody = False
         """Whether anybody listens. Ask before making an event that is made often."""
 
@@ -26,18 +26,22 @@ class Listeners:
         if not callable(listener):
             msg = f"a listener must be something that can be called with an event, not {listener!r}"
             raise TypeError(msg)
-        self._listeners = (*self._listeners, listener)
+        registration = [listener]  # one of its own, should the same listener be added twice
+        self._registrations.append(registration)
         self.anybody = True
 
         def end() -> None:
-            self._listeners = tuple(other for other in self._listeners if other is not listener)
-            self.anybody = bool(self._listeners)
+            if registration in self._registrations:
+                self._registrations[:] = [other for other in self._registrations if other is not registration]
+            self.anybody = bool(self._registrations)
 
         return end
 
     def tell(self, event: Event) -> None:
-        for listener in self._listeners:
+        for (listener,) in tuple(self._registrations):
             try:
                 listener(event)
-            except Exception:
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:  # a cancellation too: nothing is awaited here, so it is not ours
                 logger.exception("a listener raised on %s", type(event).__name__)

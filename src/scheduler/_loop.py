@@ -124,7 +124,7 @@ class Loop:
         self.queue.disarm(job)
         self._calendar_jobs.pop(job, None)
         self.runs.cancel_retry(job)
-        job.backlog = None
+        self.runs.drop_backlog(job, MissedReason.REMOVED)
         job.due_us = None
         for run in job.runs:
             run.terminate(Cause.REMOVED)
@@ -179,7 +179,7 @@ class Loop:
         job.counts().consecutive_failures = 0
         self.settle_state(job)
         logger.info("job %r is enabled", job.id)
-        now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
+        now_us = max(self.timeline.us(self.monotonic(), steady=job.planner.steady), job.not_before)
         try:
             following = (
                 job.planner.following(now_us) if job.planner.waits_for_end else job.planner.first(job.id, now_us)
@@ -257,7 +257,7 @@ class Loop:
         """Start it no more by itself. What runs may end."""
         self.queue.disarm(job)
         self.runs.cancel_retry(job)
-        job.backlog = None
+        self.runs.drop_backlog(job, MissedReason.PAUSED)
         job.is_paused = True
         job.error = reason
         job.due_us = None

@@ -43,7 +43,11 @@ def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
         raise InvalidJob(msg)
     if changes.get("overlap") is Overlap.ALLOW and "max_running" not in changes and base.max_running == 1:
         changes["max_running"] = DEFAULT_MAX_RUNNING
-    return evolve(base, **changes)
+    policy = evolve(base, **changes)
+    if policy.overlap is Overlap.REPLACE and policy.missed is Missed.ALL:
+        msg = "overlap=REPLACE drops the ticks that missed=ALL would make up for: choose one of them"
+        raise InvalidJob(msg)
+    return policy
 
 
 def seconds_of(name: str, value: Any) -> float:

@@ -103,16 +103,12 @@ class Registry:
                 raise DuplicateJob(msg)
             first = self._first_start(planned, id, start)
             job = make(id, first, self._histogram(policy.kind))
+            if isinstance(start, datetime) and first.due_us is not None:
+                job.not_before = first.due_us - 1
             if present is not None:
                 self.remove(present)
             self._jobs[id] = job
-            self._loop.enroll(job)
-            try:
-                self._begin(job, first)
-            except LifecycleError:  # it has stopped at this very moment
-                self.forget(job)
-                self.refuse_if_stopped()
-                raise
+            self._begin(job, first)
         if self._listeners.anybody:
             self.tell(JobAdded(id))
         return job
@@ -179,7 +175,7 @@ class Registry:
         retry = job.retry
         if retry is not None:
             starts.append(timeline.us(retry.due, steady=False))
-        return instant_of(min(starts)) if starts else None
+        return _instant(min(starts)) if starts else None
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         if count != 0:
@@ -187,7 +183,10 @@ class Registry:
         starts: list[datetime] = []
         due = job.due_us
         while due is not None and len(starts) < count:
-            starts.append(instant_of(self._loop.timeline.reported(due, steady=job.planner.steady)))
+            instant = _instant(self._loop.timeline.reported(due, steady=job.planner.steady))
+            if instant is None:
+                break
+            starts.append(instant)
             due = job.planner.following(due)
         return starts
 
@@ -210,10 +209,16 @@ class Registry:
         return histogram
 
     def _begin(self, job: Job, first: FirstStart) -> None:
-        if first.at_once:
-            self._queue.push(AT_ONCE, self._loop.start_at_once, job)
-        if first.due_us is not None:
-            self._loop.plan_first(job, first.due_us)
+        self._loop.enroll(job)
+        try:
+            if first.at_once:
+                self._queue.push(AT_ONCE, self._loop.start_at_once, job)
+            if first.due_us is not None:
+                self._loop.plan_first(job, first.due_us)
+        except LifecycleError:  # it has stopped at this very moment
+            self.forget(job)
+            self.refuse_if_stopped()
+            raise
 
     def _apply(self, job: Job, changes: Mapping[str, Any], first: FirstStart | None) -> None:
         """Change a job as it is by now, on the loop, by changes that have been checked."""
@@ -237,3 +242,11 @@ def _check_conflict(on_conflict: str) -> None:
     if on_conflict not in _CONFLICTS:
         msg = f'on_conflict must be "error", "replace" or "keep", not {on_conflict!r}'
         raise InvalidJob(msg)
+
+
+def _instant(us: int) -> datetime | None:
+    """The instant, or None for one after the end of the calendar."""
+    try:
+        return instant_of(us)
+    except OverflowError:
+        return None

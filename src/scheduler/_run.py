@@ -79,6 +79,7 @@ class Run(Work):
         "error",
         "is_over",
         "job",
+        "lateness",
         "open_tasks",
         "owner",
         "results",
@@ -104,12 +105,13 @@ class Run(Work):
         self.attempt = attempt
         self.started: float | None = None
         self.started_at = 0.0
+        self.lateness = 0.0
         self.open_tasks = 1
         self.cause: Cause | None = None
         self.deadline: Deadline | None = None
         self.error: BaseException | None = None
         self.is_over = False
-        self.results: tuple[object, ...] = ()
+        self.results: list[object] | tuple[()] = ()
         self.subtasks: set[SubtaskWork] | None = None
         self.subtask_count = 0
         self.time_allowed = policy.timeout or 0.0
@@ -117,10 +119,9 @@ class Run(Work):
     @property
     def deadline_us(self) -> int | None:
         """When its timeout ends it, in UTC microseconds."""
-        timeout = self.job.policy.timeout
-        if timeout is None or self.started is None:
+        if not self.time_allowed or self.started is None:
             return None
-        return self.owner.wall_us(self.started + timeout)
+        return self.owner.wall_us(self.started + self.time_allowed)
 
     def open(self) -> Coroutine[Any, Any, Any] | None:
         if not self.owner.run_began(self):
@@ -212,7 +213,8 @@ class Run(Work):
         try:
             subtasks = subtasks_in(value)
             if subtasks is None:
-                self.results = (*self.results, value)
+                self.results = self.results or []
+                self.results.append(value)
             elif self.cause is None and not self.is_over:
                 self._start_subtasks(subtasks, context)
         except Exception as exc:  # noqa: BLE001 - bad subtasks are the run's failure, whatever is wrong with them

@@ -155,6 +155,7 @@ class Runs:
             self.miss(job, run.due_us, run.due_us, 1, MissedReason.NO_ROOM)
             return False
         run.started = now
+        run.lateness = lateness
         if job.state is JobState.STARTING:
             job.state = _BEGIN[job.state]
         self.begun += 1
@@ -202,7 +203,9 @@ class Runs:
             self.listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
 
     def stop(self, *, only_waiting: bool) -> None:
-        """Cancel what runs, or only what still waits for room."""
+        """Cancel what runs, or only what still waits for room. What waited for the end of a run is missed."""
+        for job in {run.job: None for run in self.active}:
+            self.drop_backlog(job, MissedReason.STOPPED)
         for run in list(self.active):
             if run.started is None or not only_waiting:
                 run.terminate(Cause.STOPPED)
@@ -256,7 +259,7 @@ class Runs:
             return
         if job.backlog is None:
             job.backlog = deque()
-        if len(job.backlog) == room:
+        while len(job.backlog) >= room:
             oldest, _ = job.backlog.popleft()
             self.miss(job, oldest, oldest, 1, MissedReason.OVERLAP)
         job.backlog.append((due_us, attempt))
@@ -267,6 +270,8 @@ class Runs:
             self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.STOPPED)
         elif run.cause is Cause.REPLACED:
             self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.OVERLAP)
+        elif run.cause is Cause.REMOVED:
+            self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.REMOVED)
 
     def _record(self, run: Run, started: float) -> None:
         """Count a run that has ended, decide what follows, do it, and tell."""
@@ -283,7 +288,8 @@ class Runs:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)
             retry_at = None if retry_in is None else ended + retry_in
         if self.listeners.anybody:
-            self._tell_end(run, started, ended, duration, outcome, retry_at)
+            self._tell_end(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
+        run.error = None  # its traceback holds frames, and those hold the run
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job
@@ -299,14 +305,13 @@ class Runs:
             self.plans.disable(job, verdict.disable)
         if verdict.retry_in is None or self.is_stopping or job.is_removed or job.is_paused:
             return None
-        self.cancel_retry(job)
+        if job.retry is not None:  # of a run beside this one
+            return None
         job.retry = Retry(self, job, run.due_us, run.attempt + 1)
         self.queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in
 
-    def _tell_end(
-        self, run: Run, started: float, ended: float, duration: float, outcome: Outcome, retry_at: float | None
-    ) -> None:
+    def _tell_end(self, run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None) -> None:
         self.listeners.tell(
             RunEnded(
                 run.job.id,
@@ -314,15 +319,21 @@ class Runs:
                 run.started_at,
                 ended,
                 run.attempt,
-                started - run.due,
+                run.lateness,
                 duration,
                 outcome,
                 None if outcome is Outcome.SUCCEEDED else run.error_text(),
                 run.traceback_text(),
-                run.results,
+                tuple(run.results),
                 retry_at,
             )
         )
+
+    def drop_backlog(self, job: Job, reason: MissedReason) -> None:
+        """Nothing waits for the end of a run any more."""
+        waiting, job.backlog = job.backlog, None
+        for due_us, _ in waiting or ():
+            self.miss(job, due_us, due_us, 1, reason)
 
     def _take_from_backlog(self, job: Job) -> None:
         """Start the tick that waited for the end of a run."""

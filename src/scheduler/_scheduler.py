@@ -187,7 +187,8 @@ class Scheduler:
         """Start nothing more, let runs go on for `grace`, then cancel them. Returns at once; `run` returns when all
         is over.
 
-        Takes effect once, however often and from whatever threads it is called.
+        Takes effect once, however often and from whatever threads it is called. Not for a handler of
+        `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
         """
         seconds = seconds_of("grace", grace)
         was_running = self._lifecycle.state is LifecycleState.RUNNING

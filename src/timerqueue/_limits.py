@@ -336,11 +336,14 @@ class Limits(Generic[C]):
 
     def _park(self, line: Line[C], limit: Limit, head: Rank) -> None:
         line.refusals += 1
-        if line.refusals >= PATIENCE and self._reserved is None and len(line.needs) > 1:
-            if all(units <= self._limit(name).size for name, units in line.needs):
-                self._reserved = line
+        is_passed_over = line.refusals >= PATIENCE and len(line.needs) > 1
+        if is_passed_over and self._reserved is None and not self._is_stranded(line):
+            self._reserved = line
         self._stand(line, limit, head)
         self._look_again(line.needs)
+
+    def _is_stranded(self, line: Line[C]) -> bool:
+        return any(units > self._limit(name).size for name, units in line.needs)
 
     def _start_head(self, line: Line[C]) -> C:
         _, claim = heappop(line.queue)

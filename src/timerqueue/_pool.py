@@ -393,14 +393,11 @@ class TaskPool:
                 error = exc
             self.current = None
             work.worker = None
-            work.close(value, error)
-            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
-            if not worker.is_killed:
-                self._release(work)
-            if worker.cancelling():
-                await self._absorb_cancellation(worker)
-            if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
-                raise error
+            self._end(work, worker, value, error)
+            if error is not None or worker.cancelling():
+                await self._let_out(worker, error)
+            # An exception holds this frame by its traceback: what this frame holds must let go of it.
+            del work, context, value, error, running
             if self._is_yielding:
                 return
             if monotonic() >= until:
@@ -432,12 +429,33 @@ class TaskPool:
                 attempts += 1
                 if attempts > FORCE:
                     logger.error("work that ignores every way of ending it is let go: %r", running)
+                    _keep_for_ever(running)
                     return None
                 sent, step = GeneratorExit("killed"), running.throw
             try:
                 yielded = context.run(step, sent)
             except StopIteration as stop:
                 return stop.value
+            finally:
+                del sent, step  # an exception holds this frame by its traceback, and must not be held by it
+
+    def _end(self, work: Work, worker: _Worker, value: Any, error: BaseException | None) -> None:
+        """Tell the work how it went, and take its units back whatever it says to that."""
+        try:
+            work.close(value, error)
+        except Exception:
+            logger.exception("work raised when it was told of its end")
+        finally:
+            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+            if not worker.is_killed:
+                self._release(work)
+
+    async def _let_out(self, worker: _Worker, error: BaseException | None) -> None:
+        """End the worker if it is being cancelled, and pass on what is not the work's own."""
+        if worker.cancelling():
+            await self._absorb_cancellation(worker)
+        if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
+            raise error
 
     def _hand_over(self) -> None:
         """This worker is about to wait: somebody else must look after the queue."""
@@ -481,6 +499,16 @@ def is_cancellation(error: BaseException) -> bool:
     simply failed.
     """
     return isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
+
+
+def _keep_for_ever(running: Coroutine[Any, Any, Any]) -> None:
+    """Never let it be finalized, not even at the end of the process.
+
+    Python would close it then, and what answers every exception with another try would do so for ever.
+    """
+    import ctypes  # noqa: PLC0415 - almost never needed
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(running))
 
 
 def _check_size(name: str, size: float) -> None:

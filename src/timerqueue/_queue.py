@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 logger = getLogger(__name__)
 
+FAR: Final = 1e15
+"""Seconds, thirty million years: due times beyond it are mistakes, and could not be told apart to the millisecond."""
+
 BATCH: Final = 100
 """Entries fired before others on the event loop have their turn."""
 
@@ -246,6 +249,6 @@ class TimerQueue:
 
 
 def _check_due(due: float) -> None:
-    if not math.isfinite(due):
+    if not -FAR <= due <= FAR:
         msg = f"due must be a finite number of monotonic seconds, not {due!r}"
         raise ValueError(msg)

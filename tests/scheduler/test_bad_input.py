@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 import anyio
 import pytest
 
-from schedule import At, Every, Schedule, ScheduleError
+from schedule import At, Every, Missed, Schedule, ScheduleError
 from scheduler import (
     InvalidJob,
     JobParked,
     JobState,
     Outcome,
+    Overlap,
     RunEnded,
     Scheduler,
     SchedulerError,
@@ -328,6 +329,7 @@ SENSELESS = {
     "a start that is a number": ({"start": 5}, "start"),
     "a conflict that is not known": ({"on_conflict": "ignore", "id": "taken"}, "on_conflict"),
     "a conflict that is not known, without one": ({"on_conflict": "ignore"}, "on_conflict"),
+    "a rule against another": ({"overlap": Overlap.REPLACE, "missed": Missed.ALL}, "REPLACE.*ALL"),
     "an option that is not known": ({"tiemout": 5}, "tiemout"),
     "tags that are a number": ({"tags": 5}, "tags"),
 }

@@ -283,13 +283,13 @@ def add_mixed_jobs(s, clock, count=1_000):
     tasks = Tasks(clock)
     kinds = [tasks.quick, tasks.slow, tasks.flaky, tasks.crashing, tasks.wide, tasks.hung, tasks.deaf]
     schedules = [
-        lambda n: Every("7d") if n % 3 else Every("20d"),
+        lambda n: Every("7d") if n % 2 else Every("14d"),
         lambda n: Every("21d", jitter="1h"),
         lambda n: Cron(f"{n % 60} {n % 24} * * {n % 7}", tz=["UTC", "Europe/Berlin", "America/New_York"][n % 3]),
         lambda n: After("20d"),
         lambda n: Calendar("1 month", origin=START + timedelta(hours=n), tz="Europe/Berlin"),
         lambda n: At(START + timedelta(hours=8 * n)),
-        lambda n: Cron("H H * * mon") | Every("30d"),
+        lambda n: Cron("H H 1,15 * *") | Every("30d"),
         lambda n: Every("15d").except_(WEEKS),
     ]
     for n in range(count):
@@ -303,7 +303,7 @@ def add_mixed_jobs(s, clock, count=1_000):
             timeout="2h" if n % 7 >= 5 else None,
             retry=[None, Retry.exponential("1m", max_retries=3), Retry.linear("5m", max_retries=5)][n // 7 % 3],
             overlap=list(Overlap)[n % 4],
-            missed=list(Missed)[n % 3],
+            missed=list(Missed)[n % 3 if n % 4 < 3 else n % 2],  # REPLACE and ALL exclude each other
             start="now" if n % 50 == 0 else None,
         )
 

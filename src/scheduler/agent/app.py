@@ -42,8 +42,8 @@ class Plan:
 async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolver: Resolver | None = None) -> int:
     """Run the checks until the plan is fulfilled or a signal comes.
 
-    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Raises InvalidJob
-    before anything has started if a schedule has no start left.
+    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Raises
+    InvalidJob before anything has started if a schedule has no start left.
     """
     scheduler = Scheduler(config.limits.total, config.limits.named, clock=clock)
     enabled = [target for target in config.targets if target.is_enabled]
