@@ -29,6 +29,8 @@ from ._run import Run
 from ._scheduler import Scheduler
 from ._statistics import JobStatistics, SchedulerStatistics
 
+__all__ = ["Build", "Simulation", "simulate"]
+
 Duration = timedelta | float | str
 
 Build = Callable[[Scheduler, ManualClock], Coroutine[Any, Any, None] | None]

@@ -13,6 +13,8 @@ from anyio.lowlevel import checkpoint
 
 from ._wake import Wake, make_wake
 
+__all__ = ["START", "ManualClock"]
+
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
