@@ -156,7 +156,10 @@ class Job(Alarm):
         self.control.resume(self)
 
     def run_now(self) -> None:
-        """Run it once, now, under the same limits and the same overlap rule as ever. Its schedule is not moved."""
+        """Run it once, now, under the same limits and the same overlap rule as ever.
+
+        Its schedule is not moved, but what counts from the end of a run (After) counts from the end of this one.
+        """
         self.control.run_now(self)
 
     def update(self, *, schedule: Schedule | str | None = None, **changes: Any) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from logging import getLogger
+from threading import get_ident
 from typing import Final
 
 from schedule import Missed
@@ -77,18 +78,23 @@ class Loop:
         self._calendar_jobs: dict[Job, None] = {}
         """Jobs whose starts move when the wall clock is set."""
         self._now = clock.monotonic()
+        self._thread: int | None = None
 
     def begin(self) -> None:
         """The loop is about to run: from now on the clock is followed."""
+        self.adopt_thread()
         self._now = self.monotonic()
         self.look_at_clock(self._now)
 
+    def adopt_thread(self) -> None:
+        """From now on the loop belongs to this thread, and the others have to ask it."""
+        self._thread = get_ident()
+
     def call(self, func: Callable[..., object], *args: object) -> None:
         """Call it on the loop: now if this is its thread or if it does not run, else as soon as possible."""
-        queue = self.queue
-        if queue.state is LifecycleState.RUNNING and not queue.is_loop_thread():
-            with suppress(LifecycleError):  # it has stopped at this very moment: then do it here
-                queue.push(AT_ONCE, func, *args)
+        if self._thread is not None and self._thread != get_ident():
+            with suppress(LifecycleError):  # it has stopped: then do it here
+                self.queue.push(AT_ONCE, func, *args)
                 return
         func(*args)
 

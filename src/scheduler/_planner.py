@@ -111,10 +111,8 @@ class Delay:
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
         return due
 
-    def gap(self, due: int, now: int, policy: Policy) -> Gap:
-        if _kept(policy, due, now):
-            return Gap((due,), None)
-        return Gap((), self.following(now), 1, due, due)
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:  # noqa: ARG002 - there is never more than one
+        return Gap((due,), None)
 
 
 @frozen
@@ -134,10 +132,8 @@ class Once:
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - it has not run yet
         return due
 
-    def gap(self, due: int, now: int, policy: Policy) -> Gap:
-        if _kept(policy, due, now):
-            return Gap((due,), None)
-        return Gap((), None, 1, due, due)
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:  # noqa: ARG002 - there is never more than one
+        return Gap((due,), None)
 
 
 @frozen(eq=False)

@@ -48,7 +48,7 @@ class Plans(Protocol):
         """The job must not start by itself any more."""
 
 
-class Retry(Alarm):
+class NextAttempt(Alarm):
     """The next attempt at a failed tick."""
 
     __slots__ = ("attempt", "due_us", "job", "runs")
@@ -307,7 +307,7 @@ class Runs:
             return None
         if job.retry is not None:  # of a run beside this one
             return None
-        job.retry = Retry(self, job, run.due_us, run.attempt + 1)
+        job.retry = NextAttempt(self, job, run.due_us, run.attempt + 1)
         self.queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in
 

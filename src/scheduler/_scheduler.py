@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from logging import getLogger
 from types import TracebackType
@@ -12,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from schedule import Missed, Schedule
-from timerqueue import Clock, Lifecycle, LifecycleState, Random, SystemClock, TaskPool, system_random
+from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._call import call_of
 from ._events import Listener, RunEnded, SchedulerStarted, SchedulerStopped
@@ -201,7 +202,7 @@ class Scheduler:
 
     async def run(self) -> None:
         """Run until `stop`. Raises LifecycleError if it has run, or been stopped, before."""
-        self._lifecycle.start()
+        self._start()
         await self._run()
 
     async def run_once(
@@ -215,7 +216,7 @@ class Scheduler:
         meanwhile, and one that had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
-        self._lifecycle.start()
+        self._start()
         self._loop.only_on_demand = True
         waiting = RunOnce(self.jobs(), self._listeners)
         async with anyio.create_task_group() as group:
@@ -230,7 +231,7 @@ class Scheduler:
         return waiting.ended
 
     async def __aenter__(self) -> Self:
-        self._lifecycle.start()
+        self._start()
         self._group = await anyio.create_task_group().__aenter__()
         self._group.start_soon(self._run, name="scheduler")
         try:
@@ -249,6 +250,12 @@ class Scheduler:
         # What the body raised goes on by itself: the group is only to wait for `run`.
         await self._group.__aexit__(None, None, None)
 
+    def _start(self) -> None:
+        """Win the start. The thread comes first: whoever sees the scheduler run must know whom to ask."""
+        if self._lifecycle.state is LifecycleState.PRE_RUNNING:
+            self._loop.adopt_thread()
+        self._lifecycle.start()
+
     async def _run(self) -> None:
         self._loop.begin()
         watch = self._start_stall_watch()
@@ -264,13 +271,14 @@ class Scheduler:
                 finally:
                     self._lifecycle.stop()
                     self._loop.runs.is_stopping = True
+                    cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
                     self._loop.runs.stop(only_waiting=False)
                     self._loop.queue.stop()
         finally:
             if watch is not None:
                 watch.stop()
-        logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
-        self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
+            logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
+            self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
 
     def _policy(self, options: tuple[Any, ...]) -> Policy:
         """One Policy for all jobs with the same options."""
@@ -288,8 +296,9 @@ class Scheduler:
 
     async def _queue_runs(self) -> None:
         """The timer queue, with a look at the clock even when nothing is due."""
-        self._look_again()
-        await self._loop.queue.run()
+        with suppress(LifecycleError):  # stopped before it could begin
+            self._look_again()
+            await self._loop.queue.run()
 
     def _look_again(self) -> None:
         self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
@@ -298,10 +307,13 @@ class Scheduler:
         """Wait for what runs, then cut it off. The ids of the jobs that were."""
         self._loop.runs.stop(only_waiting=True)
         await self._idle(self._grace)
-        cut_off = tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))
+        cut_off = self._running_ids()
         self._loop.runs.stop(only_waiting=False)
         await self._idle(None)
         return cut_off
+
+    def _running_ids(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))
 
     async def _idle(self, within: float | None) -> None:
         """Return when no run goes on, or after so many seconds."""
