@@ -26,7 +26,7 @@ from ._planner import Planner
 from ._policy import Policy
 from ._statistics import Histogram
 from ._timeline import instant_of
-from ._update import update_of
+from ._update import settled, update_of
 
 logger = getLogger(__name__)
 
@@ -160,6 +160,7 @@ class Registry:
         self._loop.call(self._loop.runs.start_now, job)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+        changes = {name: settled(value) for name, value in changes.items()}
         update = update_of(job, changes)
         self._loop.runs.check_needs(update.policy.needs)
         if schedule is None and update.start is not None:

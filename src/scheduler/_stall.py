@@ -25,7 +25,7 @@ class StallWatch:
     """
 
     def __init__(self, pool: TaskPool, seconds: float, report: Callable[[LoopBlocked], None]) -> None:
-        self._pool = pool
+        self._crew = pool.crew
         self._seconds = seconds
         self._report = report
         self._loop_thread = threading.get_ident()
@@ -43,8 +43,8 @@ class StallWatch:
         suspect: tuple[Work, int] | None = None
         looks = 0
         while not self._end.wait(self._seconds / LOOKS_PER_PERIOD):
-            current = self._pool.current
-            seen = None if current is None else (current, self._pool.steps)
+            current = self._crew.current
+            seen = None if current is None else (current, self._crew.steps)
             looks = looks + 1 if seen is not None and seen == suspect else 0
             suspect = seen
             if looks == LOOKS_PER_PERIOD and current is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import fields, frozen
@@ -52,3 +52,8 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         name=changes.get("name", job.name),
         start=changes.get("start"),
     )
+
+
+def settled(value: Any) -> Any:
+    """An iterator as what it gives out, so that it can be looked at twice."""
+    return tuple(value) if isinstance(value, Iterator) else value

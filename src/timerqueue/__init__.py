@@ -5,8 +5,9 @@ from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._heap import Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
-from ._pool import PoolStatistics, TaskPool, Work, is_cancellation
+from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
+from ._work import Work, is_cancellation
 
 __all__ = [
     "Alarm",

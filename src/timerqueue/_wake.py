@@ -61,6 +61,23 @@ def _never() -> int:
     return 0
 
 
+def close_scopes_within(scope: anyio.CancelScope) -> None:
+    """Close what the present task has left open inside `scope`: anyio on asyncio ends a whole task group over it.
+
+    Trio closes them by itself. That anyio offers no way to see a task's scopes is why this one looks at its private
+    table.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return
+    from anyio._backends._asyncio import _task_states  # noqa: PLC0415 - only where asyncio runs
+
+    state = None if task is None else _task_states.get(task)
+    while state is not None and state.cancel_scope is not None and state.cancel_scope is not scope:
+        state.cancel_scope.__exit__(None, None, None)
+
+
 class AsyncioWake:
     """A bare future and at most one timer handle."""
 

@@ -883,15 +883,15 @@ async def test_the_current_work_is_known_while_its_code_runs():
     seen = []
 
     async def look(pool):
-        seen.append((pool.current, pool.steps))
+        seen.append((pool.crew.current, pool.crew.steps))
         await settle()
-        seen.append((pool.current, pool.steps))
+        seen.append((pool.crew.current, pool.crew.steps))
 
     async with TaskPool() as pool:
         work = pool.start_soon(look, pool)
         await checkpoint()
         await settle()
-        assert pool.current is None
+        assert pool.crew.current is None
     assert [current for current, _ in seen] == [work, work]
     assert seen[0][1] < seen[1][1]
 

@@ -1,0 +1,272 @@
+"""The crew: long-lived workers that run what is ready.
+
+A task and a cancel scope per piece of work cost far more than most work does. So a few workers, each a task with
+one cancel scope, take work from a queue, and drive its coroutine by hand (`_drive`), inside a context of its own:
+
+- work that never has to wait costs no task and no switch: one worker runs thousands of them in a row;
+- as soon as one does wait, its worker waits with it and others take over the queue (`_hand_over`);
+- context variables that it sets are gone when it ends, although the worker lives on;
+- what ignores its cancellation can be ended by force, because nobody else holds the coroutine.
+
+Cancelling work cancels its worker's scope; that worker ends and is replaced when needed. The same becomes of a
+worker that work leaves in disorder: with a cancel scope left open, or with a task that is being cancelled.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
+from logging import getLogger
+from types import coroutine
+from typing import Any, Final
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.lowlevel import cancel_shielded_checkpoint
+from attrs import define
+
+from ._wake import Wake, cancelling, close_scopes_within, make_wake
+from ._work import Work, is_cancellation
+
+logger = getLogger(__name__)
+
+SLICE: Final = 0.005
+"""Seconds for which one worker may run work after work before others on the event loop have their turn."""
+
+SPARE_WORKERS: Final = 1_000
+"""Workers kept waiting for work. More than that end when they have none."""
+
+FORCE: Final = 10
+"""How often killed work is told to end before its coroutine is let go as it stands."""
+
+CALLED_AT_ONCE: Final = 8
+"""Workers called when one has to wait: probably what is behind it in the queue will wait too."""
+
+
+@define(eq=False)
+class Worker:
+    """One task of the crew."""
+
+    scope: anyio.CancelScope
+    cancelling: Callable[[], int]
+    deadline: float
+    wake: Wake | None = None
+    is_cancelled: bool = False
+    is_killed: bool = False
+
+
+class Crew:
+    """The workers of a pool. `release` is called with work that has ended, to take back what it held."""
+
+    def __init__(self, monotonic: Callable[[], float], release: Callable[[Work], None]) -> None:
+        self._monotonic = monotonic
+        self._release = release
+        self._context = Context()
+        self._group: TaskGroup | None = None
+        self._parked: list[Worker] = []
+        self._is_yielding = False
+        self.ready: deque[Work] = deque()
+        self.awake = 0
+        """Workers that will look at `ready` without being told."""
+        self.size = 0
+        self.current: Work | None = None
+        """The work whose code runs at this very moment. For a watchdog in another thread."""
+        self.steps = 0
+        """How often work has been taken up, so that a watchdog can tell one long step from many short ones."""
+
+    def begin(self, group: TaskGroup) -> None:
+        """Work in this task group, and by default in the caller's context."""
+        self._group = group
+        self._context = copy_context()
+        self.call()
+
+    def call_if_needed(self) -> None:
+        """See to it that somebody looks at what is ready."""
+        if not self.awake and self.ready:
+            self.call()
+
+    def call(self) -> None:
+        """Call one more worker: one that waits for work, or a new one."""
+        if self._group is None:
+            return
+        self.awake += 1
+        if self._parked:
+            worker = self._parked.pop()
+            assert worker.wake is not None
+            worker.wake.set()
+        else:
+            self.size += 1
+            self._group.start_soon(self._serve, name="timerqueue worker")
+
+    async def _serve(self) -> None:
+        worker: Worker | None = None
+        try:
+            with anyio.CancelScope() as scope:
+                worker = Worker(scope, cancelling(), anyio.current_effective_deadline())
+                try:
+                    while not worker.is_cancelled:
+                        if self.ready and not self._is_yielding:
+                            await self._run_slice(worker)
+                        elif not await self._park(worker):
+                            break
+                finally:
+                    close_scopes_within(scope)
+        except anyio.get_cancelled_exc_class() as exc:
+            if is_cancellation(exc):
+                raise
+            logger.warning("work has cancelled the task that it ran in; another takes its place")
+        except RuntimeError:
+            # Work has left a cancel scope open, or was killed inside one. All the others are not to suffer for it.
+            logger.exception("work has left its worker in disorder; another takes its place")
+        finally:
+            self.size -= 1
+            self.awake -= 1
+            self.call_if_needed()
+
+    async def _park(self, worker: Worker) -> bool:
+        """Wait for work. False: there are enough spare workers."""
+        if len(self._parked) >= SPARE_WORKERS:
+            return False
+        if worker.wake is None:
+            worker.wake = make_wake()
+        self.awake -= 1
+        self._parked.append(worker)
+        try:
+            await worker.wake.wait(None)
+        except BaseException:
+            if worker in self._parked:
+                self._parked.remove(worker)
+                self.awake += 1
+            raise
+        return True
+
+    async def _run_slice(self, worker: Worker) -> None:
+        """Run what is ready, for a slice of time.
+
+        The busiest loop of all: what it does per piece of work is written out.
+        """
+        ready, monotonic = self.ready, self._monotonic
+        until = monotonic() + SLICE
+        while ready and not worker.is_cancelled:
+            work = ready.popleft()
+            work.is_waiting = False
+            work.worker = worker
+            context = work.context = (self._context if work.context is None else work.context).copy()
+            self.current = work
+            self.steps += 1
+            value: Any = None
+            error: BaseException | None = None
+            running: Coroutine[Any, Any, Any] | None = None
+            try:
+                running = context.run(work.open)
+                if running is not None:
+                    yielded = context.run(running.send, None)
+                    value = await self._drive(running, yielded, context, worker)
+                    until = monotonic() + SLICE  # while it waited the others had their turn
+                    if anyio.current_effective_deadline() != worker.deadline:
+                        logger.warning("work has left a cancel scope open: another worker takes over from its own")
+                        worker.is_cancelled = True
+            except StopIteration as stop:  # it has ended without ever waiting
+                value, error = (None, stop) if running is None else (stop.value, None)
+            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
+                error = exc
+            self.current = None
+            work.worker = None
+            self._end(work, worker, value, error)
+            if error is not None or worker.cancelling():
+                await self._let_out(worker, error)
+            # An exception holds this frame by its traceback: what this frame holds must let go of it.
+            del work, context, value, error, running
+            if self._is_yielding:
+                return
+            if monotonic() >= until:
+                await self._yield()
+                return
+
+    @coroutine
+    def _drive(
+        self, running: Coroutine[Any, Any, Any], yielded: Any, context: Context, worker: Worker
+    ) -> Generator[Any, Any, Any]:
+        """Await the rest of `running`, which has just yielded, inside `context`.
+
+        The queue is let go of while it waits.
+        """
+        work, attempts = self.current, 0
+        while True:
+            self.current = None
+            self._hand_over()
+            step: Callable[[Any], Any] = running.send
+            sent: Any
+            try:
+                sent = yield yielded
+            except BaseException as exc:  # noqa: BLE001 - passed on into the work
+                sent, step = exc, running.throw
+            self.awake += 1
+            self.current = work
+            self.steps += 1
+            if worker.is_killed and (not attempts or step == running.throw):
+                attempts += 1
+                if attempts > FORCE:
+                    logger.error("work that ignores every way of ending it is let go: %r", running)
+                    _keep_for_ever(running)
+                    return None
+                sent, step = GeneratorExit("killed"), running.throw
+            try:
+                yielded = context.run(step, sent)
+            except StopIteration as stop:
+                return stop.value
+            finally:
+                del sent, step  # an exception holds this frame by its traceback, and must not be held by it
+
+    def _end(self, work: Work, worker: Worker, value: Any, error: BaseException | None) -> None:
+        """Tell the work how it went, and take its units back whatever it says to that."""
+        try:
+            work.close(value, error)
+        except Exception:
+            logger.exception("work raised when it was told of its end")
+        finally:
+            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+            if not worker.is_killed:
+                self._release(work)
+
+    async def _let_out(self, worker: Worker, error: BaseException | None) -> None:
+        """End the worker if it is being cancelled, and pass on what is not the work's own."""
+        if worker.cancelling():
+            await self._absorb_cancellation(worker)
+        if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
+            raise error
+
+    def _hand_over(self) -> None:
+        """This worker is about to wait: somebody else must look after the queue."""
+        self.awake -= 1
+        if self.ready and not self.awake:
+            for _ in range(min(len(self.ready), CALLED_AT_ONCE)):
+                self.call()
+
+    async def _yield(self) -> None:
+        """Let the others on the event loop have their turn, workers that come back from waiting excepted.
+
+        They would each take a slice of their own before anybody else is heard: they rest, and this worker goes on
+        for them.
+        """
+        self._is_yielding = True
+        try:
+            await cancel_shielded_checkpoint()
+        finally:
+            self._is_yielding = False
+
+    async def _absorb_cancellation(self, worker: Worker) -> None:
+        """Let the worker's task, which is being cancelled by us or by the work (asyncio), end before the next work."""
+        worker.is_cancelled = True
+        await cancel_shielded_checkpoint()
+
+
+def _keep_for_ever(running: Coroutine[Any, Any, Any]) -> None:
+    """Never let it be finalized, not even at the end of the process.
+
+    Python would close it then, and what answers every exception with another try would do so for ever.
+    """
+    import ctypes  # noqa: PLC0415 - almost never needed
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(running))
