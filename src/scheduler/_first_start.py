@@ -28,6 +28,8 @@ class FirstStart(NamedTuple):
     planner: Planner
     at_once: bool
     due_us: int | None
+    is_dated: bool = False
+    """It was asked for by a datetime, and stands until then."""
 
 
 def first_start(
@@ -83,7 +85,7 @@ def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> 
     if due is None:
         msg = f"{schedule} has no start from {start} on"
         raise InvalidJob(msg)
-    return FirstStart(schedule, planner, at_once=False, due_us=due)
+    return FirstStart(schedule, planner, at_once=False, due_us=due, is_dated=True)
 
 
 def _aware(start: datetime) -> datetime:

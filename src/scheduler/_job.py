@@ -52,6 +52,7 @@ class Job(Alarm):
         "backlog",
         "call",
         "control",
+        "dated_us",
         "due_us",
         "error",
         "func",
@@ -62,7 +63,6 @@ class Job(Alarm):
         "kwargs",
         "lateness",
         "name",
-        "not_before",
         "planner",
         "policy",
         "retry",
@@ -105,11 +105,8 @@ class Job(Alarm):
         self.state = JobState.SCHEDULED
         self.due_us: int | None = None
         """The next regular start, on the planner's time base; None: there is none."""
-        self.not_before = 0
-        """No start is planned before the one after this, on the planner's time base:
-
-        it was added with start=datetime.
-        """
+        self.dated_us: int | None = None
+        """The first start if it was given as a datetime, on the planner's time base. None comes before it."""
         self.runs: tuple[Run, ...] = ()
         self.backlog: deque[tuple[int, int]] | None = None
         """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""

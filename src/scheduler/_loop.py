@@ -185,21 +185,25 @@ class Loop:
         job.counts().consecutive_failures = 0
         self.settle_state(job)
         logger.info("job %r is enabled", job.id)
-        now_us = max(self.timeline.us(self.monotonic(), steady=job.planner.steady), job.not_before)
         try:
-            following = (
-                job.planner.following(now_us) if job.planner.waits_for_end else job.planner.first(job.id, now_us)
-            )
-            self.plan(job, following)
+            self.plan(job, self._next_after_pause(job))
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
             self.park(job, exc)
             return
         self.listeners.tell(JobChanged(job.id, job.state, "resumed"))
         self.retire_if_done(job)
 
+    def _next_after_pause(self, job: Job) -> int | None:
+        planner = job.planner
+        now_us = self.timeline.us(self.monotonic(), steady=planner.steady)
+        if job.dated_us is not None and job.dated_us > now_us:
+            return job.dated_us
+        return planner.following(now_us) if planner.waits_for_end else planner.first(job.id, now_us)
+
     def replan(self, job: Job, first: FirstStart) -> None:
         """The job has a new schedule. A parked job comes alive with it; a paused one stays paused."""
         self._calendar_jobs.pop(job, None)
+        job.dated_us = first.due_us if first.is_dated else None
         if job.is_parked:
             job.is_paused = job.is_parked = False
             job.error = None

@@ -103,8 +103,7 @@ class Registry:
                 raise DuplicateJob(msg)
             first = self._first_start(planned, id, start)
             job = make(id, first, self._histogram(policy.kind))
-            if isinstance(start, datetime) and first.due_us is not None:
-                job.not_before = first.due_us - 1
+            job.dated_us = first.due_us if first.is_dated else None
             if present is not None:
                 self.remove(present)
             self._jobs[id] = job

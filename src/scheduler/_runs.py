@@ -155,6 +155,7 @@ class Runs:
             self.miss(job, run.due_us, run.due_us, 1, MissedReason.NO_ROOM)
             return False
         run.started = now
+        run.time_allowed = policy.timeout or 0.0
         run.lateness = lateness
         if job.state is JobState.STARTING:
             job.state = _BEGIN[job.state]
