@@ -18,7 +18,7 @@ from threading import get_ident
 from typing import Final
 
 from schedule import Missed
-from timerqueue import Alarm, Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
+from timerqueue import OUT, Alarm, Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
 
 from ._events import ClockJumped, JobChanged, JobFinished, JobParked
 from ._first_start import FirstStart
@@ -297,7 +297,7 @@ class Loop:
         self.runs.hold()
         try:
             for alarm in batch:
-                if alarm.is_waiting:  # somebody before it in the batch has planned it anew: its time is to come
+                if alarm.slot != OUT:  # somebody before it in the batch has planned it anew: its time is to come
                     continue
                 try:
                     if type(alarm) is Job:

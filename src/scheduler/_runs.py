@@ -199,7 +199,7 @@ class Runs:
         """Ticks have no run."""
         job.counts().missed += count
         self.missed += count
-        logger.info("job %r missed %d start(s): %s", job.id, count, reason.value)
+        logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
         if self.listeners.anybody:
             self.listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
 

@@ -2,7 +2,7 @@
 
 from ._clock import Clock, Random, SystemClock, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
-from ._heap import Entry, TimerHeap
+from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
@@ -10,6 +10,7 @@ from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 from ._work import Work, is_cancellation
 
 __all__ = [
+    "OUT",
     "Alarm",
     "Clock",
     "Entry",

@@ -141,7 +141,7 @@ class Crew:
             raise
         return True
 
-    async def _run_slice(self, worker: Worker) -> None:
+    async def _run_slice(self, worker: Worker) -> None:  # noqa: C901 - a call for each step would cost a tenth of a run
         """Run what is ready, for a slice of time.
 
         The busiest loop of all: what it does per piece of work is written out.
@@ -173,7 +173,14 @@ class Crew:
                 error = exc
             self.current = None
             work.worker = None
-            self._end(work, worker, value, error)
+            try:
+                work.close(value, error)
+            except Exception:
+                logger.exception("work raised when it was told of its end")
+            finally:
+                work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+                if not worker.is_killed:
+                    self._release(work)
             if error is not None or worker.cancelling():
                 await self._let_out(worker, error)
             # An exception holds this frame by its traceback: what this frame holds must let go of it.
@@ -218,17 +225,6 @@ class Crew:
                 return stop.value
             finally:
                 del sent, step  # an exception holds this frame by its traceback, and must not be held by it
-
-    def _end(self, work: Work, worker: Worker, value: Any, error: BaseException | None) -> None:
-        """Tell the work how it went, and take its units back whatever it says to that."""
-        try:
-            work.close(value, error)
-        except Exception:
-            logger.exception("work raised when it was told of its end")
-        finally:
-            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
-            if not worker.is_killed:
-                self._release(work)
 
     async def _let_out(self, worker: Worker, error: BaseException | None) -> None:
         """End the worker if it is being cancelled, and pass on what is not the work's own."""

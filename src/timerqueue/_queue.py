@@ -31,7 +31,7 @@ logger = getLogger(__name__)
 FAR: Final = 1e15
 """Seconds, thirty million years: due times beyond it are mistakes, and could not be told apart to the millisecond."""
 
-BATCH: Final = 100
+BATCH: Final = 300
 """Entries fired before others on the event loop have their turn."""
 
 

@@ -289,7 +289,7 @@ async def test_replace_does_not_starve_while_it_waits_for_room(clock, events):
         runs = [each.statistics().runs for each in s.jobs()]
         assert job.statistics().runs >= 8
         assert max(runs) - min(runs) <= 3
-        assert events.of(RunEnded, job_id="replaces")[0].outcome is Outcome.SUCCEEDED
+        assert Outcome.SUCCEEDED in {event.outcome for event in events.of(RunEnded, job_id="replaces")}
         s.stop(grace=0)
 
 

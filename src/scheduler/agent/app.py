@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from attrs import frozen
+from attrs import evolve, frozen
 
 from scheduler import InvalidJob, Scheduler
 from timerqueue import Clock
@@ -28,7 +28,7 @@ GRACE: Final = 5.0
 """Seconds that running checks have to end in once the agent is told to stop."""
 
 CUT_OFF_AFTER: Final = 5.0
-"""Seconds after its timeout at which a check that does not end by itself is cut off."""
+"""Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
 
 
 @frozen(kw_only=True)
@@ -47,13 +47,13 @@ async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolv
     """
     scheduler = Scheduler(config.limits.total, config.limits.named, clock=clock)
     enabled = [target for target in config.targets if target.is_enabled]
-    statuses = [TargetStatus(each.name, str(each.check.url), each.kind) for each in enabled]
+    statuses = [TargetStatus(each.name, str(each.check.url), each.kind, each.max_attempts) for each in enabled]
     monitor = Monitor(statuses, display, scheduler.stop)
     scheduler.listen(monitor.listen)
     resolver = Resolver(config.hosts) if resolver is None else resolver
     redactor = Redactor(config.secrets)
-    for target in enabled:
-        probe = _probe(target, resolver, clock, redactor)
+    for target, status in zip(enabled, statuses, strict=True):
+        probe = evolve(_probe(target, resolver, clock, redactor), attempts=status.attempts)
         _add(scheduler, target, probe, start=None if plan.once else target.start)
     view = View(targets=statuses, scheduler=scheduler, now=clock.wall)
     async with _watched(scheduler, monitor, plan, clock) as is_forced:
@@ -85,7 +85,7 @@ def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor)
 
 def _add(scheduler: Scheduler, target: Target, probe: Probe, start: Start | None) -> None:
     # With Mode.ALL the addresses may wait for room one after another, so only each of them has a time.
-    timeout = probe.timeout + CUT_OFF_AFTER if probe.mode is Mode.ANY else None
+    timeout = target.max_attempts * probe.timeout + CUT_OFF_AFTER if probe.mode is Mode.ANY else None
     try:
         scheduler.add(
             probe.run,

@@ -15,7 +15,7 @@ from schedule import After, Every, Schedule, ScheduleError, parse
 from .checks import BY_SCHEME, KINDS, Check
 from .limits import HOST, Limits, read_limits
 from .probe import Mode
-from .readers import Unfit, boolean, one_of, seconds, text, texts
+from .readers import Unfit, boolean, one_of, seconds, text, texts, whole
 from .resolve import Family
 from .sections import ConfigError, Problem, Section
 from .toml_lines import key_lines
@@ -23,6 +23,7 @@ from .url import Url, address_family, parse_url
 
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
+MOST_ATTEMPTS: Final = 10
 
 PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
 
@@ -46,6 +47,7 @@ class Target:
     mode: Mode = Mode.ANY
     family: Family = Family.ANY
     degraded_above: float | None = None
+    max_attempts: int = 1
     start: Start | None = None
     tags: tuple[str, ...] = ()
     is_enabled: bool = True
@@ -125,6 +127,7 @@ class Common:
     mode: Mode = Mode.ANY
     family: Family = Family.ANY
     degraded_above: float | None = None
+    max_attempts: int = 1
     start: Start | None = None
 
 
@@ -135,6 +138,7 @@ def _read_common(section: Section, base: Common) -> Common:
         mode=section.take("mode", one_of(_MODES), base.mode),
         family=section.take("ip", one_of(_FAMILIES), base.family),
         degraded_above=section.take("degraded_above", seconds, base.degraded_above),
+        max_attempts=section.take("max_attempts", whole(1, MOST_ATTEMPTS), base.max_attempts),
         start=section.take("start", one_of(_STARTS), base.start),
     )
 
@@ -216,6 +220,7 @@ def _target(section: Section, common: Common) -> Target | None:
         mode=chosen.mode,
         family=chosen.family,
         degraded_above=chosen.degraded_above,
+        max_attempts=chosen.max_attempts,
         start=start,
         tags=tags,
         is_enabled=is_enabled,

@@ -99,7 +99,8 @@ class JsonLines(_Lines):
             error=verdict.error,
             due=wording.stamp(run.due),
             lateness_ms=_ms(run.lateness),
-            attempt=run.attempt,
+            attempt=verdict.attempt,
+            max_attempts=target.max_attempts,
             results=[_result(each) for each in verdict.results],
         )
 
@@ -202,4 +203,5 @@ def _result(result: CheckResult) -> dict[str, Any]:
         "phases_ms": {name: _ms(seconds) for name, seconds in result.phases.items()},
         "error": result.error,
         "detail": dict(result.detail),
+        "attempt": result.attempt,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from typing import Final, assert_never
 
 import anyio
@@ -36,7 +37,8 @@ class Mode(enum.Enum):
 class Probe:
     """Checks one target. Its `run` returns results or raises nothing but defects of checks.
 
-    `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL).
+    `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL); of
+    each attempt. `attempts`: how many there may be in a run; only what is down is tried again, at once.
     """
 
     check: Check
@@ -48,9 +50,20 @@ class Probe:
     resolver: Resolver
     clock: Clock
     redactor: Redactor
+    attempts: Callable[[], int] = lambda: 1
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """The result, or a subtask for each address."""
+        """The result of the last attempt, or a subtask for each address."""
+        number = 1
+        while True:
+            found = await self._run_once(number)
+            if not isinstance(found, CheckResult):
+                return found
+            if self._is_final(found, number):
+                return evolve(found, attempt=number)
+            number += 1
+
+    async def _run_once(self, number: int) -> CheckResult | list[Subtask]:
         watch = Stopwatch(self.clock)
         with anyio.move_on_after(self.timeout) as scope:
             try:
@@ -64,7 +77,7 @@ class Probe:
             case Mode.ANY:
                 return await self._first_that_answers(addresses, watch)
             case Mode.ALL:
-                return self._each(addresses, watch)
+                return self._each(addresses, watch, number)
             case _:
                 assert_never(self.mode)
 
@@ -86,6 +99,9 @@ class Probe:
             finding = Finding(status=Status.DOWN, error=f"no answer from {peer} within {self.timeout:g} s{doing}")
         return self._result(finding, watch, address)
 
+    def _is_final(self, result: CheckResult, number: int) -> bool:
+        return result.status is not Status.DOWN or number >= self.attempts()
+
     async def _addresses(self, watch: Stopwatch) -> list[str]:
         host = self.check.url.host
         if is_address(host):
@@ -106,13 +122,21 @@ class Probe:
                 return result
         return next((each for each in results if each.status is Status.DOWN), results[-1])
 
-    def _each(self, addresses: list[str], lookup: Stopwatch) -> list[Subtask]:
+    def _each(self, addresses: list[str], lookup: Stopwatch, number: int) -> list[Subtask]:
         checked = addresses[:MOST_ADDRESSES]
         left_out = len(addresses) - len(checked)
-        return [Subtask(self._one_of_all, each, dict(lookup.phases), left_out, needs=self.needs) for each in checked]
+        return [
+            Subtask(self._one_of_all, each, dict(lookup.phases), left_out, number, needs=self.needs) for each in checked
+        ]
 
-    async def _one_of_all(self, address: str, before: dict[str, float], left_out: int) -> CheckResult:
-        result = await self.attempt(address, Stopwatch(self.clock, before), self.timeout, self.timeout)
+    async def _one_of_all(self, address: str, before: dict[str, float], left_out: int, number: int) -> CheckResult:
+        """Attempts go on from the one whose lookup it was."""
+        while True:
+            result = await self.attempt(address, Stopwatch(self.clock, before), self.timeout, self.timeout)
+            if self._is_final(result, number):
+                break
+            number += 1
+        result = evolve(result, attempt=number)
         return evolve(result, detail={**result.detail, "addresses_left_out": left_out}) if left_out else result
 
     def _result(self, finding: Finding, watch: Stopwatch, address: str | None) -> CheckResult:

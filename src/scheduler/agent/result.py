@@ -35,6 +35,7 @@ class CheckResult:
     """One check of one address.
 
     `latency`: seconds from the lookup of the name to the end; `phases`: seconds of each part that was completed.
+    `attempt`: which one this is, from 1; those before it were down.
     """
 
     status: Status
@@ -43,6 +44,7 @@ class CheckResult:
     phases: Mapping[str, float] = field(factory=dict)
     error: str | None = None
     detail: Detail = field(factory=dict)
+    attempt: int = 1
 
     @property
     def is_connected(self) -> bool:

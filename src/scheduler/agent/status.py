@@ -11,17 +11,19 @@ from attrs import define, field, frozen
 from scheduler import Outcome, RunEnded
 
 from . import wording
+from .flapping import Result, Standing, TargetState, after
 from .result import CheckResult, Status
 
 
 @frozen(kw_only=True)
 class Verdict:
-    """One run. `latency`: that of its slowest address, in seconds."""
+    """One run. `latency`: that of its slowest address, in seconds. `attempt`: the last that concerned all addresses."""
 
     status: Status
     error: str | None = None
     latency: float | None = None
     results: tuple[CheckResult, ...] = ()
+    attempt: int = 1
 
 
 def verdict_of(run: RunEnded) -> Verdict | None:
@@ -57,6 +59,7 @@ def fold(results: Sequence[CheckResult]) -> Verdict:
         error=_error(results, status),
         latency=max((each.latency for each in known if each.latency is not None), default=None),
         results=tuple(results),
+        attempt=min(each.attempt for each in known),
     )
 
 
@@ -76,6 +79,8 @@ class TargetStatus:
     name: str
     url: str
     kind: str
+    max_attempts: int = 1
+    state: TargetState | None = None
     status: Status | None = None
     previous: Status | None = None
     since: float | None = None
@@ -91,14 +96,41 @@ class TargetStatus:
         """How many verdicts there were."""
         return self.counts.total()
 
+    def attempts(self) -> int:
+        """How many attempts the next run has: one, if the target is known to be down or to flap."""
+        is_well = self.state is None or self.state.status is Standing.UP
+        return self.max_attempts if is_well else 1
+
     def record(self, verdict: Verdict, run: RunEnded) -> bool:
         """Take a verdict in. Whether the status is another one now, the first included."""
         self.last, self.last_run = verdict, run
         self.counts[verdict.status] += 1
         self.lateness_max = max(self.lateness_max, run.lateness)
+        self._move(verdict, run.ended)
         self.previous = self.status
         if verdict.status is self.status:
             return False
         self.changes += self.status is not None
         self.status, self.since = verdict.status, run.ended
         return True
+
+    def _move(self, verdict: Verdict, now: float) -> None:
+        """Attempts before the last were down, or there would have been no other."""
+        for _ in range(verdict.attempt - 1):
+            self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
+        result = _result_of(verdict.status)
+        if result is not None:
+            self.state = after(self.state, result, now, name=self.name)
+
+
+def _result_of(status: Status) -> Result | None:
+    """What a status says for the state. None: nothing."""
+    match status:
+        case Status.UP | Status.DEGRADED:
+            return Standing.UP
+        case Status.DOWN:
+            return Standing.DOWN
+        case Status.UNKNOWN:
+            return None
+        case _:
+            assert_never(status)

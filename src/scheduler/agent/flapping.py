@@ -1,0 +1,105 @@
+"""A target's state: the stretch of time in which it was up, down, or changed too fast to be called either."""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import Final, Literal
+
+from attrs import evolve, frozen
+
+THRESHOLD: Final = 3
+"""Results that a state needs before a change of them is believed, and that end a flapping if they agree."""
+
+_NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]+")
+
+
+class Standing(enum.Enum):
+    """What a state says of its target."""
+
+    UP = "up"
+    DOWN = "down"
+    FLAPPING = "flapping"
+    """Its results change before enough of them agree."""
+
+
+Result = Literal[Standing.UP, Standing.DOWN]
+
+
+@frozen(kw_only=True)
+class TargetState:
+    """One state, as long as it lasts. `started_at`: UTC seconds since 1970.
+
+    `up` and `down` count all attempts. `flap_history`: the latest results of a flapping, as many as its end depends on.
+    `ends`: the state before this one, without the one before that.
+    """
+
+    id: str
+    number: int
+    started_at: float
+    status: Standing
+    up: int = 0
+    down: int = 0
+    flap_history: tuple[Result, ...] = ()
+    ends: TargetState | None = None
+
+    @property
+    def checks(self) -> int:
+        """How many attempts there were."""
+        return self.up + self.down
+
+    def duration(self, now: float) -> float:
+        """How long it has lasted, in seconds."""
+        return now - self.started_at
+
+
+def after(
+    state: TargetState | None,
+    status: Result,
+    now: float,
+    *,
+    name: str,
+    threshold: int = THRESHOLD,
+    is_final: bool = True,
+) -> TargetState:
+    """The state after one more result of the target `name`; None: there was no result yet.
+
+    An attempt that is not final is counted and changes nothing else. A threshold of 0 or 1: nothing flaps, each change
+    is a new state.
+    """
+    if state is None:
+        return _opened(None, status, now, name)
+    if not is_final:
+        return _counted(state, status)
+    if state.status is Standing.FLAPPING:
+        return _flapped(state, status, now, name, max(threshold - 1, 0))
+    if status is state.status:
+        return _counted(state, status)
+    if state.checks < threshold:
+        return evolve(_counted(state, status), status=Standing.FLAPPING, flap_history=(status,))
+    return _opened(state, status, now, name)
+
+
+def _flapped(state: TargetState, status: Result, now: float, name: str, before: int) -> TargetState:
+    """It ends if so many results before agree with the new one."""
+    history = (*state.flap_history, status)
+    if len(history) > before and set(history[-before - 1 :]) == {status}:
+        return _opened(state, status, now, name)
+    return evolve(_counted(state, status), flap_history=history[-before:])
+
+
+def _opened(ended: TargetState | None, status: Result, now: float, name: str) -> TargetState:
+    number = 0 if ended is None else ended.number + 1
+    opened = TargetState(
+        id=f"{_NOT_PLAIN.sub('_', name)}-{int(now * 1000)}-{number}",
+        number=number,
+        started_at=now,
+        status=status,
+        ends=None if ended is None else evolve(ended, ends=None),
+    )
+    return _counted(opened, status)
+
+
+def _counted(state: TargetState, status: Result) -> TargetState:
+    is_up = status is Standing.UP
+    return evolve(state, up=state.up + is_up, down=state.down + (not is_up))
