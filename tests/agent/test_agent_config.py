@@ -54,6 +54,7 @@ def test_a_file_says_everything():
         expect_status = [200, "300-399"]
         headers = { Accept = "text/html" }
         degraded_above = "300ms"
+        max_attempts = 3
         tags = ["a", "b"]
         [[check]]
         url = "tcp://db:5432"
@@ -67,6 +68,7 @@ def test_a_file_says_everything():
     assert web.schedule == Cron("*/5 * * * *")
     assert (web.timeout, web.mode, web.family, web.start) == (2.0, Mode.ALL, Family.V4, "now")
     assert (web.degraded_above, web.tags) == (0.3, ("a", "b"))
+    assert (web.max_attempts, db.max_attempts) == (3, 1)
     assert web.check.expect_status == ((200, 200), (300, 399))
     assert (db.schedule, db.mode, db.family, db.is_enabled) == (Every("1m"), Mode.ANY, Family.ANY, False)
     assert config.limits.total == 9
@@ -92,6 +94,9 @@ MISTAKES = [
     ("[[checks]]\nurl = 'http://h'", "uptime.toml:1: unknown key 'checks', did you mean 'check'?"),
     ("[defaults]\nurl = 'x'\n" + CHECK, "uptime.toml:2: unknown key 'url' in [defaults]; there is degraded_above, "),
     ("defaults = 5\n" + CHECK, "uptime.toml:1: defaults: expected a table [defaults], found the number 5"),
+    (CHECK + "max_attempts = 0", "max_attempts: expected a whole number from 1 to 10, found the number 0"),
+    (CHECK + "max_attempts = true", "max_attempts: expected a whole number from 1 to 10, found true"),
+    ("[defaults]\nmax_attempts = 1.5\n" + CHECK, "toml:2: [defaults]: max_attempts: expected a whole number"),
     ("check = 5", "uptime.toml:1: check: expected tables that begin with [[check]], found the number 5"),
     ("[[check]]\nname = 'x'", "uptime.toml:1: [[check]] 'x': the key 'url' is missing"),
     ("[[check]]\nurl = 5", "uptime.toml:2: [[check]] number 1: url: expected text, found the number 5"),

@@ -127,7 +127,9 @@ def test_json_lines_hold_everything():
         "phases_ms": {"connect": 1.0},
         "error": None,
         "detail": {"http_status": 200},
+        "attempt": 1,
     }
+    assert (check["attempt"], check["max_attempts"]) == (1, 1)
     assert (missed["event"], missed["count"], missed["reason"]) == ("missed", 3, "overlap")
     assert (stopped["event"], stopped["targets"], stopped["missed"]) == ("stopped", {"degraded": 1}, 3)
 

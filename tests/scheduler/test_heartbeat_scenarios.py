@@ -10,7 +10,10 @@
 | One run: a cancelled context | here, as a run that is removed while it waits for room |
 | Live limits: malformed or missing configuration, environment, defaults by type | tests/agent |
 | Status reporter: one snapshot a tick, payload keys, managers | no counterpart: `statistics()` is asked for |
-| State and summary, all but retries: flapping, loader, hooks, check_group | tests/agent |
+| State: flapping and its end, duration, `ends`, id, flapping off | tests/agent/test_heartbeat_state.py |
+| Summary: attempts, transient failure, no retry, duration of the last | tests/agent/test_heartbeat_attempts.py |
+| State: loader of stored states, its swap and its tries | no counterpart: a target's state is kept in memory only |
+| Summary: hook order; check_group set before the job | no counterpart: no hooks, and a run is one line |
 """
 
 import anyio

@@ -49,9 +49,10 @@ def fold(results: Sequence[CheckResult]) -> Verdict:
     Addresses of which we know nothing do not count, unless there are no others.
     """
     known = [each for each in results if each.status is not Status.UNKNOWN]
+    attempt = min((each.attempt for each in known or results), default=1)
     if not known:
         error = next((each.error for each in results), "the check gave no result")
-        return Verdict(status=Status.UNKNOWN, error=error, results=tuple(results))
+        return Verdict(status=Status.UNKNOWN, error=error, results=tuple(results), attempt=attempt)
     statuses = {each.status for each in known}
     status = statuses.pop() if len(statuses) == 1 else Status.DEGRADED
     return Verdict(
@@ -59,7 +60,7 @@ def fold(results: Sequence[CheckResult]) -> Verdict:
         error=_error(results, status),
         latency=max((each.latency for each in known if each.latency is not None), default=None),
         results=tuple(results),
-        attempt=min(each.attempt for each in known),
+        attempt=attempt,
     )
 
 
