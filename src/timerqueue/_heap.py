@@ -1,10 +1,10 @@
 """TimerHeap: entries in order of their due time. Pure: it is told what time it is.
 
 A heap of single entries costs about 4 us per entry to empty once it holds 100,000, nearly all of it cache
-misses. So the heap here is one of *slots*: a slot gathers the entries of a sixteenth of a second, unsorted, and only the
-numbers of the slots stand in the `heapq`. When its time has come a slot is opened: sorted once, by C code, and
-appended to the one list of opened entries, from whose front everything due is cut in one slice. What arrives later
-for a time that is already open is inserted into that list.
+misses. So the heap here is one of *slots*: a slot gathers the entries of a sixteenth of a second, unsorted, and
+only the numbers of the slots stand in the `heapq`. When its time has come a slot is opened: sorted once, by C code,
+and appended to the one list of opened entries, from whose front everything due is cut in one slice. What arrives
+later for a time that is already open is inserted into that list.
 
 Three rules keep it correct, each held by a test in tests/timerqueue/test_heap.py:
 - An entry's due time is never changed while the opened list refers to it (the list's order rests on it).
