@@ -5,6 +5,7 @@
     python3 dev.py check          lint, format, types, imports
     python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
     python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
+    python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to tests/crash_loop.py
 
 Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
 when pyproject.toml or the place of this folder has changed. Delete it at will.
@@ -34,6 +35,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent
 PACKAGES = ("timerqueue", "schedule", "scheduler")
+EXTRAS = "agent,postgres"
 BIN, EXE = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
 CHECKS = (
     ("ruff", "check", "."),
@@ -56,14 +58,14 @@ def demo(args: list[str]) -> None:
 
 
 def test(args: list[str]) -> None:
-    folder = environment("test", extra="agent", group="test")
+    folder = environment("test", extra=EXTRAS, group="test")
     os.chdir(ROOT)
     hand_over(folder, ["-m", "pytest", *args])
 
 
 def check(args: list[str]) -> None:
     refuse("check", args)
-    folder = environment("check", extra="agent", group="check")
+    folder = environment("check", extra=EXTRAS, group="check")
     failed = [" ".join(command) for command in CHECKS if not passes(folder, command)]
     if failed:
         raise Failed("failed: " + ", ".join(failed))
@@ -77,7 +79,7 @@ def wheel(args: list[str]) -> None:
         pip(folder, "building the wheel", "wheel", "--no-deps", "--wheel-dir", name, str(ROOT))
         (built,) = Path(name).glob("*.whl")
         inspect(built)
-        wanted = [f"{built}[agent]", *requirements("test")]
+        wanted = [f"{built}[{EXTRAS}]", *requirements("test")]
         pip(folder, f"installing {built.name} and the test tools", "install", *wanted)
         say(f"testing {built.name}")
         tested = subprocess.run(
@@ -88,9 +90,14 @@ def wheel(args: list[str]) -> None:
 
 
 def bench(args: list[str]) -> None:
-    folder = environment("bench", extra="agent", group="bench")
+    folder = environment("bench", extra=EXTRAS, group="bench")
     os.chdir(ROOT)
     hand_over(folder, ["-m", "benchmarks", *args])
+
+
+def crash(args: list[str]) -> None:
+    folder = environment("test", extra=EXTRAS, group="test")
+    hand_over(folder, [str(ROOT / "tests" / "crash_loop.py"), *args])
 
 
 COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
@@ -99,11 +106,12 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "check": check,
     "wheel": wheel,
     "bench": bench,
+    "crash": crash,
 }
 
 
 def environment(purpose: str, *, extra: str, group: str | None = None) -> Path:
-    """Return a virtual environment in which this checkout, its extra and its dependency group are installed.
+    """Return a virtual environment in which this checkout, its extras and its dependency group are installed.
 
     A stamp per purpose holds what was installed from; it is written last, so that a break leaves work to be redone.
     """

@@ -1,6 +1,9 @@
-"""What every test shares: the backends that async tests run on, and Hypothesis without deadlines."""
+"""What every test shares: the backends that async tests run on, Hypothesis without deadlines, a PostgreSQL."""
 
+import importlib.util
+import itertools
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,3 +17,19 @@ settings.load_profile("ci" if "CI" in os.environ else "local")
 def anyio_backend(request):
     """Run each async test on both backends."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """Start a PostgreSQL for all tests of this session; see tests/postgres_server.py for what can be done to it."""
+    spec = importlib.util.spec_from_file_location("postgres_server", Path(__file__).with_name("postgres_server.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with module.PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_schema(numbers=itertools.count(1)):  # noqa: B008 - one count for the session
+    """Name a schema that no test has used."""
+    return f"test_{next(numbers)}"

@@ -16,6 +16,7 @@ from ._missed import Catchup, Missed, catch_up
 from ._parse import parse
 from ._phase import phase
 from ._schedule import Schedule, Window
+from ._text import text_of
 
 __all__ = [
     "After",
@@ -32,4 +33,5 @@ __all__ = [
     "duration",
     "parse",
     "phase",
+    "text_of",
 ]

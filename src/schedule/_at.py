@@ -16,6 +16,9 @@ class At(Schedule):
 
     when: datetime = field(converter=utc)
 
+    def __str__(self) -> str:
+        return f"@at {self.when.isoformat()}"
+
     def next(self, after: datetime) -> datetime | None:
         """`when`, or None from then on."""
         return self.when if aware(after) < self.when else None

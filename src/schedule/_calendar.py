@@ -51,6 +51,10 @@ class Calendar(Schedule):
     def _find_zone(self) -> ZoneInfo:
         return find_zone(self.tz)
 
+    def __str__(self) -> str:
+        zone = "" if self.tz == "UTC" else f" tz={self.tz}"
+        return f"@calendar {self.interval} origin={self.origin.isoformat()}{zone}"
+
     def next(self, after: datetime) -> datetime | None:
         """The first slot later than `after`."""
         after = utc(after)

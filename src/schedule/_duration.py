@@ -31,6 +31,7 @@ _WORDS: Final = {
     "milliseconds": "ms|milliseconds?",
     "microseconds": "us|µs|microseconds?",
 }
+_LONGEST: Final = 500
 _NUMBER: Final = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
 _PLAIN: Final = re.compile(rf"(?P<seconds>{_NUMBER})")
 _UNITS: Final = re.compile(
@@ -59,8 +60,10 @@ def duration(value: timedelta | float | str) -> timedelta:
             raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {value!r}')
         case int() | float():
             return _seconds(value)
-        case str():
+        case str() if len(value) <= _LONGEST:
             return _text(value)
+        case str():
+            raise ScheduleError(f"cannot read the duration {value[:50]!r}...: write at most {_LONGEST} characters")
         case _:
             raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {value!r}')
 
@@ -85,7 +88,7 @@ def duration_text(value: timedelta) -> str:
 
 
 def _seconds(value: float) -> timedelta:
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise ScheduleError(f"duration {value!r} is not a finite number of seconds")
     try:
         found = timedelta(seconds=value)

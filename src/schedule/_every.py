@@ -38,7 +38,9 @@ class Every(Schedule):
             )
 
     def __str__(self) -> str:
-        return f"@every {duration_text(self.interval)}" if self == Every(self.interval) else repr(self)
+        anchor = "" if self.anchor is None else f" anchor={self.anchor.isoformat()}"
+        jitter = f" jitter={duration_text(self.jitter)}" if self.jitter else ""
+        return f"@every {duration_text(self.interval)}{anchor}{jitter}"
 
     def next(self, after: datetime) -> datetime | None:
         """The first slot later than `after`."""

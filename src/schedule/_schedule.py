@@ -7,19 +7,33 @@ so they work for schedules of your own too.
 from __future__ import annotations
 
 import abc
+import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from threading import local
 from typing import Final
 
 from attrs import field, frozen
 from attrs.converters import optional
 
-from ._duration import positive
+from ._duration import duration_text, positive
 from ._errors import ScheduleError
 from ._instant import EPOCH, MICROSECOND, utc
 
 LONGEST_CLOSURE: Final = 10_000
-"""Windows in a row without a slot between them, after which a schedule counts as closed for good."""
+"""Questions to its parts for one slot outside of windows, after which a schedule counts as closed for good."""
+
+
+class _Patience(local):
+    """What is left of LONGEST_CLOSURE for one question, which may pass through windows inside of windows: without a
+    common count each level would multiply the work of the one below.
+    """
+
+    left: int = 0
+    is_counting: bool = False
+
+
+_patience: Final = _Patience()
 
 
 class Schedule(abc.ABC):
@@ -86,6 +100,13 @@ class Window:
     length: timedelta = field(converter=positive)
     reason: str = field(default="", kw_only=True)
 
+    def __str__(self) -> str:
+        # Escapes only where something would not show: umlauts are text, a line break or half a surrogate pair is not.
+        reason = json.dumps(self.reason, ensure_ascii=not self.reason.isprintable())
+        return (
+            f"({_operand(self.starts)} for {duration_text(self.length)}{f' because {reason}' if self.reason else ''})"
+        )
+
     def end(self, instant: datetime) -> datetime | None:
         """When the stretch that `instant` lies in ends, in UTC; None if it lies in none."""
         instant = utc(instant)
@@ -106,8 +127,12 @@ class AnyOf(Schedule):
 
     parts: tuple[Schedule, ...] = field(converter=_flat)
 
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.parts))
+
     def next(self, after: datetime) -> datetime | None:
         """The earliest answer of the parts."""
+        _patience.left -= len(self.parts)
         return min((found for part in self.parts if (found := answer(part, after)) is not None), default=None)
 
     def bind(self, key: str) -> Schedule:
@@ -129,6 +154,11 @@ class Between(Schedule):
                 f"the end {self.end.isoformat()} is not later than the start {self.start.isoformat()}: swap them?"
             )
         _refuse_if_never(self, "between its start and its end")
+
+    def __str__(self) -> str:
+        start = "" if self.start is None else f" from {self.start.isoformat()}"
+        end = "" if self.end is None else f" until {self.end.isoformat()}"
+        return f"{_operand(self.schedule)}{start}{end}" if start or end else f"{_operand(self.schedule)} until never"
 
     def next(self, after: datetime) -> datetime | None:
         """The next slot of the schedule, unless it lies at or past the end."""
@@ -153,10 +183,23 @@ class Except(Schedule):
     def __attrs_post_init__(self) -> None:
         _refuse_if_never(self, "outside its windows")
 
+    def __str__(self) -> str:
+        return f"{_operand(self.schedule)} except {' and '.join(map(str, self.windows)) or '()'}"
+
     def next(self, after: datetime) -> datetime | None:
         """The next slot of the schedule in no window. Raises ScheduleError when windows follow windows without end."""
         after = utc(after)
-        for _ in range(LONGEST_CLOSURE):
+        if _patience.is_counting:
+            return self._search(after)
+        _patience.is_counting, _patience.left = True, LONGEST_CLOSURE
+        try:
+            return self._search(after)
+        finally:
+            _patience.is_counting = False
+
+    def _search(self, after: datetime) -> datetime | None:
+        while _patience.left > 0:
+            _patience.left -= 1 + len(self.windows)
             found = answer(self.schedule, after)
             ends = [end for window in self.windows if found and (end := window.end(found))]
             if found is None or not ends:
@@ -167,6 +210,10 @@ class Except(Schedule):
     def bind(self, key: str) -> Schedule:
         """Binds the schedule. Windows are the same for every job."""
         return Except(self.schedule.bind(key), self.windows)
+
+
+def _operand(schedule: Schedule) -> str:
+    return f"({schedule})" if isinstance(schedule, AnyOf | Between | Except) else str(schedule)
 
 
 def _refuse_if_never(schedule: Schedule, where: str) -> None:

@@ -7,9 +7,11 @@ from ._errors import (
     ImpossibleTransition,
     InvalidJob,
     JobNotFound,
+    MalformedJob,
     NotASubtask,
     SchedulerError,
     TooManySubtasks,
+    UnknownTask,
 )
 from ._events import (
     ClockJumped,
@@ -24,23 +26,33 @@ from ._events import (
     RunAbandoned,
     RunEnded,
     RunMissed,
+    RunNotLaunched,
     RunStarted,
     SchedulerStarted,
     SchedulerStopped,
+    ScopePaused,
+    ScopeResumed,
+    StoreDown,
+    StoreUp,
 )
 from ._job import Job
 from ._outcome import MissedReason, Outcome
-from ._policy import Overlap
+from ._pauses import Pause
+from ._policy import Delivery, Overlap
+from ._record import Record
 from ._retry import Retry
 from ._scheduler import Scheduler, SchedulerState
 from ._state import JobState
-from ._statistics import JobStatistics, LatenessStatistics, SchedulerStatistics
+from ._statistics import JobStatistics, LatenessStatistics, SchedulerStatistics, StoreStatistics
+from ._store import Store, StoreError, StoreUnavailable, StoreUnusable
+from ._stored import Retention
 from ._subtask import Subtask
 
 __all__ = [
     "AlreadyStopped",
     "ClockJumped",
     "CurrentRun",
+    "Delivery",
     "DuplicateJob",
     "Event",
     "ImpossibleTransition",
@@ -57,14 +69,19 @@ __all__ = [
     "LatenessStatistics",
     "Listener",
     "LoopBlocked",
+    "MalformedJob",
     "MissedReason",
     "NotASubtask",
     "Outcome",
     "Overlap",
+    "Pause",
+    "Record",
+    "Retention",
     "Retry",
     "RunAbandoned",
     "RunEnded",
     "RunMissed",
+    "RunNotLaunched",
     "RunStarted",
     "Scheduler",
     "SchedulerError",
@@ -72,7 +89,17 @@ __all__ = [
     "SchedulerState",
     "SchedulerStatistics",
     "SchedulerStopped",
+    "ScopePaused",
+    "ScopeResumed",
+    "Store",
+    "StoreDown",
+    "StoreError",
+    "StoreStatistics",
+    "StoreUnavailable",
+    "StoreUnusable",
+    "StoreUp",
     "Subtask",
     "TooManySubtasks",
+    "UnknownTask",
     "current_run",
 ]

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 import anyio
@@ -54,24 +55,41 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
     thread = ThreadCall(partial(func, *args, **kwargs))
     try:
         value = await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
-        thread.keep_context()
-        return value
-    finally:
-        if not thread.has_ended:
+    except BaseException as exc:
+        has_begun = not thread.forbid()
+        if has_begun and not thread.has_ended:
             RUN.get().job.keep_thread(thread)
+        if not has_begun and isinstance(exc, (RuntimeError, MemoryError)):
+            msg = f"no worker thread: {str(exc) or type(exc).__name__}"
+            raise NotLaunched(msg) from exc
+        raise
+    thread.keep_context()
+    return value
+
+
+class NotLaunched(Exception):
+    """There was no thread, or no memory, to begin in: no line of the user's code has run, and none will."""
 
 
 class ThreadCall:
     """A call in a thread, with a flag that says whether the thread is done with it."""
 
-    __slots__ = ("call", "context", "has_ended")
+    __slots__ = ("call", "context", "entry", "has_ended")
 
     def __init__(self, call: partial[Any]) -> None:
         self.call = call
         self.context = copy_context()
+        self.entry = Lock()
+        """Taken once and for ever, by the thread that begins or by the loop that forbids it."""
         self.has_ended = False
 
+    def forbid(self) -> bool:
+        """Let it not begin any more. False: it has begun already."""
+        return self.entry.acquire(blocking=False)
+
     def __call__(self) -> Any:
+        if not self.entry.acquire(blocking=False):
+            return None
         try:
             return self._without_coroutine(self.context.run(self.call))
         finally:

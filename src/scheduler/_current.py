@@ -6,11 +6,12 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ._timeline import instant_of
 
 if TYPE_CHECKING:
+    from ._job import Job
     from ._run import Run
 
 RUN: ContextVar[Run] = ContextVar("scheduler_run")
@@ -29,6 +30,11 @@ class CurrentRun:
     attempt: int
     fence: int
     deadline: datetime | None
+    _job: Job = field(eq=False, repr=False)
+
+    def set_next_start(self, at: datetime) -> None:
+        """Let the job start next at `at`, whatever comes of this run. See Job.set_next_start."""
+        self._job.set_next_start(at)
 
 
 def current_run() -> CurrentRun:
@@ -40,5 +46,10 @@ def current_run() -> CurrentRun:
         raise LookupError(msg) from None
     deadline = run.deadline_us
     return CurrentRun(
-        run.job.id, instant_of(run.due_us), run.attempt, run.attempt, None if deadline is None else instant_of(deadline)
+        run.job.id,
+        instant_of(run.due_us),
+        run.attempt,
+        run.fence,
+        None if deadline is None else instant_of(deadline),
+        run.job,
     )

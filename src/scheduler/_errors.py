@@ -11,6 +11,14 @@ class InvalidJob(SchedulerError, ValueError):
     """A job cannot be made of what was given. The message names the argument and what it should be."""
 
 
+class MalformedJob(InvalidJob):
+    """A stored job cannot be read. The message names the job's id, the column and what it holds."""
+
+
+class UnknownTask(SchedulerError, LookupError):
+    """No callable is registered under this name: register it before jobs that name it are added or loaded."""
+
+
 class DuplicateJob(SchedulerError, ValueError):
     """There is a job of this id. Choose another, or say what should happen with `on_conflict="replace"` or `"keep"`."""
 

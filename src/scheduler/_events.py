@@ -72,6 +72,20 @@ class RunAbandoned:
 
 
 @frozen
+class RunNotLaunched:
+    """A tick could not be launched `count` times in a row, for want of a thread or of memory.
+
+    Told once, when that is over: the run that came of it has ended, or it was given up. Each RunStarted of those
+    tries is void. The tick has kept its due instant and its attempt.
+    """
+
+    job_id: str
+    due: float
+    error: str
+    count: int
+
+
+@frozen
 class JobAdded:
     job_id: str
 
@@ -83,7 +97,7 @@ class JobRemoved:
 
 @frozen
 class JobChanged:
-    """It was paused, resumed, updated or disabled."""
+    """It was paused, resumed, updated or disabled, or its next start was set by hand."""
 
     job_id: str
     state: JobState
@@ -106,6 +120,22 @@ class JobParked:
 
 
 @frozen
+class ScopePaused:
+    """All jobs, or those of a tag, are paused: "*", or "tag:" and the tag. Until `until` (UTC seconds) if that is set."""
+
+    scope: str
+    reason: str
+    until: float | None = None
+
+
+@frozen
+class ScopeResumed:
+    """They are paused no more, by hand or because the pause is over. A job with a pause of its own still is."""
+
+    scope: str
+
+
+@frozen
 class ClockJumped:
     """At `at` (the new time) the wall clock was found `seconds` ahead of where it should be; negative: behind."""
 
@@ -120,6 +150,22 @@ class LoopBlocked:
     job_id: str | None
     seconds: float
     stack: str
+
+
+@frozen
+class StoreDown:
+    """At `at` the store was found not to work. Runs that need a mark wait; what runs goes on."""
+
+    at: float
+    error: str
+
+
+@frozen
+class StoreUp:
+    """The store works again, after `seconds`. Nothing that was noted meanwhile is lost."""
+
+    at: float
+    seconds: float
 
 
 @frozen
@@ -140,13 +186,18 @@ Event = (
     | RunEnded
     | RunMissed
     | RunAbandoned
+    | RunNotLaunched
     | JobAdded
     | JobRemoved
     | JobChanged
     | JobFinished
     | JobParked
+    | ScopePaused
+    | ScopeResumed
     | ClockJumped
     | LoopBlocked
+    | StoreDown
+    | StoreUp
     | SchedulerStarted
     | SchedulerStopped
 )

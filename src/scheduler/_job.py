@@ -12,9 +12,12 @@ from timerqueue import Alarm
 
 from ._state import JobState
 from ._statistics import Histogram, JobStatistics, Tally
+from ._timeline import us_of
 
 if TYPE_CHECKING:
     from ._call import Call, ThreadCall
+    from ._next_attempt import NextAttempt
+    from ._pauses import Pause
     from ._planner import Planner
     from ._policy import Policy
     from ._run import Run
@@ -27,11 +30,13 @@ class Control(Protocol):
 
     def remove(self, job: Job) -> None: ...
 
-    def pause(self, job: Job, reason: str | None) -> None: ...
+    def pause(self, job: Job, reason: str | None, until: datetime | None) -> None: ...
 
     def resume(self, job: Job) -> None: ...
 
     def run_now(self, job: Job) -> None: ...
+
+    def set_next_start(self, job: Job, at: datetime) -> None: ...
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
 
@@ -56,13 +61,16 @@ class Job(Alarm):
         "due_us",
         "error",
         "func",
+        "held_by",
         "id",
+        "is_due_by_hand",
         "is_parked",
         "is_paused",
         "is_removed",
         "kwargs",
         "lateness",
         "name",
+        "paused_by",
         "planner",
         "policy",
         "retry",
@@ -71,6 +79,7 @@ class Job(Alarm):
         "state",
         "tags",
         "tally",
+        "task",
         "threads",
     )
 
@@ -102,19 +111,30 @@ class Job(Alarm):
         self.lateness = lateness
         self.name = name
         self.tags = tags
+        self.task: str | None = None
+        """The name of its task in the store; None: it is not stored."""
         self.state = JobState.SCHEDULED
         self.due_us: int | None = None
         """The next regular start, on the planner's time base; None: there is none."""
+        self.is_due_by_hand = False
+        """Somebody has set the next start: it is no slot of the schedule."""
         self.dated_us: int | None = None
-        """The first start if it was given as a datetime, on the planner's time base. None comes before it."""
+        """The start that somebody has set, or the first if it was given as a datetime, on the planner's time base. No
+        regular one comes before it.
+        """
         self.runs: tuple[Run, ...] = ()
         self.backlog: deque[tuple[int, int]] | None = None
         """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
-        self.retry: Alarm | None = None
+        self.retry: NextAttempt | None = None
         self.error: str | None = None
-        """Why it is parked or disabled."""
-        self.is_paused = False
+        """Why it does not start by itself."""
+        self.paused_by: Pause | None = None
+        """Its own pause."""
+        self.held_by: Pause | None = None
+        """A pause of all jobs or of one of its tags."""
         self.is_parked = False
+        self.is_paused = False
+        """It does not start by itself, for any of these reasons."""
         self.is_removed = False
         self.tally: Tally | None = None
         """Its counts, made with its first run."""
@@ -141,16 +161,32 @@ class Job(Alarm):
         """Take it out of its scheduler. A run that goes on is cancelled. Twice is harmless."""
         self.control.remove(self)
 
-    def pause(self, reason: str | None = None) -> None:
-        """Start it no more until `resume`. A run that goes on may end."""
-        self.control.pause(self, reason)
+    def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
+        """Start it no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
+
+        Once more: with this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
+        """
+        self.control.pause(self, reason, until)
 
     def resume(self) -> None:
         """Start it again from its next slot on; what it missed while it was paused stays missed.
 
-        Also brings back a job that was disabled.
+        Also brings back a job that was disabled. It ends the job's own pause alone: under a pause of all jobs or of
+        one of its tags (`Scheduler.pause`) it is held until that ends too.
         """
         self.control.resume(self)
+
+    def set_next_start(self, at: datetime) -> None:
+        """Let `at` take the place of its next regular start and of any retry. What is past means now.
+
+        Then it goes back to its schedule: Every to its grid, After to its interval from the end of that run; a
+        one-shot has been moved. A start that comes while a run goes on waits for its end, unless the overlap rule
+        lets them run side by side; set during a run it comes whatever becomes of that run. The last call wins, and
+        a new schedule wins over it. A paused job keeps it, and `resume` honours it if it is still to come.
+
+        Raises InvalidJob for a naive datetime, JobNotFound, AlreadyStopped.
+        """
+        self.control.set_next_start(self, at)
 
     def run_now(self) -> None:
         """Run it once, now, under the same limits and the same overlap rule as ever.
@@ -169,6 +205,19 @@ class Job(Alarm):
 
     def fire(self) -> None:
         self.control.tick(self)
+
+    @property
+    def paused_until_us(self) -> int | None:
+        """When its own pause ends by itself, in UTC microseconds."""
+        until = None if self.paused_by is None else self.paused_by.until
+        return None if until is None else us_of(until)
+
+    def settle_pause(self) -> None:
+        """Put together from its pauses whether it starts by itself, and why not."""
+        pause = self.paused_by or self.held_by
+        self.is_paused = self.is_parked or pause is not None
+        if not self.is_parked:  # else `error` says what is wrong with its schedule
+            self.error = None if pause is None else pause.text
 
     def counts(self) -> Tally:
         if self.tally is None:

@@ -6,7 +6,8 @@ turn is
     look at the clock -> fire what is due (`tick` for a job) -> let the runs that this brought begin
 
 and `tick` leaves its job either with its next start in the heap, or with a run whose end will put it there
-(`go_on`), or out of the scheduler (`retire_if_done`, `park`). What becomes of a started run is in _runs.py.
+(`go_on`), or out of the scheduler (`retire_if_done`, `park`). What becomes of a started run is in _runs.py, and of
+pauses in _pausing.py.
 """
 
 from __future__ import annotations
@@ -25,18 +26,13 @@ from ._first_start import FirstStart
 from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
+from ._pausing import NEVER_EARLY, Pausing
+from ._policy import Overlap
 from ._run import Cause
 from ._runs import Runs
-from ._state import JobState, Step, advance
-from ._timeline import JUMP, Timeline
+from ._timeline import AT_ONCE, JUMP, Timeline
 
 logger = getLogger(__name__)
-
-NEVER_EARLY: Final = 20
-"""Microseconds by which a calendar start may seem to lie ahead when its timer fires: what floating point costs."""
-
-AT_ONCE: Final = 0.0
-"""A due time that is always past: ahead of everything else that is due."""
 
 REPLAN_SLICE: Final = 200
 """Jobs re-planned in one go after the clock was set."""
@@ -71,6 +67,7 @@ class Loop:
             max_subtasks=max_subtasks,
             kill_after=kill_after,
         )
+        self.pausing = Pausing(self)
         self.forget: Callable[[Job], None] = _nobody
         """Called with each job whose schedule has ended."""
         self.only_on_demand = False
@@ -98,8 +95,16 @@ class Loop:
                 return
         func(*args)
 
+    def call_soon(self, func: Callable[..., object], *args: object) -> None:
+        """Call it on the loop, in its next turn; any thread. After the end of the loop it is not called."""
+        with suppress(LifecycleError):
+            self.queue.push(AT_ONCE, func, *args)
+
     def plan(self, job: Job, due_us: int | None) -> None:
-        """Let `due_us` be the job's next start; None: there is none."""
+        """Let `due_us` be the job's next start, or what comes once a crash is far enough back; None: there is none."""
+        if job.task is not None and self.runs.ledger is not None:
+            self.runs.ledger.touch(job)
+            due_us = self._not_before(job, due_us, self.runs.ledger.floors.get(job))
         job.due_us = due_us
         if due_us is None or self.queue.state is LifecycleState.STOPPED:
             return
@@ -129,6 +134,7 @@ class Loop:
         """The job is gone: no further start, and no more runs."""
         self.queue.disarm(job)
         self._calendar_jobs.pop(job, None)
+        self.pausing.forget(job)
         self.runs.cancel_retry(job)
         self.runs.drop_backlog(job, MissedReason.REMOVED)
         job.due_us = None
@@ -138,17 +144,21 @@ class Loop:
     def tick(self, job: Job) -> None:
         """The job is due: plan the start after this one, then start this one."""
         due, due_us, planner = job.due, job.due_us, job.planner
-        if self.runs.is_stopping or self.only_on_demand or due_us is None:
+        if self.runs.is_stopping or self.only_on_demand or due_us is None or job.is_paused:
             return
         if not planner.steady and self._is_early(job, due_us):
             return
         if job.retry is not None:
             self._regular_start_replaces_retry(job)
+        by_hand = job.is_due_by_hand
+        if by_hand and self._must_wait(job):
+            return
         try:
-            following = None if planner.waits_for_end else planner.following(due_us)
+            regular = planner.back(job.id, due_us) if by_hand else planner.following(due_us)
+            following = None if planner.waits_for_end else regular
             if following is not None:
                 at = following * 1e-6 - (self.timeline.steady_offset if planner.steady else self.timeline.offset)
-                if at <= self._now:
+                if at <= self._now and not by_hand:
                     self._make_up(job, due_us)
                     return
                 self.queue.arm(job, at)
@@ -168,62 +178,85 @@ class Loop:
 
     def park(self, job: Job, error: Exception) -> None:
         """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
+        self.park_because(job, f"its schedule failed: {type(error).__name__}: {error}", error)
+
+    def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
+        """It cannot start until somebody mends it. What runs may end."""
         self.queue.disarm(job)
+        self.runs.cancel_retry(job)
         job.due_us = None
-        job.error = f"its schedule failed: {type(error).__name__}: {error}"
-        job.is_paused = job.is_parked = True
-        logger.error("job %r is parked: %s", job.id, job.error, exc_info=error)
+        job.error = reason
+        job.is_parked = True
+        job.settle_pause()
+        logger.error("job %r is parked: %s", job.id, reason, exc_info=error)
         self.settle_state(job)
-        self.listeners.tell(JobParked(job.id, job.error))
+        self.listeners.tell(JobParked(job.id, reason))
 
-    def enable(self, job: Job) -> None:
-        """Start it again, from its next slot on."""
-        if not job.is_paused or job.is_removed:
+    def set_next_start(self, job: Job, at_us: int) -> None:
+        """Let `at_us`, in UTC microseconds, take the place of its next regular start and of any retry."""
+        if job.is_removed:
             return
-        job.is_paused = job.is_parked = False
-        job.error = None
-        job.counts().consecutive_failures = 0
-        self.settle_state(job)
-        logger.info("job %r is enabled", job.id)
-        try:
-            self.plan(job, self._next_after_pause(job))
-        except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            self.park(job, exc)
-            return
-        self.listeners.tell(JobChanged(job.id, job.state, "resumed"))
-        self.retire_if_done(job)
-
-    def _next_after_pause(self, job: Job) -> int | None:
-        planner = job.planner
-        now_us = self.timeline.us(self.monotonic(), steady=planner.steady)
-        if job.dated_us is not None and job.dated_us > now_us:
-            return job.dated_us
-        return planner.following(now_us) if planner.waits_for_end else planner.first(job.id, now_us)
+        steady = job.planner.steady
+        now_us = self.timeline.us(self.monotonic(), steady=steady)
+        job.dated_us = max(now_us, at_us - self.timeline.shift_us if steady else at_us)
+        job.is_due_by_hand = True
+        self._forgive(job)
+        self.runs.cancel_retry(job)
+        if not job.is_paused:
+            self.plan(job, job.dated_us)
+        elif job.task is not None and self.runs.ledger is not None:
+            self.runs.ledger.touch(job)
+        self.listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
     def replan(self, job: Job, first: FirstStart) -> None:
         """The job has a new schedule. A parked job comes alive with it; a paused one stays paused."""
         self._calendar_jobs.pop(job, None)
         job.dated_us = first.due_us if first.is_dated else None
+        job.is_due_by_hand = False
         if job.is_parked:
-            job.is_paused = job.is_parked = False
-            job.error = None
+            job.is_parked = False
+            job.settle_pause()
             self.settle_state(job)
         if job.is_paused:
             return
         if first.planner.waits_for_end:
-            now_us = self.timeline.us(self.monotonic(), steady=True)
-            self.plan(job, first.due_us or first.planner.following(now_us))
+            self.plan(job, first.due_us or self._after_last_run(job))
         else:
             self.plan(job, first.due_us)
 
+    def _after_last_run(self, job: Job) -> int | None:
+        """The start that is counted from the end of the last run; there has been none: from now."""
+        now_us = self.timeline.us(self.monotonic(), steady=True)
+        finish = None if job.tally is None else job.tally.last_finish
+        finish_us = now_us if finish is None else int(finish * 1e6) - self.timeline.shift_us
+        return job.planner.following(min(finish_us, now_us))
+
     def settle_state(self, job: Job) -> None:
         """Without a run a job is SCHEDULED, or DISABLED if it is paused."""
-        if job.runs:
-            return
-        if job.is_paused and job.state is JobState.SCHEDULED:
-            job.state = advance(job.state, Step.DISABLE)
-        elif not job.is_paused and job.state is JobState.DISABLED:
-            job.state = advance(job.state, Step.ENABLE)
+        self.pausing.settle_state(job)
+
+    def disable(self, job: Job, reason: str | None) -> None:
+        """Start it no more by itself. What runs may end."""
+        self.pausing.pause(job, reason)
+
+    def enable(self, job: Job) -> None:
+        """End the job's own pause. Whoever does that has seen to what made it crash."""
+        self._forgive(job)
+        self.pausing.resume(job)
+
+    def _forgive(self, job: Job) -> None:
+        if self.runs.ledger is not None:
+            self.runs.ledger.floors.pop(job, None)
+
+    def _not_before(self, job: Job, due_us: int | None, floor_us: int | None) -> int | None:
+        if due_us is None or floor_us is None:
+            return due_us
+        if job.planner.steady:
+            floor_us -= self.timeline.shift_us
+        if due_us >= floor_us:
+            return due_us
+        following = None if job.planner.waits_for_end else job.planner.first(job.id, floor_us - 1)
+        return floor_us if following is None else following
 
     def retire_if_done(self, job: Job) -> None:
         """A job without a further start leaves when nothing of it is left to do."""
@@ -263,27 +296,32 @@ class Loop:
         if gap.following is None:
             self.retire_if_done(job)
 
-    def disable(self, job: Job, reason: str | None) -> None:
-        """Start it no more by itself. What runs may end."""
-        self.queue.disarm(job)
-        self.runs.cancel_retry(job)
-        self.runs.drop_backlog(job, MissedReason.PAUSED)
-        job.is_paused = True
-        job.error = reason
-        job.due_us = None
-        self.settle_state(job)
-        logger.info("job %r is disabled: %s", job.id, reason)
-        self.listeners.tell(JobChanged(job.id, JobState.DISABLED, reason))
-
     def go_on(self, job: Job) -> None:
         """A run has ended: plan the start that is counted from that, and let go of a job that is done."""
         if job.is_removed or self.runs.is_stopping:
             return
-        if job.planner.waits_for_end and not job.is_paused and not job.runs and job.retry is None:
+        if job.is_due_by_hand:
+            self._plan_by_hand(job)
+        elif job.planner.waits_for_end and not job.is_paused and not job.runs and job.retry is None:
             now_us = self.timeline.us(self.monotonic(), steady=True)
             self.plan(job, job.planner.following(now_us))
         self.settle_state(job)
         self.retire_if_done(job)
+
+    def _must_wait(self, job: Job) -> bool:
+        """Whether a start that was set by hand has to wait for the end of a run: `go_on` plans it then.
+
+        If not, the job is back on its schedule.
+        """
+        if job.runs and job.policy.overlap in {Overlap.SKIP, Overlap.QUEUE}:
+            return True
+        job.is_due_by_hand = False
+        return False
+
+    def _plan_by_hand(self, job: Job) -> None:
+        """The run is over that a start set by hand had to wait for: now it comes."""
+        if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
+            self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
     def _regular_start_replaces_retry(self, job: Job) -> None:
         retry = job.policy.retry
@@ -318,6 +356,7 @@ class Loop:
         if abs(self.timeline.step) > JUMP:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
+        self.pausing.look_at_clock()
         self._replan(list(self._calendar_jobs), jumped)
 
     def _replan(self, jobs: list[Job], jumped: float) -> None:
@@ -334,7 +373,7 @@ class Loop:
         Forward: a start that was jumped over is due now, like one after downtime. Back: see Planner.replanned.
         """
         assert job.due_us is not None
-        if jumped > 0:
+        if jumped > 0 or job.is_due_by_hand:
             self.plan(job, job.due_us)
             return
         now_us = self.timeline.us(self._now, steady=False)

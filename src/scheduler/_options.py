@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, TypeGuard
 
 from attrs import evolve, fields
 
@@ -12,7 +13,7 @@ from schedule import Missed, Schedule, ScheduleError, duration, parse
 from timerqueue import needs_of
 
 from ._errors import InvalidJob
-from ._policy import Overlap, Policy
+from ._policy import Delivery, Overlap, Policy
 from ._retry import Retry
 
 DEFAULT: Final = Policy()
@@ -59,6 +60,14 @@ def seconds_of(name: str, value: Any) -> float:
         raise InvalidJob(msg) from None
 
 
+def aware(name: str, value: Any) -> datetime:
+    """A datetime with a zone. Raises InvalidJob, which names the argument."""
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {value!r}"
+        raise InvalidJob(msg)
+    return value
+
+
 def some_seconds_of(name: str, value: Any) -> float | None:
     """The same for a length that may be None and may not be nothing."""
     if value is None:
@@ -79,10 +88,17 @@ def _needs(name: str, value: Any) -> Any:
 
 
 def _priority(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not _is_number(value):
         msg = f"{name} must be a finite number, higher goes first, not {value!r}"
         raise InvalidJob(msg)
     return value
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def count_of(name: str, value: Any) -> int:
@@ -91,6 +107,14 @@ def count_of(name: str, value: Any) -> int:
         msg = f"{name} must be a whole number from 1, not {value!r}"
         raise InvalidJob(msg)
     return value
+
+
+def _delivery(name: str, value: Any) -> Delivery:
+    try:
+        return Delivery(value)
+    except ValueError:
+        msg = f'{name} must be "at_most_once" or "at_least_once", or a Delivery, not {value!r}'
+        raise InvalidJob(msg) from None
 
 
 def _one_of(kind: type, *, optional: bool = False) -> Callable[[str, Any], Any]:
@@ -119,6 +143,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "missed": _one_of(Missed),
     "grace": seconds_of,
     "catch_up": count_of,
+    "delivery": _delivery,
 }
 
 assert set(_CHECKS) == {attribute.name for attribute in fields(Policy)}

@@ -38,3 +38,7 @@ class MissedReason(enum.Enum):
     """The job was removed while the tick waited."""
     STOPPED = "stopped"
     """The scheduler stopped while the tick waited."""
+    REPEATED = "repeated"
+    """The tick has a record already, of a run before the clock was set back or before a restart."""
+    AFTER_CRASH = "after crash"
+    """The job waited because its process had died under it."""

@@ -10,13 +10,17 @@ from typing import Final, Protocol
 
 from attrs import frozen
 
-from schedule import After, At, Every, Missed, Schedule, catch_up, duration, phase
+from schedule import After, At, Calendar, Every, Missed, Schedule, catch_up, duration, phase
 
 from ._errors import SchedulerError
 from ._policy import Policy
 from ._timeline import instant_of, us_of
 
 _MICROSECOND: Final = duration(1e-6)
+
+_DAY: Final = 86_400_000_000
+_UNITS: Final = {"day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
+"""Calendar units where lengths are compared: a month counts as 30 days."""
 
 
 class WrongAnswer(SchedulerError, ValueError):
@@ -49,11 +53,21 @@ class Planner(Protocol):
     def waits_for_end(self) -> bool:
         """Whether the next start depends on when the run ends."""
 
+    @property
+    def interval(self) -> int | None:
+        """Microseconds from start to start, where a month counts as 30 days; None: the schedule names none."""
+
     def first(self, key: str, now: int) -> int | None:
         """The first start later than `now`."""
 
     def following(self, due: int) -> int | None:
         """The start after `due`; after the end of the run if `waits_for_end`. None: never again."""
+
+    def back(self, key: str, due: int) -> int | None:
+        """The start after `due`, which is no slot but an instant that somebody has chosen. None: never again.
+
+        After the end of the run if `waits_for_end`.
+        """
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
         """What to do about `due` when the start that follows it has passed as well.
@@ -80,6 +94,9 @@ class Grid:
 
     def following(self, due: int) -> int:
         return due + self.interval
+
+    def back(self, key: str, due: int) -> int:
+        return self.first(key, due)
 
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
         return due
@@ -108,6 +125,9 @@ class Delay:
     def following(self, due: int) -> int:
         return due + self.interval
 
+    def back(self, key: str, due: int) -> int:  # noqa: ARG002 - it counts from there
+        return due + self.interval
+
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
         return due
 
@@ -122,12 +142,16 @@ class Once:
     at: int
     steady: bool = False
     waits_for_end: bool = False
+    interval: None = None
 
     def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the same for every job
         return self.at if self.at > now else None
 
     def following(self, due: int) -> int | None:
         return self.at if self.at > due else None
+
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - its one start has been moved
+        return None
 
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - it has not run yet
         return due
@@ -143,12 +167,16 @@ class Dates:
     schedule: Schedule
     steady: bool = False
     waits_for_end: bool = False
+    interval: int | None = None
 
     def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
         return self.following(now)
 
     def following(self, due: int) -> int | None:
         return checked_next(self.schedule, due)
+
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+        return self.following(due)
 
     def replanned(self, due: int, now: int) -> int | None:
         """What has run already does not run again, unless sparing it would leave the job silent for two of its own
@@ -190,7 +218,17 @@ def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
     if type(schedule) is Every and not schedule.jitter:
         anchor = None if schedule.anchor is None else us_of(schedule.anchor) - shift
         return Grid(schedule.interval // _MICROSECOND, anchor)
-    return Dates(schedule, steady=type(schedule) is Every)
+    return Dates(schedule, steady=type(schedule) is Every, interval=interval_of(schedule))
+
+
+def interval_of(schedule: Schedule) -> int | None:
+    """See Planner.interval."""
+    if isinstance(schedule, (Every, After)):
+        return schedule.interval // _MICROSECOND
+    if isinstance(schedule, Calendar):
+        count, unit = schedule.interval.rstrip("s").split()
+        return int(count) * _UNITS[unit]
+    return None
 
 
 def checked_next(schedule: Schedule, after: int) -> int | None:

@@ -25,6 +25,15 @@ class Overlap(enum.Enum):
     """The run is cancelled and this one starts once it has ended."""
 
 
+class Delivery(enum.Enum):
+    """What becomes of a tick whose process died under it."""
+
+    AT_MOST_ONCE = "at_most_once"
+    """It is recorded as crashed and not run again."""
+    AT_LEAST_ONCE = "at_least_once"
+    """It is tried again."""
+
+
 @frozen(kw_only=True)
 class Policy:
     """The options of `Scheduler.add` in checked form. Durations in seconds."""
@@ -40,6 +49,7 @@ class Policy:
     """Only for Missed.SKIP: a tick that could not begin within this time is missed."""
     catch_up: int = 100
     """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
+    delivery: Delivery = Delivery.AT_MOST_ONCE
 
     @property
     def kind(self) -> str:

@@ -10,29 +10,30 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from logging import getLogger
 from threading import RLock
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from schedule import Schedule
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from ._errors import AlreadyStopped, DuplicateJob, InvalidJob, JobNotFound
+from ._conflict import Definable, Early, OnConflict, check_conflict, duplicate, is_same, planned_alike
+from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
 from ._first_start import FirstStart, Start, first_start
 from ._job import Job
+from ._ledger import Ledger
 from ._listeners import Listeners
-from ._loop import AT_ONCE, Loop
-from ._options import count_of, id_of, schedule_of
+from ._loop import Loop
+from ._options import aware, count_of, id_of, schedule_of
+from ._pauses import JOB, Pause, pause_of, stored_pause
 from ._planner import Planner
 from ._policy import Policy
+from ._standing import row_of
 from ._statistics import Histogram
-from ._timeline import instant_of
+from ._stored import StoredJob, StoredPause
+from ._timeline import AT_ONCE, instant_of, us_of
 from ._update import settled, update_of
 
 logger = getLogger(__name__)
-
-OnConflict = Literal["error", "replace", "keep"]
-
-_CONFLICTS: Final = ("error", "replace", "keep")
 
 SHARED_PLANNERS: Final = 1_000
 """Distinct intervals whose planners are kept to be shared."""
@@ -51,6 +52,14 @@ class Registry:
         self._numbers = itertools.count(1)
         self._planners: dict[Schedule, Planner] = {}
         self._lateness: dict[str, Histogram] = {}
+        loop.pausing.jobs = self.jobs
+        loop.pausing.changed = self._pause_changed
+        self.ledger: Ledger | None = None
+        """What remembers stored jobs, if anything does."""
+        self.early: dict[str, Early] | None = None
+        """Until the store has been read: what was added meanwhile, by id."""
+        self.unreadable: dict[str, StoredJob] = {}
+        """Rows that no job can be made of. Their jobs are parked."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -79,12 +88,13 @@ class Registry:
         *,
         on_conflict: OnConflict,
         make: Callable[[str, FirstStart, Histogram], Job],
+        task: str | None = None,
     ) -> Job:
         """Put the job in that `make` returns, and let it start.
 
         Raises as Scheduler.add does; then nothing has changed.
         """
-        _check_conflict(on_conflict)
+        check_conflict(on_conflict)
         if id is not None:
             id_of(id)
         if policy.needs:
@@ -98,19 +108,31 @@ class Registry:
             present = self._jobs.get(id)
             if present is not None and on_conflict == "keep":
                 return present
-            if present is not None and on_conflict != "replace":
-                msg = f'there is a job {id!r} already: choose another id, or on_conflict="replace" or "keep"'
-                raise DuplicateJob(msg)
+            if present is not None and on_conflict == "error":
+                raise duplicate(id)
             first = self._first_start(planned, id, start)
-            job = make(id, first, self._histogram(policy.kind))
-            job.dated_us = first.due_us if first.is_dated else None
+            job = make(id, first, self.histogram(policy.kind))
+            job.task = task
+            row = None if task is None else row_of(job)
+            if present is not None and on_conflict == "update":
+                self._loop.call(self._renew, present, job, None if planned_alike(present, job, start) else first)
+                return present
             if present is not None:
                 self.remove(present)
-            self._jobs[id] = job
-            self._begin(job, first)
+            self._put(job, first, row, on_conflict)
         if self._listeners.anybody:
             self.tell(JobAdded(id))
         return job
+
+    def _put(self, job: Job, first: FirstStart, row: StoredJob | None, on_conflict: OnConflict) -> None:
+        job.dated_us = first.due_us if first.is_dated else None
+        self._jobs[job.id] = job
+        if row is not None and self.early is not None:
+            self.early[job.id] = Early(job, first, on_conflict)
+            return
+        self._begin(job, first)
+        if row is not None:
+            self._loop.call(self.remember, job, row)
 
     def refuse_if_stopped(self) -> None:
         if self._lifecycle.state is LifecycleState.STOPPED:
@@ -129,6 +151,73 @@ class Registry:
             if self._jobs.get(job.id) is job:
                 del self._jobs[job.id]
 
+    def remember(self, job: Job, row: StoredJob | None = None) -> None:
+        """Let the store know the job's definition, `row` if that has been made already. On the loop."""
+        if (
+            job.task is None
+            or self.ledger is None
+            or job.is_removed
+            or (self.early is not None and job.id in self.early)
+        ):
+            return
+        raw = self.unreadable.get(job.id)
+        if raw is not None:
+            paused = None if job.paused_by is None else job.paused_by.reason
+            row = raw._replace(paused=paused, paused_until_us=job.paused_until_us)
+        self.ledger.put(row_of(job) if row is None else row)
+        self.ledger.touch(job)
+
+    def begin_early(self) -> None:
+        """What the store holds is known: those who waited for that begin."""
+        with self._lock:
+            early, self.early = self.early or {}, None
+            for each in early.values():
+                if not each.job.is_removed:
+                    self._begin(each.job, each.first)
+                    self.remember(each.job)
+
+    def enter(self, job: Job) -> None:
+        """A job of the store is there. Whoever enters it plans it."""
+        with self._lock:
+            self._jobs[job.id] = job
+
+    def pause_stored(self, job: Job, reason: str, until_us: int | None) -> None:
+        """The job is paused in the store. On the loop."""
+        until = None if until_us is None else instant_of(until_us)
+        self._loop.pausing.pause(job, reason, until, is_stored=True)
+
+    def resume_stored(self, job: Job) -> None:
+        """The job is not paused in the store. On the loop."""
+        if job.paused_by is not None:
+            self._loop.pausing.resume(job, is_stored=True)
+
+    def pause_scope_stored(self, scope: str, pause: StoredPause | None) -> None:
+        """A scope is paused in the store, or is not any more. On the loop."""
+        if pause is None:
+            self._loop.pausing.resume_scope(scope, is_stored=True)
+        else:
+            self._loop.pausing.hold(pause_of(pause), is_stored=True)
+
+    def find(self, id: str) -> Job | None:
+        return self._jobs.get(id)
+
+    def plan(self, schedule: Schedule, id: str, start: datetime | None) -> FirstStart:
+        """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
+        with self._lock:
+            return self._first_start(schedule, id, start)
+
+    def dated_start(self, job: Job) -> datetime | None:
+        """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
+        if job.dated_us is None or job.dated_us != job.due_us or (job.tally is not None and job.tally.runs):
+            return None
+        return instant_of(self._loop.timeline.reported(job.dated_us, steady=job.planner.steady))
+
+    def finish(self, job: Job) -> None:
+        """The job's schedule has ended: it leaves, its history stays."""
+        self.forget(job)
+        if job.task is not None:
+            self._forget_stored(job)
+
     def tell(self, event: Event) -> None:
         """Tell the listeners, on the loop."""
         self._loop.call(self._listeners.tell, event)
@@ -141,14 +230,21 @@ class Registry:
     def remove(self, job: Job) -> None:
         if job.is_removed:
             return
+        self.drop(job)
+        if job.task is not None:
+            self._loop.call(self._forget_stored, job)
+
+    def drop(self, job: Job) -> None:
+        """Let go of the job, here only: its row, if it has one, is gone already."""
         self.forget(job)
         self._queue.disarm(job)
         self._loop.call(self._loop.dismiss, job)
         if self._listeners.anybody:
             self.tell(JobRemoved(job.id))
 
-    def pause(self, job: Job, reason: str | None) -> None:
-        self._loop.call(self._loop.disable, job, reason or "paused")
+    def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
+        self._check_until(until)
+        self._loop.call(self._loop.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
         self._loop.call(self._loop.enable, job)
@@ -158,6 +254,19 @@ class Registry:
         self.refuse_if_removed(job)
         self._loop.call(self._loop.runs.start_now, job)
 
+    def set_next_start(self, job: Job, at: datetime) -> None:
+        at_us = us_of(aware("at", at))
+        self.refuse_if_stopped()
+        self.refuse_if_removed(job)
+        self._loop.call(self._loop.set_next_start, job, at_us)
+
+    def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
+        self._check_until(until)
+        self._loop.call(self._loop.pausing.pause_scope, scope, reason, until)
+
+    def resume_scope(self, scope: str) -> None:
+        self._loop.call(self._loop.pausing.resume_scope, scope)
+
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
         changes = {name: settled(value) for name, value in changes.items()}
         update = update_of(job, changes)
@@ -166,7 +275,8 @@ class Registry:
             msg = "start can only be updated together with a schedule"
             raise InvalidJob(msg)
         with self._lock:
-            first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, update.start)
+            start = self.dated_start(job) if update.start is None else update.start
+            first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, start)
         self._loop.call(self._apply, job, changes, first)
 
     def next_start(self, job: Job) -> datetime | None:
@@ -187,8 +297,29 @@ class Registry:
             if instant is None:
                 break
             starts.append(instant)
-            due = job.planner.following(due)
+            by_hand = job.is_due_by_hand and len(starts) == 1
+            due = job.planner.back(job.id, due) if by_hand else job.planner.following(due)
         return starts
+
+    def _forget_stored(self, job: Job) -> None:
+        self.unreadable.pop(job.id, None)
+        if self.ledger is not None and self._jobs.get(job.id) is None:
+            self.ledger.removed(job)
+
+    def _check_until(self, until: datetime | None) -> None:
+        if until is None:
+            return
+        if us_of(aware("until", until)) <= self._loop.timeline.us(self._loop.monotonic(), steady=False):
+            msg = f"until={until} has passed: a pause ends in the future, or with resume()"
+            raise InvalidJob(msg)
+
+    def _pause_changed(self, scope: str, pause: Pause | None) -> None:
+        """Let the store know."""
+        job = self._jobs.get(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
+        if job is not None:
+            self.remember(job)
+        elif self.ledger is not None and not scope.startswith(JOB):
+            self.ledger.pause(scope, None if pause is None else stored_pause(pause))
 
     def _free_id(self) -> str:
         while (id_ := f"job-{next(self._numbers)}") in self._jobs:
@@ -202,7 +333,7 @@ class Registry:
         now = loop.timeline.us(loop.monotonic(), steady=True)
         return first_start(schedule, key, start, now=now, shift=loop.timeline.shift_us, shared=self._planners)
 
-    def _histogram(self, kind: str) -> Histogram:
+    def histogram(self, kind: str) -> Histogram:
         histogram = self._lateness.get(kind)
         if histogram is None:
             histogram = self._lateness[kind] = Histogram()
@@ -211,6 +342,8 @@ class Registry:
     def _begin(self, job: Job, first: FirstStart) -> None:
         self._loop.enroll(job)
         try:
+            if not self._loop.pausing.admits(job):
+                return
             if first.at_once:
                 self._queue.push(AT_ONCE, self._loop.start_at_once, job)
             if first.due_us is not None:
@@ -225,23 +358,40 @@ class Registry:
         if job.is_removed:
             return
         update = update_of(job, changes)
-        job.func, job.args, job.kwargs, job.call = update.func, update.args, update.kwargs, update.call
-        job.policy, job.tags, job.name = update.policy, update.tags, update.name
+        self.fill(job, update, first)
+
+    def _renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
+        """Let the job be what another of its id was meant to be."""
+        if job.is_removed:
+            return
+        was_same = first is None and is_same(job, source)
+        job.task = source.task
+        if not was_same:
+            self.fill(job, source, first)
+
+    def fill(self, job: Job, source: Definable, first: FirstStart | None, *, stored: bool = False) -> None:
+        """Let the job be what `source` says, and start as `first` says if that is not None. On the loop.
+
+        `stored`: the store knows it already.
+        """
+        job.func, job.args, job.kwargs, job.call = source.func, source.args, source.kwargs, source.call
+        job.policy, job.tags, job.name = source.policy, source.tags, source.name
         with self._lock:
-            job.lateness = self._histogram(update.policy.kind)
+            job.lateness = self.histogram(source.policy.kind)
+        self._loop.pausing.reconsider(job)
+        early = None if self.early is None else self.early.get(job.id)
         if first is not None:
             job.schedule, job.planner = first.schedule, first.planner
+        if early is not None:
+            early.first = early.first if first is None else first
+        elif first is not None:
             self._queue.disarm(job)
             job.due_us = None
             self._loop.replan(job, first)
         self._loop.enroll(job)
+        if not stored:
+            self.remember(job)
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
-
-
-def _check_conflict(on_conflict: str) -> None:
-    if on_conflict not in _CONFLICTS:
-        msg = f'on_conflict must be "error", "replace" or "keep", not {on_conflict!r}'
-        raise InvalidJob(msg)
 
 
 def _instant(us: int) -> datetime | None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from attrs import converters, field, frozen
-from attrs.validators import ge, instance_of, le, optional
+from attrs.validators import ge, gt, instance_of, le, optional
 
 from schedule import ScheduleError, duration
 
@@ -38,7 +38,7 @@ class Retry:
 
     Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is
     never later than the next regular start, which takes its place, unless `past_next_start` is set. Make one with
-    `exponential`, `linear` or `constant`.
+    `exponential`, `linear`, `constant` or `timescaledb`.
     """
 
     growth: Growth
@@ -48,6 +48,10 @@ class Retry:
     jitter: float = field(default=0.0, validator=[ge(0.0), le(1.0)])
     """Up to this share of the delay is taken off at random."""
     past_next_start: bool = False
+    cap_intervals: float | None = field(default=None, validator=optional(gt(0.0)))
+    """A second cap: so many times the job's interval. None, or no such cap for a schedule without an interval."""
+    jitter_steps: int | None = field(default=None, validator=optional([instance_of(int), ge(2)]))
+    """With it jitter goes both ways, in so many equal steps: from `+jitter` down to one step above `-jitter`."""
 
     @classmethod
     def exponential(
@@ -103,16 +107,41 @@ class Retry:
             growth=Growth.CONSTANT, base=base, max_retries=max_retries, jitter=jitter, past_next_start=past_next_start
         )
 
-    def delay(self, failures: int, random: float) -> float:
-        """Seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1)."""
+    @classmethod
+    def timescaledb(cls, retry_period: timedelta | float | str = "5m", *, max_retries: int | None = None) -> Retry:
+        """As TimescaleDB waits: R, 2 R, 3 R ... up to 20 R and to 5 intervals of the job, then up to an eighth longer
+        or shorter, in steps of 1/128. `max_retries` are retries here: none for 0.
+        """
+        return cls(
+            growth=Growth.LINEAR,
+            base=retry_period,
+            max_retries=max_retries,
+            jitter=0.125,
+            jitter_steps=32,
+            cap_intervals=5.0,
+        )
+
+    def delay(self, failures: int, random: float, interval: float | None = None) -> float:
+        """Seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
+
+        `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps.
+        """
         seconds = self.base.total_seconds() * self._steps(failures)
         if self.cap is not None:
             seconds = min(seconds, self.cap.total_seconds())
-        return seconds * (1 - self.jitter * random)
+        if self.cap_intervals is not None and interval is not None:
+            seconds = min(seconds, self.cap_intervals * interval)
+        return seconds * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
         """Whether the `failures`-th failure in a row was the last that is forgiven."""
         return self.max_retries is not None and failures > self.max_retries
+
+    def _jitter(self, random: float) -> float:
+        """The share of the delay by which it is longer; negative: shorter."""
+        if self.jitter_steps is None:
+            return -self.jitter * random
+        return self.jitter * (1 - 2 * int(random * self.jitter_steps) / self.jitter_steps)
 
     def _steps(self, failures: int) -> int:
         match self.growth:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
-from timerqueue import Alarm, Needs, Work, is_cancellation
+from timerqueue import HELD, Alarm, Held, Needs, Work, is_cancellation
 
-from ._call import Call
+from ._call import Call, NotLaunched
 from ._current import RUN
 from ._errors import TooManySubtasks
 from ._outcome import Outcome
@@ -38,6 +38,9 @@ class Owner(Protocol):
     max_subtasks: int
     kill_after: float
 
+    def mark(self, run: MarkedRun) -> bool:
+        """It has room. True: it begins once its mark is durable. False: it need not wait for that."""
+
     def run_began(self, run: Run) -> bool:
         """It has room. False: it is too late, do not run."""
 
@@ -46,6 +49,9 @@ class Owner(Protocol):
 
     def run_ended(self, run: Run) -> None:
         """It and all its subtasks have ended, or it was dropped before it began."""
+
+    def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
+        """There was nothing to begin in: it is tried again later."""
 
     def submit(self, *works: Work) -> None: ...
 
@@ -123,7 +129,12 @@ class Run(Work):
             return None
         return self.owner.wall_us(self.started + self.time_allowed)
 
-    def open(self) -> Coroutine[Any, Any, Any] | None:
+    @property
+    def fence(self) -> int:
+        """Rises with every attempt at its tick."""
+        return self.attempt
+
+    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
         if not self.owner.run_began(self):
             return None
         RUN.set(self)
@@ -136,8 +147,15 @@ class Run(Work):
             if self.deadline is not None:
                 self.owner.disarm_deadline(self.deadline)
             self.owner.run_ended(self)
+        elif isinstance(error, NotLaunched) and self.may_wait:
+            self.owner.not_launched(self, self, error)
         else:
             self.task_ended(value, error, self.context)
+
+    @property
+    def may_wait(self) -> bool:
+        """Nobody has ended it."""
+        return self.cause is None and not self.is_over
 
     def drop(self) -> None:
         self.open_tasks = 0
@@ -248,6 +266,31 @@ class Run(Work):
         self.owner.run_ended(self)
 
 
+class MarkedRun(Run):
+    """A run of a stored job: it begins once it is durable that it does.
+
+    `is_held`: its mark has been asked for, and its tick cannot be exchanged for another any more. `is_marked`: the mark
+    is durable.
+    """
+
+    __slots__ = ("fence_number", "is_held", "is_marked", "is_repeated")
+
+    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
+        super().__init__(owner, job, due, due_us, attempt)
+        self.fence_number = 0
+        self.is_held = False
+        self.is_marked = False
+        self.is_repeated = False
+        """Its mark was refused."""
+
+    @property
+    def fence(self) -> int:
+        return self.fence_number
+
+    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
+        return super().open() if self.is_marked or not self.owner.mark(self) else HELD
+
+
 class SubtaskWork(Work):
     """A subtask while it waits and runs."""
 
@@ -279,6 +322,10 @@ class SubtaskWork(Work):
         return self.call(self.func, self.args, self.kwargs)
 
     def close(self, value: Any, error: BaseException | None) -> None:
+        if isinstance(error, NotLaunched) and self.run.may_wait:
+            self._forget_deadline()
+            self.run.owner.not_launched(self.run, self, error)
+            return
         self._leave()
         self.run.task_ended(value, error, self.context)
 
@@ -286,9 +333,12 @@ class SubtaskWork(Work):
         self._leave()
         self.run.task_ended(None, None, None)
 
-    def _leave(self) -> None:
+    def _forget_deadline(self) -> None:
         if self.deadline is not None:
             self.run.owner.disarm_deadline(self.deadline)
+
+    def _leave(self) -> None:
+        self._forget_deadline()
         if self.run.subtasks is not None:
             self.run.subtasks.discard(self)
 

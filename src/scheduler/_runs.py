@@ -4,28 +4,34 @@ The path of a tick is
 
     start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> record -> follow
 
+and with a store, between room and run_began: mark -> (the ledger commits) -> marks_committed.
+
 All of it happens in the thread of the event loop, in callbacks of the timer queue and of the pool, so there are no
 locks.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from logging import INFO, WARNING, getLogger
-from typing import Protocol, assert_never
+from typing import Protocol
 
 from schedule import Missed
-from timerqueue import Alarm, Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
+from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
 
 from ._after_run import Verdict, after_run
+from ._call import NotLaunched
 from ._events import RunAbandoned, RunEnded, RunMissed, RunStarted
 from ._job import Job
+from ._launch import Launches
+from ._ledger import Ledger
 from ._listeners import Listeners
+from ._next_attempt import NextAttempt
 from ._outcome import MissedReason, Outcome
-from ._policy import Overlap
-from ._run import Cause, Deadline, Run, Timeout
+from ._overlap import may_start
+from ._policy import Delivery
+from ._run import Cause, Deadline, MarkedRun, Run, Timeout
 from ._state import TRANSITIONS, JobState, Step, advance
 from ._timeline import Timeline
 
@@ -46,27 +52,6 @@ class Plans(Protocol):
 
     def disable(self, job: Job, reason: str | None) -> None:
         """The job must not start by itself any more."""
-
-
-class NextAttempt(Alarm):
-    """The next attempt at a failed tick."""
-
-    __slots__ = ("attempt", "due_us", "job", "runs")
-
-    def __init__(self, runs: Runs, job: Job, due_us: int, attempt: int) -> None:
-        super().__init__()
-        self.runs = runs
-        self.job = job
-        self.due_us = due_us
-        self.attempt = attempt
-
-    def fire(self) -> None:
-        if self.job.retry is not self:  # cancelled by somebody before it in the same batch
-            return
-        self.job.retry = None
-        self.runs.start(self.job, self.due, self.due_us, self.attempt)
-        if not self.job.runs:
-            self.runs.plans.go_on(self.job)
 
 
 class Runs:
@@ -98,9 +83,13 @@ class Runs:
         """Every run that has not ended, oldest first, those that wait for room included."""
         self.is_stopping = False
         self.when_idle: Callable[[], None] | None = None
+        self.launches = Launches(queue, pool.submit, listeners)
         self.begun = 0
         self.missed = 0
         self.has_priorities = False
+        self.ledger: Ledger | None = None
+        """What remembers the runs of stored jobs, if anything does."""
+        self._last_now_us = 0
         self._held: list[Work] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
 
@@ -121,11 +110,11 @@ class Runs:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
         if self.is_stopping or job.is_removed:
             return
-        if (job.runs or job.threads) and not self._may_overlap(job, due, due_us, attempt):
+        if (job.runs or job.threads) and not may_start(self, job, due, due_us, attempt):
             return
         if not job.runs:
             job.state = _START[job.state]
-        run = Run(self, job, due, due_us, attempt)
+        run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         job.runs = (*job.runs, run)
         self.active[run] = None
         if self._held is None:
@@ -134,9 +123,46 @@ class Runs:
             self._held.append(run)
 
     def start_now(self, job: Job) -> None:
-        """Run it once, outside its schedule."""
+        """Run it once, outside its schedule. No two such ticks have the same due instant."""
         now = self.monotonic()
-        self.start(job, now, self.timeline.us(now, steady=False))
+        self._last_now_us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
+        self.start(job, now, self._last_now_us)
+
+    def start_again(self, attempt: NextAttempt) -> None:
+        job = attempt.job
+        job.retry = None
+        self.start(job, attempt.due, attempt.due_us, attempt.attempt)
+        if not job.runs:
+            self.plans.go_on(job)
+
+    def mark(self, run: MarkedRun) -> bool:
+        if self.ledger is None or self.is_stopping:
+            return False
+        self.ledger.mark(run)
+        return True
+
+    def marks_committed(self, runs: list[MarkedRun]) -> None:
+        for run in runs:
+            run.is_marked = True
+        self.pool.let_begin(runs)
+
+    def mark_refused(self, run: MarkedRun) -> None:
+        """Its tick has a record.
+
+        If the clock was set back, and has yet to come to where it was, the same instants come once more, and whoever
+        starts at them has a tick of its own: the first free microsecond after the due instant.
+        """
+        is_repetition = (
+            run.attempt == 1 and self.timeline.us(self.monotonic(), steady=False) < self.timeline.furthest_us
+        )
+        if is_repetition and self.ledger is not None and run.cause is None:
+            run.due_us += 1
+            run.job.counts().runs -= 1
+            self.ledger.mark(run)
+            return
+        logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
+        run.is_repeated = True
+        self.pool.cancel(run)
 
     def run_began(self, run: Run) -> bool:
         now = self.monotonic()
@@ -144,7 +170,7 @@ class Runs:
         policy = job.policy
         lateness = now - run.due
         if self.is_stopping:
-            self.miss(job, run.due_us, run.due_us, 1, MissedReason.STOPPED)
+            self.miss_run(run, MissedReason.STOPPED)
             return False
         if (
             policy.missed is Missed.SKIP
@@ -152,7 +178,7 @@ class Runs:
             and run.attempt == 1
             and not self.plans.only_on_demand
         ):
-            self.miss(job, run.due_us, run.due_us, 1, MissedReason.NO_ROOM)
+            self.miss_run(run, MissedReason.NO_ROOM)
             return False
         run.started = now
         run.time_allowed = policy.timeout or 0.0
@@ -161,7 +187,7 @@ class Runs:
             job.state = _BEGIN[job.state]
         self.begun += 1
         run.started_at = started = now + self.timeline.offset
-        (job.tally or job.counts()).begin(started, lateness)
+        (job.tally or job.counts()).begin(started, lateness, 1 if job.task is None else 0)
         job.lateness.add(lateness)
         if policy.timeout is not None:
             run.deadline = Timeout(run, policy.timeout)
@@ -174,8 +200,24 @@ class Runs:
         if run.job.state is JobState.RUNNING:
             run.job.state = advance(run.job.state, Step.TERMINATE)
 
+    def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
+        job = run.job
+        if work is not run or run.started is None:
+            job.counts().launch_failures += 1
+        else:
+            job.counts().take_back(run.lateness, 1 if job.task is None else 0)
+            job.lateness.take_back(run.lateness)
+            self.begun -= 1
+            run.started = None
+            if run.deadline is not None:
+                self.disarm_deadline(run.deadline)
+            job.state = _state_of(job.runs)
+        self.launches.failed(run, work, error)
+
     def run_ended(self, run: Run) -> None:
         job = run.job
+        if self.launches.stretches:
+            self.launches.run_ended(run)
         del self.active[run]
         if len(job.runs) == 1:
             job.runs = ()
@@ -187,7 +229,7 @@ class Runs:
             self._was_dropped(run)
         else:
             self._record(run, run.started)
-        if job.backlog or job.planner.waits_for_end or job.is_paused or job.due_us is None:
+        if job.backlog or job.planner.waits_for_end or job.is_paused or job.due_us is None or job.is_due_by_hand:
             self._take_from_backlog(job)
             self.plans.go_on(job)
         if self.when_idle is not None and not self.active:
@@ -197,6 +239,22 @@ class Runs:
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
     ) -> None:
         """Ticks have no run."""
+        if job.task is not None and self.ledger is not None:
+            self.ledger.missed(job, first_us, last_us, count, reason)
+        self._count_missed(job, first_us, last_us, count, reason, is_exact=is_exact)
+
+    def miss_run(self, run: Run, reason: MissedReason) -> None:
+        """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
+        if isinstance(run, MarkedRun) and run.is_held and self.ledger is not None:
+            self.ledger.unmark(run, reason)
+            if run.attempt == 1:
+                self._count_missed(run.job, run.due_us, run.due_us, 1, reason, is_exact=True)
+        elif run.attempt == 1:
+            self.miss(run.job, run.due_us, run.due_us, 1, reason)
+
+    def _count_missed(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool
+    ) -> None:
         job.counts().missed += count
         self.missed += count
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
@@ -217,62 +275,16 @@ class Runs:
             self.queue.disarm(job.retry)
             job.retry = None
 
-    def _may_overlap(self, job: Job, due: float, due_us: int, attempt: int) -> bool:
-        """Whether a tick may run now although the job has a run; if not, it is queued or missed here."""
-        overlap = job.policy.overlap
-        if job.threads:
-            job.threads = [thread for thread in job.threads if not thread.has_ended] or None
-        if not job.runs and not job.threads:
-            return True
-        if overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running:
-            return True
-        waiting = next((run for run in job.runs if run.started is None), None)
-        room = self._backlog_room(job)
-        if waiting is not None and (room == 0 or overlap is Overlap.REPLACE):
-            # It has not begun: let it stand for the newer tick, in the place in the queue that it has already.
-            self.miss(job, waiting.due_us, waiting.due_us, 1, MissedReason.NO_ROOM)
-            waiting.due, waiting.due_us, waiting.attempt = due, due_us, attempt
-            return False
-        if not job.runs:
-            self.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
-            return False
-        self._queue_or_miss(job, due_us, attempt, room)
-        if overlap is Overlap.REPLACE:
-            for run in job.runs:
-                run.terminate(Cause.REPLACED)
-        return False
-
-    def _backlog_room(self, job: Job) -> int:
-        """How many ticks of a job may wait for the end of its run."""
-        if job.policy.missed is Missed.ALL:
-            return job.policy.catch_up
-        match job.policy.overlap:
-            case Overlap.SKIP | Overlap.ALLOW:
-                return 0
-            case Overlap.QUEUE | Overlap.REPLACE:
-                return 1
-            case _ as never:
-                assert_never(never)
-
-    def _queue_or_miss(self, job: Job, due_us: int, attempt: int, room: int) -> None:
-        if room == 0:
-            self.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
-            return
-        if job.backlog is None:
-            job.backlog = deque()
-        while len(job.backlog) >= room:
-            oldest, _ = job.backlog.popleft()
-            self.miss(job, oldest, oldest, 1, MissedReason.OVERLAP)
-        job.backlog.append((due_us, attempt))
-
     def _was_dropped(self, run: Run) -> None:
         """It ended before it began."""
-        if run.cause is Cause.STOPPED:
-            self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.STOPPED)
+        if isinstance(run, MarkedRun) and run.is_repeated:
+            self.miss_run(run, MissedReason.REPEATED)
+        elif run.cause is Cause.STOPPED:
+            self.miss_run(run, MissedReason.STOPPED)
         elif run.cause is Cause.REPLACED:
-            self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.OVERLAP)
+            self.miss_run(run, MissedReason.OVERLAP)
         elif run.cause is Cause.REMOVED:
-            self.miss(run.job, run.due_us, run.due_us, 1, MissedReason.REMOVED)
+            self.miss_run(run, MissedReason.REMOVED)
 
     def _record(self, run: Run, started: float) -> None:
         """Count a run that has ended, decide what follows, do it, and tell."""
@@ -288,6 +300,9 @@ class Runs:
         if outcome is not Outcome.SUCCEEDED:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)
             retry_at = None if retry_in is None else ended + retry_in
+        if isinstance(run, MarkedRun) and self.ledger is not None:
+            error = None if outcome is Outcome.SUCCEEDED else run.error_text()
+            self.ledger.ended(run, outcome, ended, error, run.traceback_text())
         if self.listeners.anybody:
             self._tell_end(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
         run.error = None  # its traceback holds frames, and those hold the run
@@ -297,19 +312,26 @@ class Runs:
         level = INFO if outcome is Outcome.CANCELLED else WARNING
         logger.log(level, "a run of job %r %s: %s", job.id, outcome.value, run.error_text())
         next_start_in = job.due - now if job.is_waiting and not self.plans.only_on_demand else None
-        return after_run(outcome, job.counts().consecutive_failures, job.policy, next_start_in, self.random())
+        failures, interval = job.counts().consecutive_failures, job.planner.interval
+        seconds = None if interval is None else interval * 1e-6
+        return after_run(outcome, failures, job.policy, next_start_in, self.random(), interval=seconds)
 
     def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
         """Do what was decided. Seconds to the retry, if there is one."""
         job = run.job
         if verdict.disable is not None:
             self.plans.disable(job, verdict.disable)
-        if verdict.retry_in is None or self.is_stopping or job.is_removed or job.is_paused:
+        if job.is_due_by_hand:
+            verdict = Verdict()  # that start stands in for a retry
+        if run.cause is Cause.STOPPED and job.policy.delivery is Delivery.AT_LEAST_ONCE:
+            verdict = Verdict(retry_in=0.0)  # by whoever starts next
+        if verdict.retry_in is None or job.is_removed or job.is_paused or (self.is_stopping and job.task is None):
             return None
         if job.retry is not None:  # of a run beside this one
             return None
         job.retry = NextAttempt(self, job, run.due_us, run.attempt + 1)
-        self.queue.arm(job.retry, now + verdict.retry_in)
+        with suppress(LifecycleError):  # the queue has stopped: it is only remembered
+            self.queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in
 
     def _tell_end(self, run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None) -> None:
@@ -360,6 +382,8 @@ class Runs:
     def cancel(self, work: Work) -> None:
         if self._held and work in self._held:
             self._held.remove(work)
+            work.drop()
+        elif self.launches.withdraw(work):
             work.drop()
         else:
             self.pool.cancel(work)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from logging import getLogger
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,22 +16,33 @@ from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._call import call_of
+from ._conflict import OnConflict
+from ._errors import InvalidJob, SchedulerError
 from ._events import Listener, RunEnded, SchedulerStarted, SchedulerStopped
 from ._first_start import FirstStart, Start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import Loop
+from ._memory import memory_of
 from ._options import DEFAULT, args_of, count_of, kwargs_of, policy_of, seconds_of, some_seconds_of, tags_of
-from ._policy import Overlap, Policy
-from ._registry import OnConflict, Registry
+from ._pauses import Pause, scope_of
+from ._policy import Delivery, Overlap, Policy
+from ._record import Record, record_of
+from ._registry import Registry
 from ._retry import Retry
 from ._run_once import RunOnce
 from ._stall import StallWatch
 from ._statistics import Histogram, SchedulerStatistics
+from ._store import Store
+from ._stored import Retention
+from ._tasks import Tasks
+from ._timeline import us_of
 
 logger = getLogger(__name__)
 
 SchedulerState = LifecycleState
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 LOOK_EVERY: Final = 10.0
 """Seconds after which the wall clock is looked at even if nothing is due."""
@@ -50,6 +61,11 @@ class Scheduler:
     cancelled run may go on before it is given up. `blocked_after`: after this time without movement of the event
     loop the culprit is reported; None: never. `random`: what the jitter of retries is drawn from.
 
+    `store`: where jobs, their counts and the history of their runs are kept: then a job names a task that has been
+    registered, its arguments are JSON, and each run is marked in the store before it begins. `crash_floor`: how long a
+    job waits at least after its process died under it. `retention`: how much history is kept. `poll`: how often it is
+    looked whether somebody else has changed the jobs in the store.
+
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
 
@@ -61,6 +77,10 @@ class Scheduler:
         clock: Clock | None = None,
         max_subtasks: int = 10_000,
         kill_after: timedelta | float | str = "5s",
+        store: Store | None = None,
+        crash_floor: timedelta | float | str = "5m",
+        retention: Retention | None = None,
+        poll: timedelta | float | str = "1s",
         blocked_after: timedelta | float | str | None = "1s",
         random: Random | None = None,
     ) -> None:
@@ -77,12 +97,28 @@ class Scheduler:
             kill_after=seconds_of("kill_after", kill_after),
         )
         self._registry = Registry(self._loop, self._lifecycle, self._listeners)
-        self._loop.forget = self._registry.forget
+        self._loop.forget = self._registry.finish
+        self._tasks = Tasks()
+        self._memory = (
+            None
+            if store is None
+            else memory_of(
+                store,
+                self._loop,
+                self._registry,
+                self._tasks,
+                crash_floor=seconds_of("crash_floor", crash_floor),
+                retention=Retention() if retention is None else retention,
+                poll=seconds_of("poll", poll),
+            )
+        )
         self._blocked_after = some_seconds_of("blocked_after", blocked_after)
         self._policies: dict[Any, Policy] = {}
         self._grace = 0.0
         self._group: TaskGroup | None = None
         self._started = anyio.Event()
+        self._failure: Exception | None = None
+        """Why it could not begin."""
         self._stop_asked = anyio.Event()
 
     @property
@@ -92,7 +128,7 @@ class Scheduler:
 
     def add(
         self,
-        func: Callable[..., Any],
+        func: Callable[..., Any] | str,
         schedule: Schedule | str,
         *,
         id: str | None = None,
@@ -107,11 +143,13 @@ class Scheduler:
         missed: Missed = Missed.LATEST,
         grace: timedelta | float | str = 1.0,
         catch_up: int = 100,
+        delivery: Delivery | str = Delivery.AT_MOST_ONCE,
         start: Start = None,
         inline: bool = False,
         on_conflict: OnConflict = "error",
         tags: Iterable[str] = (),
         name: str | None = None,
+        durable: bool = True,
     ) -> Job:
         """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. Before or while it runs; any
         thread.
@@ -125,21 +163,28 @@ class Scheduler:
           Overlap.ALLOW.
         - `missed`: which ticks still run that could not run in time; `grace` is for Missed.SKIP, `catch_up`, a
           number of ticks, for Missed.ALL.
+        - `delivery`: what becomes of a tick whose process died under it. AT_MOST_ONCE: it is recorded as crashed and
+          not run again; AT_LEAST_ONCE: it is tried again.
         - `start`: "phase": an interval's first start lies in the interval by a hash of `id`, so that jobs added
           together spread out (the default for Every); "now": at once, and then on the grid; or a datetime.
-        - `on_conflict`: what becomes of a job of the same id: "error", "replace" or "keep".
+        - `on_conflict`: what becomes of a job of the same id, one in the store included: "error"; "update": it is
+          changed to this one and keeps its counts, its pause and, with the same schedule, its next start; "replace":
+          it is removed first; "keep": nothing is changed.
+        - `durable`: it stands in the store, if there is one. Then `func` is the name of a registered task, or a
+          callable that was registered.
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit, AlreadyStopped; then nothing has changed.
         """
-        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up)
+        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = DEFAULT if options == _DEFAULT_OPTIONS else self._policy(options)
-        call = call_of(func, inline=inline)
+        task, called, inline = self._task_of(func, inline=inline, durable=durable)
+        call = call_of(called, inline=inline)
 
         def make(id: str, first: FirstStart, lateness: Histogram) -> Job:
             return Job(
                 self._registry,
                 id,
-                func,
+                called,
                 args if type(args) is tuple else args_of(args),
                 kwargs_of(kwargs),
                 call,
@@ -151,7 +196,50 @@ class Scheduler:
                 tags_of(tags) if tags else _NO_TAGS,
             )
 
-        return self._registry.add(id, schedule, start, policy, on_conflict=on_conflict, make=make)
+        return self._registry.add(id, schedule, start, policy, on_conflict=on_conflict, make=make, task=task)
+
+    def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
+        """From now on stored jobs may name `func`, and those that waited for it come alive. Any thread.
+
+        `inline`: a `def` runs on the loop itself. `replace`: another callable may take the place of one of that name.
+        Raises InvalidJob.
+        """
+        self._tasks.register(name, func, inline=inline, replace=replace)
+        if self._memory is not None:
+            self._loop.call(self._memory.adoption.revive, name)
+
+    def task(self, name: str, *, inline: bool = False) -> Callable[[F], F]:
+        """The same as a decorator: `@scheduler.task("http")`."""
+
+        def decorate(func: F) -> F:
+            self.register(name, func, inline=inline)
+            return func
+
+        return decorate
+
+    async def flush(self) -> None:
+        """Return when all that was asked for until now is durable; at once without a store.
+
+        Waits for as long as the store does not work. Raises StoreError if some of it is lost, LifecycleError before
+        the scheduler runs and after it has stopped.
+        """
+        if self._memory is not None:
+            if self._lifecycle.state is not LifecycleState.RUNNING:
+                msg = f"cannot flush: this scheduler is {self.state.value}, and only what runs has an open store"
+                raise LifecycleError(msg)
+            await self._memory.flush()
+
+    async def history(
+        self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
+    ) -> list[Record]:
+        """How ticks ended, latest first: of one job, removed ones too, or of all. What runs stands there as RUNNING.
+
+        `before`: only ticks that were due earlier. Empty without a store. Raises StoreError.
+        """
+        if self._memory is None:
+            return []
+        ticks = await self._memory.history(job_id, count_of("limit", limit), None if before is None else us_of(before))
+        return [record_of(tick) for tick in ticks]
 
     def get(self, id: str) -> Job:
         """The job of that id. Raises JobNotFound."""
@@ -160,6 +248,26 @@ class Scheduler:
     def jobs(self) -> list[Job]:
         """All jobs, in the order in which they were added. Those whose schedules have ended have left."""
         return self._registry.jobs()
+
+    def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
+        """Hold all jobs, or those with that tag: none starts by itself until `resume`, or until `until` by the wall
+        clock. Those that are added meanwhile are held too. What runs may end; `Job.run_now` still works.
+
+        A job starts only if neither it, nor one of its tags, nor everything is paused. Once more: with this reason and
+        this end. Any thread. Raises InvalidJob unless `until` is aware and in the future.
+        """
+        self._registry.pause_scope(scope_of(tag), reason, until)
+
+    def resume(self, tag: str | None = None) -> None:
+        """End the pause of all jobs, or the one of that tag; harmless if there is none. What jobs missed stays missed.
+
+        Jobs that were paused by themselves, or are under another such pause, stay paused. Any thread.
+        """
+        self._registry.resume_scope(scope_of(tag))
+
+    def pauses(self) -> list[Pause]:
+        """The pauses of all jobs and of tags that hold now. What paused a single job is in its `error`."""
+        return list(self._loop.pausing.pauses)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` of every event, on the loop, until the callable that this returns is called."""
@@ -182,6 +290,7 @@ class Scheduler:
             missed=self._loop.runs.missed,
             limits=pool.limits,
             lateness={kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()},
+            store=None if self._memory is None else self._memory.statistics(),
         )
 
     def stop(self, grace: timedelta | float | str = "5s") -> None:
@@ -204,6 +313,7 @@ class Scheduler:
         """Run until `stop`. Raises LifecycleError if it has run, or been stopped, before."""
         self._start()
         await self._run()
+        self._raise_failure()
 
     async def run_once(
         self,
@@ -218,16 +328,23 @@ class Scheduler:
         seconds = some_seconds_of("timeout", timeout)
         self._start()
         self._loop.only_on_demand = True
-        waiting = RunOnce(self.jobs(), self._listeners)
+        ended: dict[str, RunEnded] = {}
         async with anyio.create_task_group() as group:
             group.start_soon(self._run, name="scheduler")
             await self._started.wait()
-            for job in self.jobs():
-                self._loop.runs.start_now(job)
-            if seconds is not None:
-                self._loop.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
-            await waiting.wait()
+            if self._failure is None:
+                ended = await self._once(seconds)
             self.stop(grace=0)
+        self._raise_failure()
+        return ended
+
+    async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
+        waiting = RunOnce(self.jobs(), self._listeners)
+        for job in self.jobs():
+            self._loop.runs.start_now(job)
+        if seconds is not None:
+            self._loop.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
+        await waiting.wait()
         return waiting.ended
 
     async def __aenter__(self) -> Self:
@@ -240,6 +357,9 @@ class Scheduler:
             self.stop(grace=0)
             await self._group.__aexit__(type(exc), exc, exc.__traceback__)
             raise
+        if self._failure is not None:
+            await self._group.__aexit__(None, None, None)
+            self._raise_failure()
         return self
 
     async def __aexit__(
@@ -262,11 +382,12 @@ class Scheduler:
         cut_off: tuple[str, ...] = ()
         try:
             async with anyio.create_task_group() as group, self._pool:
-                group.start_soon(self._queue_runs, name="scheduler timer queue")
+                await self._load(group)
                 self._started.set()
-                self._listeners.tell(SchedulerStarted(self._clock.wall()))
                 try:
-                    await self._stop_asked.wait()
+                    if self._failure is None:
+                        self._listeners.tell(SchedulerStarted(self._clock.wall()))
+                        await self._stop_asked.wait()
                     cut_off = await self._wind_down()
                 finally:
                     self._lifecycle.stop()
@@ -275,10 +396,50 @@ class Scheduler:
                     self._loop.runs.stop(only_waiting=False)
                     self._loop.queue.stop()
         finally:
+            if self._memory is not None:
+                await self._memory.close()
             if watch is not None:
                 watch.stop()
             logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
             self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
+
+    async def _load(self, group: TaskGroup) -> None:
+        """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""
+        if self._memory is None:
+            group.start_soon(self._queue_runs, name="scheduler timer queue")
+            return
+        first_loaded = anyio.Event()
+
+        async def queue_runs() -> None:
+            await first_loaded.wait()
+            await self._queue_runs()
+
+        group.start_soon(queue_runs, name="scheduler timer queue")
+        try:
+            await self._memory.load(first_loaded)
+        except SchedulerError as exc:  # raised where it is not wrapped in the groups' errors
+            self._failure = exc
+            first_loaded.set()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, bool]:
+        """The name in the store, if the job is to stand there, what is to be called, and whether on the loop."""
+        name = func if isinstance(func, str) else self._tasks.name_of(func)
+        if isinstance(func, str) and (self._memory is not None or len(self._tasks)):
+            task = self._tasks.task(func)
+            func, inline = task.func, inline or task.inline
+        if self._memory is None or not durable:
+            return None, func, inline  # a text is refused by whoever is to call it
+        if name is None:
+            msg = (
+                f"{func!r} has no name by which a stored job could find it again: give it one, as in "
+                f's.register("name", func), or add the job with durable=False'
+            )
+            raise InvalidJob(msg)
+        return name, func, inline
 
     def _policy(self, options: tuple[Any, ...]) -> Policy:
         """One Policy for all jobs with the same options."""
@@ -335,5 +496,6 @@ class Scheduler:
 
 _OPTION_NAMES: Final = (
     "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up",
+    "delivery",
 )  # fmt: skip
-_DEFAULT_OPTIONS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100)
+_DEFAULT_OPTIONS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE)

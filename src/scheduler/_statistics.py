@@ -23,6 +23,10 @@ class Histogram:
     def add(self, seconds: float) -> None:
         self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] += 1
 
+    def take_back(self, seconds: float) -> None:
+        """It was added by mistake."""
+        self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] -= 1
+
     def snapshot(self) -> LatenessStatistics:
         return LatenessStatistics(tuple(self.counts))
 
@@ -60,7 +64,9 @@ class Tally:
     timeouts: int = 0
     cancellations: int = 0
     missed: int = 0
+    launch_failures: int = 0
     consecutive_failures: int = 0
+    consecutive_crashes: int = 0
     total_duration: float = 0.0
     total_duration_failures: float = 0.0
     lateness_sum: float = 0.0
@@ -71,16 +77,26 @@ class Tally:
     last_outcome: Outcome | None = None
     last_error: str | None = None
 
-    def begin(self, started: float, lateness: float) -> None:
-        """Count a run. Until it ends it counts as a crash, which is what it is if nobody lives to end it."""
-        self.runs += 1
+    def begin(self, started: float, lateness: float, runs: int = 1) -> None:
+        """Count a run. Until it ends it counts as a crash, which is what it is if nobody lives to end it.
+
+        `runs`: 0 if it has been counted when it was marked.
+        """
+        self.runs += runs
         self.last_start = started
         self.lateness_sum += lateness
         self.lateness_max = max(self.lateness_max, lateness)
 
+    def take_back(self, lateness: float, runs: int = 1) -> None:
+        """What was begun could not be launched: it was no run. The same tick will set `last_start` anew."""
+        self.runs -= runs
+        self.lateness_sum -= lateness
+        self.launch_failures += 1
+
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
         self.last_finish = ended
         self.last_outcome = outcome
+        self.consecutive_crashes = 0
         if outcome is Outcome.SUCCEEDED:
             self.successes += 1
             self.consecutive_failures = 0
@@ -105,7 +121,9 @@ class Tally:
             timeouts=self.timeouts,
             cancellations=self.cancellations,
             missed=self.missed,
+            launch_failures=self.launch_failures,
             consecutive_failures=self.consecutive_failures,
+            consecutive_crashes=self.consecutive_crashes,
             total_duration=self.total_duration,
             total_duration_failures=self.total_duration_failures,
             lateness_sum=self.lateness_sum,
@@ -122,7 +140,8 @@ class Tally:
 class JobStatistics:
     """A job's counts at one moment: runs = successes + failures + crashes, where a run that goes on counts as a crash.
 
-    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`. Lengths
+    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`.
+    `consecutive_crashes`: how often in a row its process was found dead under it. Lengths
     in seconds, instants in UTC seconds since 1970. `total_duration` is that of the successes.
     """
 
@@ -133,7 +152,9 @@ class JobStatistics:
     timeouts: int
     cancellations: int
     missed: int
+    launch_failures: int
     consecutive_failures: int
+    consecutive_crashes: int
     total_duration: float
     total_duration_failures: float
     lateness_sum: float
@@ -143,6 +164,17 @@ class JobStatistics:
     last_successful_finish: float | None
     last_outcome: Outcome | None
     last_error: str | None
+
+
+@frozen
+class StoreStatistics:
+    """What a scheduler knows of its store: `commits` since it began, changes that are not durable yet, and what is
+    wrong; None: nothing.
+    """
+
+    commits: int
+    unsaved: int
+    trouble: str | None
 
 
 @frozen(kw_only=True)
@@ -160,3 +192,4 @@ class SchedulerStatistics:
     missed: int
     limits: Mapping[str, LimitStatistics]
     lateness: Mapping[str, LatenessStatistics]
+    store: StoreStatistics | None = None

@@ -16,6 +16,9 @@ from timerqueue import Clock
 JUMP: Final = 0.5
 """Seconds by which the clock must be off its course to have been set; less than that is its ordinary slewing."""
 
+AT_ONCE: Final = 0.0
+"""A due time that is always past: ahead of everything else that is due."""
+
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -39,6 +42,8 @@ class Timeline:
         self.steady_offset = self.offset
         """The same for the steady base: it never changes."""
         self._planned_offset = self.offset  # many small steps make a jump too
+        self.furthest_us = 0
+        """The latest instant that the wall clock is known to have shown before it was set back."""
         self.step = 0.0
         self.shift_us = 0
         """Microseconds from the steady base to the wall base: the sum of all jumps."""
@@ -50,6 +55,8 @@ class Timeline:
         `step` is what of it is new since the last look: a jump, if it is that much by itself.
         """
         self.step = wall - monotonic - self.offset
+        if self.step < -JUMP:
+            self.has_been(int((monotonic + self.offset) * 1e6))
         self.offset += self.step
         moved = self.offset - self._planned_offset
         if -JUMP <= moved <= JUMP:
@@ -57,6 +64,11 @@ class Timeline:
         self._planned_offset = self.offset
         self.shift_us += round(moved * 1e6)
         return moved
+
+    def has_been(self, us: int | None) -> None:
+        """The wall clock has shown this before."""
+        if us is not None and us > self.furthest_us:
+            self.furthest_us = us
 
     def monotonic(self, us: int, *, steady: bool) -> float:
         """When a planned instant comes, in monotonic seconds."""

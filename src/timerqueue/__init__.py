@@ -7,13 +7,15 @@ from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
-from ._work import Work, is_cancellation
+from ._work import HELD, Held, Work, is_cancellation
 
 __all__ = [
+    "HELD",
     "OUT",
     "Alarm",
     "Clock",
     "Entry",
+    "Held",
     "Lifecycle",
     "LifecycleError",
     "LifecycleState",

@@ -27,7 +27,7 @@ from anyio.lowlevel import cancel_shielded_checkpoint
 from attrs import define
 
 from ._wake import Wake, cancelling, close_scopes_within, make_wake
-from ._work import Work, is_cancellation
+from ._work import HELD, Work, is_cancellation
 
 logger = getLogger(__name__)
 
@@ -67,6 +67,8 @@ class Crew:
         self._parked: list[Worker] = []
         self._is_yielding = False
         self.ready: deque[Work] = deque()
+        self.held: set[Work] = set()
+        """What has room and may not begin yet."""
         self.awake = 0
         """Workers that will look at `ready` without being told."""
         self.size = 0
@@ -157,10 +159,10 @@ class Crew:
             self.steps += 1
             value: Any = None
             error: BaseException | None = None
-            running: Coroutine[Any, Any, Any] | None = None
+            running: Any = None
             try:
                 running = context.run(work.open)
-                if running is not None:
+                if running is not None and running is not HELD:
                     yielded = context.run(running.send, None)
                     value = await self._drive(running, yielded, context, worker)
                     until = monotonic() + SLICE  # while it waited the others had their turn
@@ -173,16 +175,19 @@ class Crew:
                 error = exc
             self.current = None
             work.worker = None
-            try:
-                work.close(value, error)
-            except Exception:
-                logger.exception("work raised when it was told of its end")
-            finally:
-                work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
-                if not worker.is_killed:
-                    self._release(work)
-            if error is not None or worker.cancelling():
-                await self._let_out(worker, error)
+            if running is HELD and error is None:
+                self.held.add(work)
+            else:
+                try:
+                    work.close(value, error)
+                except Exception:
+                    logger.exception("work raised when it was told of its end")
+                finally:
+                    work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+                    if not worker.is_killed:
+                        self._release(work)
+                if error is not None or worker.cancelling():
+                    await self._let_out(worker, error)
             # An exception holds this frame by its traceback: what this frame holds must let go of it.
             del work, context, value, error, running
             if self._is_yielding:

@@ -149,11 +149,26 @@ class TaskPool:
                 ready.extend(limits.admit())
         self._crew.call_if_needed()
 
+    def let_begin(self, works: Iterable[Work]) -> None:
+        """Open once more what answered HELD. What has been cancelled since is left out."""
+        crew = self._crew
+        for work in works:
+            if work in crew.held:
+                crew.held.remove(work)
+                work.is_waiting = True
+                crew.ready.append(work)
+        crew.call_if_needed()
+
     def cancel(self, work: Work) -> None:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
         if work.worker is not None:
             work.worker.is_cancelled = True
             work.worker.scope.cancel()
+        elif work in self._crew.held:
+            self._crew.held.remove(work)
+            work.drop()
+            self._release(work)
+            self._crew.call_if_needed()
         elif work.is_waiting:
             work.is_waiting = False
             if work in self._crew.ready:
@@ -208,8 +223,9 @@ class TaskPool:
 
     def _drop_waiting(self) -> None:
         """Nothing more begins: tell those that waited."""
-        ready, waiting = list(self._crew.ready), self._limits.clear()
+        ready, waiting = [*self._crew.ready, *self._crew.held], self._limits.clear()
         self._crew.ready.clear()
+        self._crew.held.clear()
         for work in ready:
             self._limits.give_back(work)
         for work in [*ready, *waiting]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Coroutine
 from contextvars import Context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -13,6 +13,18 @@ from ._limits import Needs
 
 if TYPE_CHECKING:
     from ._crew import Worker
+
+
+class Held:
+    """The type of HELD, of which there is one."""
+
+    __slots__ = ()
+
+
+HELD: Final = Held()
+"""What `Work.open` answers when it cannot begin yet although it has room: it keeps that and waits for
+`TaskPool.let_begin`.
+"""
 
 
 class Work:
@@ -34,8 +46,10 @@ class Work:
         self.is_waiting = False
         self.worker: Worker | None = None
 
-    def open(self) -> Coroutine[Any, Any, Any] | None:
-        """Begin, in the work's own context. Answer the coroutine to drive, or None if all has been done already."""
+    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
+        """Begin, in the work's own context. Answer the coroutine to drive, None if all has been done already, or HELD
+        to be opened once more later.
+        """
         raise NotImplementedError
 
     def close(self, value: Any, error: BaseException | None) -> None:

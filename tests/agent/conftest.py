@@ -1,15 +1,18 @@
-"""Real servers on this machine for the checks to ask, and certificates for those that speak TLS."""
+"""Real servers on this machine for the checks to ask, certificates for those that speak TLS, and the command itself."""
 
+import os
 import shutil
 import socket
 import ssl
 import subprocess
-from contextlib import AsyncExitStack, suppress
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from types import SimpleNamespace
 
 import anyio
 import pytest
 from anyio.abc import SocketAttribute
+from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.tls import TLSListener
 
 from scheduler.agent.checks import Attempt
@@ -180,3 +183,105 @@ def tls(certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*certificate)
     return context
+
+
+COMMAND = [sys.executable, "-m", "scheduler.agent"]
+GUARD = 30
+
+
+class Process:
+    """A running command and the lines that it prints."""
+
+    def __init__(self, process):
+        self.process = process
+        self.lines = []
+        self._output = BufferedByteReceiveStream(process.stdout)
+
+    async def line_with(self, *parts):
+        """Wait for a line that contains all these."""
+        while True:
+            line = (await self._output.receive_until(b"\n", 100_000)).decode()
+            self.lines.append(line)
+            if all(part in line for part in parts):
+                return line
+
+    async def end(self):
+        """Wait for the end; return the exit code."""
+        while True:
+            try:
+                self.lines.append((await self._output.receive_until(b"\n", 100_000)).decode())
+            except (anyio.EndOfStream, anyio.IncompleteRead):
+                return await self.process.wait()
+
+
+def environment_with(**variables):
+    """The test's own, without what would change the outcome."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIMERQUEUE_", "NO_COLOR"))}
+    return kept | variables
+
+
+@asynccontextmanager
+async def start_command(*args, command=COMMAND, **variables):
+    """Start the command; kill it if the test fails before it ends."""
+    with anyio.fail_after(GUARD):
+        async with await anyio.open_process(
+            [*command, *args], stderr=None, env=environment_with(**variables)
+        ) as process:
+            try:
+                yield Process(process)
+            finally:
+                if process.returncode is None:
+                    process.kill()
+
+
+async def run_command(*args, **variables):
+    """Run the command to its end: (exit code, standard output, standard error)."""
+    with anyio.fail_after(GUARD):
+        done = await anyio.run_process([*COMMAND, *args], check=False, env=environment_with(**variables))
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.fixture
+def started():
+    """Start the command `timerqueue` with arguments, in a block that ends with its end."""
+    return start_command
+
+
+@pytest.fixture
+def ran():
+    """Run it to its end: (exit code, standard output, standard error)."""
+    return run_command
+
+
+@pytest.fixture
+def environment():
+    """Make the environment of the command."""
+    return environment_with
+
+
+@pytest.fixture
+async def up(serve, answers):
+    """Start a server that is well."""
+    return await serve(answers.respond())
+
+
+@pytest.fixture
+def config(tmp_path, up, free_port):
+    """Write a configuration with one target that is up and one that is down."""
+
+    def write(extra=""):
+        file = tmp_path / "uptime.toml"
+        file.write_text(f"""
+            [defaults]
+            interval = "100ms"
+            [[check]]
+            name = "site"
+            url = "http://127.0.0.1:{up.port}/"
+            [[check]]
+            name = "db"
+            url = "tcp://127.0.0.1:{free_port}"
+            {extra}
+        """)
+        return str(file)
+
+    return write

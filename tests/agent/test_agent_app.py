@@ -1,8 +1,11 @@
 """The agent put together, on both backends: jobs, limits, results, the end."""
 
+from collections import Counter
+
 import anyio
 import pytest
 
+from scheduler.agent import app
 from scheduler.agent.app import Plan, run
 from scheduler.agent.config import parse_config
 from scheduler.agent.result import Status
@@ -25,6 +28,9 @@ class Recorder:
     def started(self, view):
         self.view = view
 
+    def remembered(self, target):
+        raise AssertionError("there is nothing to remember")
+
     def checked(self, target, *, is_change):
         self.checks.append((target.name, target.status, is_change))
         if target.status is Status.DOWN:
@@ -44,9 +50,10 @@ class Recorder:
 
 
 async def run_agent(text, plan, display):
-    """Run the agent with a configuration of that text."""
+    """Run the agent with a configuration of that text, in memory."""
+    config = parse_config('store = "memory"\n' + text, "uptime.toml", {})
     with anyio.fail_after(30):
-        return await run(parse_config(text, "uptime.toml", {}), display, plan, SystemClock())
+        return await run(config, display, plan, SystemClock())
 
 
 def targets(port, count, kind="http", **options):
@@ -126,6 +133,23 @@ async def test_a_full_host_holds_up_no_other(serve, answers):
     assert display.checks[0] == ("well", Status.UP, True)
 
 
+async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, answers, monkeypatch):
+    """Late, but none is left out for ever."""
+    monkeypatch.setattr(app, "SHORTEST_GRACE", 0.01)
+
+    async def slow(server, stream):
+        await anyio.sleep(0.1)
+        await answers.respond()(server, stream)
+
+    server = await serve(slow)
+    display = Recorder()
+    text = targets(server.port, 8, interval="200ms") + "\n[limits]\ntotal = 1"
+    await run_agent(text, Plan(seconds=4), display)
+    counts = Counter(name for name, *_ in display.checks)
+    assert len(counts) == 8
+    assert max(counts.values()) <= 2 * min(counts.values())
+
+
 async def test_the_time_is_up(serve, answers):
     """A run for so many seconds ends by itself with 0, although something is down."""
     server = await serve(answers.respond(500))
@@ -138,6 +162,6 @@ async def test_the_time_is_up(serve, answers):
 async def test_warnings_are_shown():
     """Before anything else happens."""
     display = Recorder()
-    config = parse_config('[[check]]\nurl = "tcp://127.0.0.1:1"', "f", {"TIMERQUEUE_LIMIT_TCP": "x"})
+    config = parse_config('store = "memory"\n[[check]]\nurl = "tcp://127.0.0.1:1"', "f", {"TIMERQUEUE_LIMIT_TCP": "x"})
     assert await run(config, display, Plan(once=True), SystemClock()) == 1
     assert "TIMERQUEUE_LIMIT_TCP" in display.notices[0]

@@ -5,11 +5,10 @@ import os
 import pty
 import signal
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import anyio
 import pytest
-from anyio.streams.buffered import BufferedByteReceiveStream
 from click.testing import CliRunner
 
 from scheduler.agent.cli import cli
@@ -24,86 +23,8 @@ def anyio_backend():
     return "asyncio"
 
 
-class Process:
-    """A running command and the lines that it prints."""
-
-    def __init__(self, process):
-        self.process = process
-        self.lines = []
-        self._output = BufferedByteReceiveStream(process.stdout)
-
-    async def line_with(self, *parts):
-        """Wait for a line that contains all these."""
-        while True:
-            line = (await self._output.receive_until(b"\n", 100_000)).decode()
-            self.lines.append(line)
-            if all(part in line for part in parts):
-                return line
-
-    async def end(self):
-        """Wait for the end; return the exit code."""
-        while True:
-            try:
-                self.lines.append((await self._output.receive_until(b"\n", 100_000)).decode())
-            except (anyio.EndOfStream, anyio.IncompleteRead):
-                return await self.process.wait()
-
-
-def environment(**variables):
-    """The test's own, without what would change the outcome."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TIMERQUEUE_", "NO_COLOR"))}
-    return kept | variables
-
-
-@asynccontextmanager
-async def started(*args, command=COMMAND, **variables):
-    """Start the command; kill it if the test fails before it ends."""
-    with anyio.fail_after(GUARD):
-        async with await anyio.open_process([*command, *args], stderr=None, env=environment(**variables)) as process:
-            try:
-                yield Process(process)
-            finally:
-                if process.returncode is None:
-                    process.kill()
-
-
-async def ran(*args, **variables):
-    """Run the command to its end: (exit code, standard output, standard error)."""
-    with anyio.fail_after(GUARD):
-        done = await anyio.run_process([*COMMAND, *args], check=False, env=environment(**variables))
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-@pytest.fixture
-async def up(serve, answers):
-    """Start a server that is well."""
-    return await serve(answers.respond())
-
-
-@pytest.fixture
-def config(tmp_path, up, free_port):
-    """Write a configuration with one target that is up and one that is down."""
-
-    def write(extra=""):
-        file = tmp_path / "uptime.toml"
-        file.write_text(f"""
-            [defaults]
-            interval = "100ms"
-            [[check]]
-            name = "site"
-            url = "http://127.0.0.1:{up.port}/"
-            [[check]]
-            name = "db"
-            url = "tcp://127.0.0.1:{free_port}"
-            {extra}
-        """)
-        return str(file)
-
-    return write
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_run_checks_until_a_signal_and_stops_cleanly(config, number):
+async def test_run_checks_until_a_signal_and_stops_cleanly(started, config, number):
     """Both targets are checked again and again; the end is summed up and the exit code is 0."""
     async with started("run", config()) as command:
         await command.line_with("-> UP", "site", "status 200 in", "connect", "late")
@@ -116,7 +37,7 @@ async def test_run_checks_until_a_signal_and_stops_cleanly(config, number):
     assert "1 up, 1 down" in command.lines[-1]
 
 
-async def test_a_signal_lets_a_running_check_end(serve, answers):
+async def test_a_signal_lets_a_running_check_end(started, serve, answers):
     """Its result still counts."""
     is_asked, may_answer = anyio.Event(), anyio.Event()
 
@@ -135,7 +56,7 @@ async def test_a_signal_lets_a_running_check_end(serve, answers):
         assert await command.end() == 0
 
 
-async def test_a_second_signal_stops_at_once(serve, answers):
+async def test_a_second_signal_stops_at_once(started, serve, answers):
     """What runs is cut off, and the exit code says that the end was not clean."""
     server = await serve(answers.silent)
     async with started("watch", f"http://127.0.0.1:{server.port}", "--every", "1h", "--timeout", "1h") as command:
@@ -146,14 +67,14 @@ async def test_a_second_signal_stops_at_once(serve, answers):
         assert await command.end() == 1
 
 
-async def test_for_ends_by_itself(config):
+async def test_for_ends_by_itself(ran, config):
     """With exit code 0, whatever is down."""
     code, out, _ = await ran("run", config(), "--for", "300ms")
     assert code == 0
     assert "stopped after" in out
 
 
-async def test_once_checks_everything_one_time(config, up):
+async def test_once_checks_everything_one_time(ran, config, up):
     """The exit code is 1 because one target is down."""
     code, out, _ = await ran("run", config(), "--once", "--json")
     events = [json.loads(line) for line in out.splitlines()]
@@ -163,13 +84,13 @@ async def test_once_checks_everything_one_time(config, up):
     assert up.connections == 1
 
 
-async def test_once_with_everything_up_is_a_success(up):
+async def test_once_with_everything_up_is_a_success(ran, up):
     """Exit code 0."""
     code, out, _ = await ran("watch", f"http://127.0.0.1:{up.port}", f"tcp://127.0.0.1:{up.port}", "--once")
     assert (code, out.count("-> UP")) == (0, 2)
 
 
-async def test_once_ends_on_a_signal_too(serve, answers):
+async def test_once_ends_on_a_signal_too(started, serve, answers):
     """It was told to stop before it knew, so not everything is well."""
     server = await serve(answers.silent)
     url = f"http://127.0.0.1:{server.port}"
@@ -181,7 +102,7 @@ async def test_once_ends_on_a_signal_too(serve, answers):
         assert await command.end() == 1
 
 
-async def test_all_addresses_of_a_name_are_checked(serve, answers, config):
+async def test_all_addresses_of_a_name_are_checked(ran, serve, answers, config):
     """Through the whole program: [hosts], a lookup, subtasks, a verdict, JSON."""
     first = await serve(answers.respond())
     await serve(answers.respond(), host="127.0.0.2", port=first.port)
@@ -204,7 +125,7 @@ async def test_all_addresses_of_a_name_are_checked(serve, answers, config):
 
 
 @pytest.mark.parametrize("command", [["run"], ["run", "--once"], ["check"]])
-async def test_a_bad_configuration_starts_nothing(config, up, command):
+async def test_a_bad_configuration_starts_nothing(ran, config, up, command):
     """Not even the targets that are right. Exit code 2, and the mistake with its line on standard error."""
     file = config('[[check]]\nurl = "http://127.0.0.1"\nintervall = "5s"')
     code, out, err = await ran(*command, file)
@@ -212,7 +133,7 @@ async def test_a_bad_configuration_starts_nothing(config, up, command):
     assert err == f"{file}:12: unknown key 'intervall' in [[check]] number 3, did you mean 'interval'?\n"
 
 
-async def test_a_schedule_that_is_over_starts_nothing(config, up):
+async def test_a_schedule_that_is_over_starts_nothing(ran, config, up):
     """Only the clock can tell, so it is told when it is run, and not with a traceback."""
     file = config('[[check]]\nname = "b"\nurl = "http://127.0.0.1"\nschedule = "0 0 0 1 1 * 2020"')
     code, out, err = await ran("run", file)
@@ -243,7 +164,7 @@ def test_a_wrong_call_says_what_is_right(args, message):
     assert "Traceback" not in result.stderr
 
 
-async def test_check_says_what_would_run(config, up):
+async def test_check_says_what_would_run(ran, config, up):
     """Targets, next starts and load, without a single connection."""
     code, out, _ = await ran("check", config('[[check]]\nurl = "http://h"\nschedule = "0 0 30 * *"'))
     assert (code, up.connections) == (0, 0)
@@ -254,21 +175,21 @@ async def test_check_says_what_would_run(config, up):
     assert "total: 3 at a time, limit 500: fits" in out or "total: 2 at a time, limit 500: fits" in out
 
 
-async def test_check_warns_of_limits_that_are_too_small(config):
+async def test_check_warns_of_limits_that_are_too_small(ran, config):
     """Checks that take their timeout would wait for one another."""
     code, out, _ = await ran("check", config("[limits]\ntotal = 1"))
     assert code == 0
     assert "total: 2 at a time, limit 1: DOES NOT FIT" in out
 
 
-async def test_a_bad_variable_is_a_warning(config):
+async def test_a_bad_variable_is_a_warning(ran, config):
     """The default holds, and the user is told."""
     code, out, _ = await ran("run", config(), "--for", "50ms", TIMERQUEUE_LIMIT_HTTP="many")
     assert code == 0
     assert 'TIMERQUEUE_LIMIT_HTTP: expected a whole number from 1, found "many"; using the default 200' in out
 
 
-async def test_next_shows_the_starts_of_a_schedule():
+async def test_next_shows_the_starts_of_a_schedule(ran):
     """As many as asked for, with what may surprise."""
     code, out, _ = await ran("next", "30 2 31 * *", "--tz", "Europe/Berlin", "-n", "3")
     lines = out.splitlines()
@@ -278,7 +199,7 @@ async def test_next_shows_the_starts_of_a_schedule():
     assert lines[3].startswith("note: day-of-month 31 is not in every month")
 
 
-async def test_no_secret_is_printed(serve, answers):
+async def test_no_secret_is_printed(ran, serve, answers):
     """Neither in lines, nor in JSON, nor in logs, whatever the server answers."""
     server = await serve(answers.respond(500, b"hunter22"))
     url = f"http://me:hunter22@127.0.0.1:{server.port}/?token=hunter22"
@@ -291,7 +212,7 @@ async def test_no_secret_is_printed(serve, answers):
 
 
 @pytest.mark.parametrize(("variables", "is_coloured"), [({"TERM": "xterm"}, True), ({"NO_COLOR": "1"}, False)])
-async def test_a_terminal_shows_a_table(up, variables, is_coloured):
+async def test_a_terminal_shows_a_table(environment, up, variables, is_coloured):
     """With colours unless NO_COLOR says no; what stays on the screen is the last state."""
     ours, theirs = pty.openpty()
     received = bytearray()
@@ -322,7 +243,7 @@ async def test_a_terminal_shows_a_table(up, variables, is_coloured):
     assert "stopped after" in text.splitlines()[-1]
 
 
-async def test_a_reader_who_leaves_ends_it(config):
+async def test_a_reader_who_leaves_ends_it(environment, config):
     """As with `| head -1`: no traceback, no endless run for nobody."""
     file = config()
     program = f"{' '.join(COMMAND)} run {file} | head -1"
@@ -332,7 +253,7 @@ async def test_a_reader_who_leaves_ends_it(config):
     assert done.stderr == b""
 
 
-async def test_help_and_version_are_there():
+async def test_help_and_version_are_there(ran):
     """And say something about every command."""
     code, out, _ = await ran("--help")
     assert code == 0

@@ -64,7 +64,7 @@ def test_results_fold_into_a_verdict(results, status, error, latency):
     [
         (Outcome.SUCCEEDED, Status.UP),
         (Outcome.FAILED, Status.UNKNOWN),
-        (Outcome.CRASHED, Status.UNKNOWN),
+        (Outcome.CRASHED, None),
         (Outcome.TIMED_OUT, Status.UNKNOWN),
         (Outcome.CANCELLED, None),
         (Outcome.MISSED, None),

@@ -143,7 +143,9 @@ async def test_heartbeat_attempts_are_shown_by_the_agent(answering):
     """The whole agent: the lines say which attempt it was, of how many."""
     server = await answering("du")
     config = parse_config(
-        f'[defaults]\nmax_attempts = 2\n[[check]]\nname = "api"\nurl = "http://127.0.0.1:{server.port}"', "f.toml", {}
+        f'store = "memory"\n[defaults]\nmax_attempts = 2\n[[check]]\nname = "api"\nurl = "http://127.0.0.1:{server.port}"',
+        "f.toml",
+        {},
     )
     stream, clock = io.StringIO(), SystemClock()
     code = await run(config, JsonLines(stream, clock.wall), Plan(once=True), clock)

@@ -95,3 +95,10 @@ def test_the_text_of_an_interval_reads_back_exactly(interval):
 def test_text_knows_no_rounding(millis):
     """Decimal fractions of text are exact, which floats would not be."""
     assert duration(f"{millis // 1000}.{millis % 1000:03}s") == SECOND * millis / 1000
+
+
+def test_a_duration_is_no_long_text():
+    """What is read is remembered for the next one who says it, and nobody means megabytes by it."""
+    with pytest.raises(ScheduleError, match="write at most 500 characters") as caught:
+        duration("1" + " " * 1_000_000)
+    assert len(str(caught.value)) < 200

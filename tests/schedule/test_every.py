@@ -152,7 +152,8 @@ def test_slots_are_whole_intervals_from_the_anchor(after, interval, anchor):
     assert after < found <= after + interval
 
 
-def test_text_is_given_only_where_it_says_everything():
-    """An anchor has no text form, so the representation stands in."""
+def test_text_says_everything_but_the_key():
+    """The key comes back when the schedule is bound to its job again."""
     assert str(Every(90)) == "@every 1m30s"
-    assert str(Every("10s", anchor=NOON)).startswith("Every(")
+    bound = Every("10s", anchor=NOON, jitter="1s").bind("web")
+    assert str(bound) == "@every 10s anchor=2026-03-01T12:00:00+00:00 jitter=1s"

@@ -1,6 +1,7 @@
 """What holds for every schedule, and how schedules combine."""
 
 from datetime import UTC, datetime, timedelta
+from time import perf_counter
 
 import pytest
 from attrs import frozen
@@ -169,6 +170,15 @@ def test_windows_without_end_raise_instead_of_hanging():
         Every("10s").except_(closed).next(NOON)
 
 
+def test_windows_inside_of_windows_give_up_as_soon():
+    """Otherwise each level would multiply the search of the one below, and a line of text could stop a program."""
+    almost = Every("1s").except_(Window(Every("1h"), "59m"))
+    began = perf_counter()
+    with pytest.raises(ScheduleError, match="no slot outside its windows"):
+        almost.except_(Window(almost.between(end=NOON), "1h")).except_(Window(almost, "1h"))
+    assert perf_counter() - began < 5
+
+
 SCHEDULES = {
     "every": Every("7s"),
     "jittered": Every("10s", jitter="5s").bind("web"),
@@ -239,7 +249,7 @@ def test_the_public_names_are_these():
     """What the package promises; more would be a promise by accident."""
     assert set(schedule.__all__) == {
         "After", "At", "Calendar", "Catchup", "Cron", "Every", "Missed", "Schedule",
-        "ScheduleError", "Window", "catch_up", "duration", "parse", "phase",
+        "ScheduleError", "Window", "catch_up", "duration", "parse", "phase", "text_of",
     }  # fmt: skip
 
 

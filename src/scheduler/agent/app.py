@@ -5,30 +5,43 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 from attrs import evolve, frozen
 
-from scheduler import InvalidJob, Scheduler
+from schedule import After, Every, Missed, Schedule
+from scheduler import Event, InvalidJob, JobNotFound, MissedReason, RunMissed, Scheduler, SchedulerStarted, StoreError
 from timerqueue import Clock
 
 from .config import Config, Start, Target
 from .display import Display, View
 from .monitor import Monitor
+from .past import Past
 from .probe import Mode, Probe
 from .redact import Redactor
 from .resolve import Resolver
 from .result import Status
 from .status import TargetStatus
+from .task import TASK, CheckTask
 
 GRACE: Final = 5.0
 """Seconds that running checks have to end in once the agent is told to stop."""
 
 CUT_OFF_AFTER: Final = 5.0
 """Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
+
+
+CRASH_FLOOR: Final = 10.0
+"""Seconds after the death of its process before which no check starts again that ran then."""
+
+SHORTEST_GRACE: Final = 1.0
+GRACE_OF_CALENDARS: Final = 60.0
+
+SETTLED: Final = 0.2
+"""Seconds after the start in which what has been left out before is found."""
 
 
 @frozen(kw_only=True)
@@ -42,31 +55,117 @@ class Plan:
 async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolver: Resolver | None = None) -> int:
     """Run the checks until the plan is fulfilled or a signal comes.
 
-    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Raises
-    InvalidJob before anything has started if a schedule has no start left.
+    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Before
+    anything has started it raises InvalidJob if a schedule has no start left, and StoreError if the store cannot be
+    opened.
     """
-    scheduler = Scheduler(config.limits.total, config.limits.named, clock=clock)
-    enabled = [target for target in config.targets if target.is_enabled]
-    statuses = [TargetStatus(each.name, str(each.check.url), each.kind, each.max_attempts) for each in enabled]
-    monitor = Monitor(statuses, display, scheduler.stop)
-    scheduler.listen(monitor.listen)
-    resolver = Resolver(config.hosts) if resolver is None else resolver
-    redactor = Redactor(config.secrets)
-    for target, status in zip(enabled, statuses, strict=True):
-        probe = evolve(_probe(target, resolver, clock, redactor), attempts=status.attempts)
-        _add(scheduler, target, probe, start=None if plan.once else target.start)
-    view = View(targets=statuses, scheduler=scheduler, now=clock.wall)
-    async with _watched(scheduler, monitor, plan, clock) as is_forced:
-        monitor.show(lambda display: display.started(view))
-        for warning in config.warnings:
-            monitor.notice(warning)
-        await (scheduler.run_once() if plan.once else scheduler.run())
-    monitor.show(lambda display: display.stopped(monitor.summary()))
-    return 1 if is_forced or (plan.once and not all(_is_well(each) for each in statuses)) else 0
+    agent = _Agent(config, display, plan, clock, resolver)
+    try:
+        return await agent.run()
+    except BaseExceptionGroup as group:  # of the task groups here and in the scheduler
+        troubles, others = group.split(StoreError)
+        if troubles is None or others is not None:
+            raise
+        raise _first(troubles) from None
+
+
+class _Agent:
+    """What belongs to one run: the scheduler, how the targets stand, and who shows it."""
+
+    def __init__(
+        self, config: Config, display: Display, plan: Plan, clock: Clock, resolver: Resolver | None = None
+    ) -> None:
+        self._config = config
+        self._plan = plan
+        self._clock = clock
+        store = config.store.make()
+        self._has_past = store is not None
+        self._scheduler = Scheduler(
+            config.limits.total,
+            config.limits.named,
+            clock=clock,
+            store=store,
+            crash_floor=CRASH_FLOOR,
+            retention=config.retention,
+        )
+        enabled = [target for target in config.targets if target.is_enabled]
+        self._statuses = {
+            each.name: TargetStatus(each.name, str(each.check.url), each.kind, each.max_attempts) for each in enabled
+        }
+        redactor = Redactor(config.secrets)
+        self._monitor = Monitor(self._statuses.values(), display, self._scheduler.stop, redactor.clean)
+        self._scheduler.listen(self._monitor.listen)
+        self._scheduler.listen(self._listen)
+        self._past = Past(self._scheduler, self._statuses, self._monitor.remembered)
+        resolver = Resolver(config.hosts) if resolver is None else resolver
+        probes = {each.name: _probe(each, resolver, clock, redactor) for each in enabled}
+        probes = {name: evolve(probe, attempts=self._statuses[name].attempts) for name, probe in probes.items()}
+        self._scheduler.register(TASK, CheckTask(probes, self._statuses, self._past.recall).run)
+        for target in enabled:
+            _add(self._scheduler, target, start=None if plan.once else target.start)
+        self._is_open = anyio.Event()
+        self._patient: set[str] = set()
+
+    async def run(self) -> int:
+        plan, monitor, scheduler = self._plan, self._monitor, self._scheduler
+        monitor.hold()
+        async with _watched(scheduler, monitor, self._clock) as (group, is_forced):
+            if self._has_past:
+                group.start_soon(self._recall)
+            if plan.seconds is not None:
+                group.start_soon(self._stop_after, plan.seconds)
+            await (scheduler.run_once() if plan.once else scheduler.run())
+        monitor.show(lambda display: display.stopped(monitor.summary()))
+        return 1 if is_forced or (plan.once and not all(map(_is_well, self._statuses.values()))) else 0
+
+    def _listen(self, event: Event) -> None:
+        if isinstance(event, SchedulerStarted):
+            self._begin()
+        elif isinstance(event, RunMissed) and event.reason is MissedReason.NO_ROOM:
+            self._let_wait(event.job_id)
+
+    def _let_wait(self, name: str) -> None:
+        """From now on its checks wait for room however late they are, or it might be left out every time."""
+        if name in self._statuses and name not in self._patient:
+            self._patient.add(name)
+            with suppress(JobNotFound):  # its schedule has ended
+                self._scheduler.get(name).update(missed=Missed.LATEST)
+
+    def _begin(self) -> None:
+        """The store is open and read: show what there is, and let go of jobs whose targets are gone."""
+        store = str(self._config.store) if self._has_past else None
+        targets = list(self._statuses.values())
+        self._monitor.begin(View(targets=targets, scheduler=self._scheduler, now=self._clock.wall, store=store))
+        for warning in self._config.warnings:
+            self._monitor.notice(warning)
+        gone = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self._statuses]
+        for job in gone:
+            job.remove()
+        if gone:
+            names = ", ".join(job.id for job in gone)
+            self._monitor.notice(f"checked no more, for the configuration says so: {names}; their history stays")
+        self._is_open.set()
+
+    async def _stop_after(self, seconds: float) -> None:
+        await self._is_open.wait()
+        await self._clock.sleep(seconds)
+        self._scheduler.stop(GRACE)
+
+    async def _recall(self) -> None:
+        """Show how the targets stood, and how much has been left out since."""
+        await self._is_open.wait()
+        await self._past.recall_all()
+        await self._clock.sleep(SETTLED)
+        self._monitor.tell_downtime()
+
+
+def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
+    first = group.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
 def _is_well(target: TargetStatus) -> bool:
-    return target.status in (Status.UP, Status.DEGRADED)
+    return bool(target.checks_now) and target.status in (Status.UP, Status.DEGRADED)
 
 
 def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor) -> Probe:
@@ -83,36 +182,47 @@ def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor)
     )
 
 
-def _add(scheduler: Scheduler, target: Target, probe: Probe, start: Start | None) -> None:
+def _add(scheduler: Scheduler, target: Target, start: Start | None) -> None:
     # With Mode.ALL the addresses may wait for room one after another, so only each of them has a time.
-    timeout = target.max_attempts * probe.timeout + CUT_OFF_AFTER if probe.mode is Mode.ANY else None
+    timeout = target.max_attempts * target.timeout + CUT_OFF_AFTER if target.mode is Mode.ANY else None
     try:
         scheduler.add(
-            probe.run,
+            TASK,
             target.schedule,
             id=target.name,
+            args=(target.name,),
             needs=target.needs,
             timeout=timeout,
+            missed=Missed.SKIP,
+            grace=grace_of(target.schedule),
             start=start,
-            tags=target.tags,
+            on_conflict="update",
+            tags=(TASK, *target.tags),
         )
     except InvalidJob as exc:  # only the clock can say that a schedule is over
         msg = f"check {target.name!r}: {exc}"
         raise InvalidJob(msg) from None
 
 
+def grace_of(schedule: Schedule) -> float:
+    """Seconds that a check may be late. What is later, after a downtime above all, is left out: so the checks keep
+    their places instead of starting together. Where there is no room for all, that is given up: see `_let_wait`.
+    """
+    if isinstance(schedule, (Every, After)):
+        return max(schedule.interval.total_seconds() / 10, SHORTEST_GRACE)
+    return GRACE_OF_CALENDARS
+
+
 @asynccontextmanager
-async def _watched(scheduler: Scheduler, monitor: Monitor, plan: Plan, clock: Clock) -> AsyncIterator[list[bool]]:
-    """While the body runs, listen to signals, watch the time and refresh the display. The list is not empty if a second
-    signal cut the body off.
+async def _watched(scheduler: Scheduler, monitor: Monitor, clock: Clock) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
+    """While the body runs, listen to signals and refresh the display. What is started in the group ends
+    with the body; the list is not empty if a second signal cut the body off.
     """
     is_forced: list[bool] = []
     async with anyio.create_task_group() as group:
         await group.start(_stop_on_signals, scheduler, monitor, group, is_forced)
-        if plan.seconds is not None:
-            group.start_soon(_stop_after, plan.seconds, scheduler, clock)
         group.start_soon(_refresh, monitor, clock)
-        yield is_forced
+        yield group, is_forced
         group.cancel_scope.cancel()
 
 
@@ -138,11 +248,6 @@ async def _stop_on_signals(
         async for _ in signals:
             is_forced.append(True)
             group.cancel_scope.cancel()
-
-
-async def _stop_after(seconds: float, scheduler: Scheduler, clock: Clock) -> None:
-    await clock.sleep(seconds)
-    scheduler.stop(GRACE)
 
 
 async def _refresh(monitor: Monitor, clock: Clock) -> None:

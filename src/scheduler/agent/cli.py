@@ -9,15 +9,18 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
 
 import click
 
 from .version import our_version
 
 if TYPE_CHECKING:
+    from scheduler import Record
+
     from .config import Config
     from .display import Display
+    from .place import StorePlace
 
 BAD_USAGE: Final = 2
 _LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
@@ -40,6 +43,24 @@ class Duration(click.ParamType[float]):
         except Unfit as exc:
             self.fail(str(exc), param, ctx)
 
+
+class Place(click.ParamType["StorePlace"]):
+    """Where history is kept. Files are relative to the working directory."""
+
+    name = "store"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> StorePlace:
+        """A place, or an error that says what was expected."""
+        from .place import store_place
+        from .readers import Unfit
+
+        try:
+            return store_place(Path(), os.environ)(value)
+        except Unfit as exc:
+            self.fail(str(exc), param, ctx)
+
+
+STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 
 EXIT_CODES: Final = """\b
 Exit codes:
@@ -64,6 +85,7 @@ def _run_options(command: Command) -> Command:
         click.option("--once", is_flag=True, help="Check everything once; exit code 1 if something is not up."),
         click.option("--plain", is_flag=True, help="Print lines instead of a table, on a terminal too."),
         click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line."),
+        click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}"),
     ):
         command = option(command)
     return command
@@ -74,7 +96,11 @@ def _run_options(command: Command) -> Command:
 @_run_options
 @click.pass_obj
 def run_(level: int, /, file: Path, **options: Any) -> None:
-    """Run the checks of a configuration FILE until Ctrl-C."""
+    """Run the checks of a configuration FILE until Ctrl-C.
+
+    What was checked is remembered in a file beside FILE, unless that or --store names another place. --once remembers
+    nothing without --store.
+    """
     from .config import read_config
 
     _run(_config(lambda: read_config(file, os.environ)), level, **options)
@@ -107,6 +133,35 @@ def check(file: Path) -> None:
         click.echo(line)
 
 
+@cli.command()
+@click.argument("target", required=False)
+@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="The configuration of the agent.")
+@click.option("--store", type=Place(), metavar="URL", help=f"Where it remembers: {STORE}")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many, the latest.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
+@click.pass_obj
+def history(
+    level: int, /, target: str | None, config: Path | None, store: StorePlace | None, limit: int, *, as_json: bool
+) -> None:
+    """Print past checks, of one TARGET or of all, the latest last. An agent may be running meanwhile."""
+    from .config import read_config
+    from .history import json_line, plain_line
+    from .redact import Redactor
+
+    if (config is None) == (store is None):
+        raise click.UsageError("give either --config FILE or --store URL")
+    if store is None:
+        assert config is not None
+        store = _config(lambda: read_config(config, os.environ)).store
+    _log_to_stderr(level, Redactor(store.secrets))
+    records = _records(store, target, limit)
+    for record in reversed(records):
+        click.echo(json_line(record) if as_json else plain_line(record))
+    if not records:
+        click.echo(f"there is no check{f' of {target!r}' if target else ''} in {store}", err=True)
+        sys.exit(1)
+
+
 @cli.command("next")
 @click.argument("expression")
 @click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
@@ -125,15 +180,28 @@ def next_(expression: str, count: int, tz: str) -> None:
         click.echo(line)
 
 
-def _run(config: Config, level: int, *, seconds: float | None, once: bool, plain: bool, as_json: bool) -> None:
+def _run(
+    config: Config,
+    level: int,
+    *,
+    seconds: float | None,
+    once: bool,
+    plain: bool,
+    as_json: bool,
+    store: StorePlace | None,
+) -> None:
     import anyio
+    from attrs import evolve
 
-    from scheduler import InvalidJob
+    from scheduler import InvalidJob, StoreError
     from timerqueue import SystemClock
 
     from .app import Plan, run
+    from .place import StorePlace
     from .redact import Redactor
 
+    if store is not None or once:
+        config = evolve(config, store=store or StorePlace())
     if once and seconds is not None:
         raise click.UsageError("--once ends by itself: leave --for out")
     _log_to_stderr(level, Redactor(config.secrets))
@@ -144,7 +212,36 @@ def _run(config: Config, level: int, *, seconds: float | None, once: bool, plain
     except InvalidJob as exc:
         click.echo(str(exc), err=True)
         code = BAD_USAGE
+    except StoreError as exc:
+        _refuse(config.store, exc)
     sys.exit(code)
+
+
+def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
+    """Read them from a store that another process may have open."""
+    import anyio
+
+    from scheduler import Scheduler, StoreError
+
+    try:
+        made = store.make()
+        if made is None:
+            raise click.UsageError("there is no history: memory ends with its process")
+        try:
+            return anyio.run(lambda: Scheduler(store=made).history(target, limit=limit))
+        finally:
+            made.close()
+    except StoreError as exc:
+        _refuse(store, exc)
+
+
+def _refuse(store: StorePlace, exc: Exception) -> NoReturn:
+    """One line about a store that cannot be used, without secrets."""
+    from .redact import Redactor
+    from .wording import printable
+
+    click.echo(printable(Redactor(store.secrets).clean(f"cannot use the store: {exc}")), err=True)
+    sys.exit(BAD_USAGE)
 
 
 def _config(read: Callable[[], Config]) -> Config:

@@ -11,11 +11,13 @@ from typing import Any, Final, Literal
 from attrs import field, frozen
 
 from schedule import After, Every, Schedule, ScheduleError, parse
+from scheduler import Retention
 
 from .checks import BY_SCHEME, KINDS, Check
 from .limits import HOST, Limits, read_limits
+from .place import StorePlace, beside, store_place
 from .probe import Mode
-from .readers import Unfit, boolean, one_of, seconds, text, texts, whole
+from .readers import Unfit, boolean, bounded, megabytes, one_of, seconds, text, texts, whole
 from .resolve import Family
 from .sections import ConfigError, Problem, Section
 from .toml_lines import key_lines
@@ -24,6 +26,7 @@ from .url import Url, address_family, parse_url
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
 MOST_ATTEMPTS: Final = 10
+MOST_RECORDS: Final = 1_000_000
 
 PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
 
@@ -65,12 +68,14 @@ class Config:
     targets: tuple[Target, ...]
     limits: Limits
     hosts: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    store: StorePlace = field(factory=StorePlace)
+    retention: Retention = field(factory=Retention)
     warnings: tuple[str, ...] = ()
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown of all its targets."""
-        return frozenset[str]().union(*(target.check.secrets for target in self.targets))
+        """What must not be shown of all its targets, and of its store."""
+        return self.store.secrets.union(*(target.check.secrets for target in self.targets))
 
 
 def read_config(file: Path, environment: Mapping[str, str]) -> Config:
@@ -92,7 +97,7 @@ def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Con
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, [_toml_problem(exc, content)]) from None
     top = Section(tables, (), "", key_lines(content))
-    config = _config(top, environment)
+    config = _config(top, Path(file), environment)
     if top.problems:
         raise ConfigError(file, top.problems)
     return config
@@ -107,7 +112,9 @@ def _toml_problem(error: tomllib.TOMLDecodeError, content: str) -> Problem:
     return Problem(line, f"not TOML: {said[:1].lower()}{said[1:]}{column}")
 
 
-def _config(top: Section, environment: Mapping[str, str]) -> Config:
+def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
+    store = top.take("store", store_place(file.parent, environment), beside(file))
+    retention = _retention(top.section("history"))
     limits, warnings = read_limits(top.section("limits"), [kind.name for kind in KINDS], environment)
     hosts = _hosts(top.section("hosts"))
     defaults = top.section("defaults")
@@ -115,7 +122,26 @@ def _config(top: Section, environment: Mapping[str, str]) -> Config:
     defaults.end()
     targets = _targets(top, common)
     top.end()
-    return Config(targets=targets, limits=limits, hosts=hosts, warnings=tuple(warnings))
+    return Config(
+        targets=targets,
+        limits=limits,
+        hosts=hosts,
+        store=store,
+        retention=retention,
+        warnings=tuple(warnings),
+    )
+
+
+def _retention(section: Section) -> Retention:
+    """How much history is kept; inf: there is no such bound."""
+    default = Retention()
+    found = Retention(
+        per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job),
+        age=section.take("age", bounded(seconds), default.age),
+        total_bytes=section.take("size", bounded(megabytes), default.total_bytes),
+    )
+    section.end()
+    return found
 
 
 @frozen(kw_only=True)

@@ -27,11 +27,12 @@ class Summary:
 
 @frozen(kw_only=True)
 class View:
-    """What there is to see while it runs. `now`: UTC seconds since 1970."""
+    """What there is to see while it runs. `now`: UTC seconds since 1970. `store`: where history is kept, if it is."""
 
     targets: Sequence[TargetStatus]
     scheduler: Scheduler
     now: Callable[[], float]
+    store: str | None = None
 
 
 class Display(Protocol):
@@ -43,6 +44,9 @@ class Display(Protocol):
 
     def started(self, view: View) -> None:
         """The first call."""
+
+    def remembered(self, target: TargetStatus) -> None:
+        """A target stands as it did when an earlier process last checked it: `target.last`."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """A target has a new verdict, `target.last`."""

@@ -53,6 +53,11 @@ class TargetState:
         return now - self.started_at
 
 
+def state_id(name: str, started_at: float, number: int) -> str:
+    """What the state of the target `name` that began then, its `number`th, is called."""
+    return f"{_NOT_PLAIN.sub('_', name)}-{int(started_at * 1000)}-{number}"
+
+
 def after(
     state: TargetState | None,
     status: Result,
@@ -91,7 +96,7 @@ def _flapped(state: TargetState, status: Result, now: float, name: str, before: 
 def _opened(ended: TargetState | None, status: Result, now: float, name: str) -> TargetState:
     number = 0 if ended is None else ended.number + 1
     opened = TargetState(
-        id=f"{_NOT_PLAIN.sub('_', name)}-{int(now * 1000)}-{number}",
+        id=state_id(name, now, number),
         number=number,
         started_at=now,
         status=status,

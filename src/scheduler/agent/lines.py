@@ -42,7 +42,12 @@ class PlainLines(_Lines):
     def started(self, view: View) -> None:
         """Say what is about to be checked."""
         checked = wording.count(len(view.targets), "target")
-        self._say(f"timerqueue {our_version()} checks {checked}; Ctrl-C stops it")
+        kept = "" if view.store is None else f", keeps history in {view.store}"
+        self._say(wording.printable(f"timerqueue {our_version()} checks {checked}{kept}; Ctrl-C stops it"))
+
+    def remembered(self, target: TargetStatus) -> None:
+        """Tell how it stood when it was last checked."""
+        self._say("  ".join((f"{'REMEMBERED':<16}", wording.printable(target.name), remembered_text(target))))
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """Tell the verdict."""
@@ -50,7 +55,7 @@ class PlainLines(_Lines):
         assert verdict is not None
         assert run is not None
         state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
-        parts = [f"{state:<16}", wording.printable(target.name), _found(verdict)]
+        parts = [f"{state:<16}", wording.printable(target.name), found_text(verdict)]
         self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended)
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
@@ -70,14 +75,35 @@ class PlainLines(_Lines):
 
 
 class JsonLines(_Lines):
-    """An object per line whose key "event" is started, check, missed, notice or stopped.
+    """An object per line whose key "event" is started, remembered, check, missed, notice or stopped.
 
     Lengths are in milliseconds, instants in ISO 8601.
     """
 
     def started(self, view: View) -> None:
         """Say what is about to be checked."""
-        self._tell("started", self._now(), version=our_version(), targets=len(view.targets))
+        self._tell("started", self._now(), version=our_version(), targets=len(view.targets), store=view.store)
+
+    def remembered(self, target: TargetStatus) -> None:
+        """Tell how it stood when it was last checked."""
+        verdict, run = target.last, target.last_run
+        assert verdict is not None
+        assert run is not None
+        assert target.status is not None
+        assert target.since is not None
+        self._tell(
+            "remembered",
+            self._now(),
+            name=target.name,
+            type=target.kind,
+            url=target.url,
+            status=target.status.value,
+            since=wording.stamp(target.since),
+            checked=wording.stamp(run.ended),
+            latency_ms=milliseconds(verdict.latency),
+            error=verdict.error,
+            checks=target.checks,
+        )
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """Tell the verdict."""
@@ -95,13 +121,13 @@ class JsonLines(_Lines):
             previous=target.previous.value if target.previous else None,
             changed=is_change,
             since=wording.stamp(target.since),
-            latency_ms=_ms(verdict.latency),
+            latency_ms=milliseconds(verdict.latency),
             error=verdict.error,
             due=wording.stamp(run.due),
-            lateness_ms=_ms(run.lateness),
+            lateness_ms=milliseconds(run.lateness),
             attempt=verdict.attempt,
             max_attempts=target.max_attempts,
-            results=[_result(each) for each in verdict.results],
+            results=[result_values(each) for each in verdict.results],
         )
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
@@ -121,7 +147,7 @@ class JsonLines(_Lines):
             checks=summary.checks,
             targets={status.value if status else "unchecked": count for status, count in summary.targets.items()},
             missed=summary.missed,
-            lateness_max_ms=_ms(summary.lateness_max),
+            lateness_max_ms=milliseconds(summary.lateness_max),
             cut_off=summary.cut_off,
         )
 
@@ -149,6 +175,16 @@ def change_text(target: TargetStatus) -> str:
     return f"{target.name} {_arrow(target.previous, target.last.status)}{reason}"
 
 
+def remembered_text(target: TargetStatus) -> str:
+    """How a target stood, since when, and when that was found out."""
+    assert target.last is not None
+    assert target.last_run is not None
+    assert target.status is not None
+    assert target.since is not None
+    since, checked = wording.stamp(target.since), wording.stamp(target.last_run.ended)
+    return f"{target.status.name} since {since}, last checked {checked}: {found_text(target.last)}"
+
+
 def missed_text(event: RunMissed) -> str:
     """Which checks did not take place, and why."""
     about = "" if event.is_exact else "more than "
@@ -164,7 +200,10 @@ def result_text(result: CheckResult) -> str:
     return "ok" if status is None else f"status {status}"
 
 
-def _found(verdict: Verdict) -> str:
+def found_text(verdict: Verdict) -> str:
+    """What a check found, and how long that took."""
+    if not verdict.results:
+        return f"{verdict.error or verdict.status.value}{_in(verdict.latency, verdict.error)}"
     if len(verdict.results) != 1:
         each = ", ".join(f"{result.address} {result.status.name}" for result in verdict.results)
         return f"{verdict.error or each}{_in(verdict.latency, verdict.error)}"
@@ -191,16 +230,18 @@ def _in_order(counts: Mapping[Status | None, int]) -> list[tuple[Status | None, 
     return [(status, counts.get(status, 0)) for status in (*Status, None)]
 
 
-def _ms(seconds: float | None) -> float | None:
+def milliseconds(seconds: float | None) -> float | None:
+    """Seconds in milliseconds, to the microsecond."""
     return None if seconds is None else round(seconds * 1e3, 3)
 
 
-def _result(result: CheckResult) -> dict[str, Any]:
+def result_values(result: CheckResult) -> dict[str, Any]:
+    """What one address answered, for JSON."""
     return {
         "address": result.address,
         "status": result.status.value,
-        "latency_ms": _ms(result.latency),
-        "phases_ms": {name: _ms(seconds) for name, seconds in result.phases.items()},
+        "latency_ms": milliseconds(result.latency),
+        "phases_ms": {name: milliseconds(seconds) for name, seconds in result.phases.items()},
         "error": result.error,
         "detail": dict(result.detail),
         "attempt": result.attempt,

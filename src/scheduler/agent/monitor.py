@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import assert_never
+from typing import Final, assert_never
 
 from scheduler import (
     ClockJumped,
@@ -14,26 +14,50 @@ from scheduler import (
     JobFinished,
     JobParked,
     JobRemoved,
+    JobState,
     LoopBlocked,
     MissedReason,
     RunAbandoned,
     RunEnded,
     RunMissed,
+    RunNotLaunched,
     RunStarted,
     SchedulerStarted,
     SchedulerStopped,
+    ScopePaused,
+    ScopeResumed,
+    StoreDown,
+    StoreUp,
 )
 
 from . import wording
-from .display import Display, DisplayGone, Summary
+from .display import Display, DisplayGone, Summary, View
 from .status import TargetStatus, verdict_of
+
+EVERYTHING: Final = "*"
+"""The scope of a pause of all jobs."""
+
+
+Told = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
+"""Events that concern the agent itself."""
+
+Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp
 
 
 class Monitor:
-    """A listener. `on_gone` is called once nobody can see the display any more."""
+    """A listener. `on_gone` is called once nobody can see the display any more. `clean` masks secrets in notices."""
 
-    def __init__(self, targets: Iterable[TargetStatus], display: Display, on_gone: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        targets: Iterable[TargetStatus],
+        display: Display,
+        on_gone: Callable[[], None],
+        clean: Callable[[str], str] = str,
+    ) -> None:
         self.targets = {target.name: target for target in targets}
+        self._clean = clean
+        self._waiting: list[Callable[[Display], None]] | None = None
+        self._left_out: Counter[str] = Counter()
         self._display: Display | None = display
         self._on_gone = on_gone
         self._began: float | None = None
@@ -47,7 +71,30 @@ class Monitor:
 
     def notice(self, text: str) -> None:
         """Show a sentence about the agent itself."""
-        self.show(lambda display: display.notice(text))
+        self.show(lambda display: display.notice(self._clean(text)))
+
+    def hold(self) -> None:
+        """Show nothing before `begin`."""
+        self._waiting = []
+
+    def begin(self, view: View) -> None:
+        """Show the view, and then what has waited for it."""
+        waiting, self._waiting = self._waiting or [], None
+        self.show(lambda display: display.started(view))
+        for action in waiting:
+            self.show(action)
+
+    def remembered(self, target: TargetStatus) -> None:
+        """A target stands as it did when an earlier process last checked it."""
+        self.show(lambda display: display.remembered(target))
+
+    def tell_downtime(self) -> None:
+        """Show how much was left out before this process began, if that is news."""
+        left_out, self._left_out = self._left_out, Counter()
+        if left_out:
+            checks = wording.count(left_out.total(), "check")
+            targets = wording.count(len(left_out), "target")
+            self.notice(f"while no agent ran, {checks} of {targets} were left out")
 
     def listen(self, event: Event) -> None:
         """Take an event of the scheduler."""
@@ -55,23 +102,28 @@ class Monitor:
             case RunEnded():
                 self._run_ended(event)
             case RunMissed():
-                target = self.targets[event.job_id]
-                target.missed += event.count
-                if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
-                    self.show(lambda display: display.missed(target, event))
+                self._run_missed(event)
             case SchedulerStarted():
                 self._began = event.at
             case SchedulerStopped():
                 self._ended, self._cut_off = event.at, event.cut_off
-            case ClockJumped() | LoopBlocked() | RunAbandoned() | JobParked() | JobFinished():
-                self.notice(describe(event))
-            case RunStarted() | JobAdded() | JobRemoved() | JobChanged():
+            case JobChanged():
+                if event.state is JobState.DISABLED:
+                    self.notice(f"{event.job_id} is not checked: {event.reason}")
+            case RunStarted() | JobAdded() | JobRemoved():
                 pass
+            case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
+                self.notice(describe(event))
+            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp():
+                self.notice(describe_outage(event))
             case _:
                 assert_never(event)
 
     def show(self, action: Callable[[Display], None]) -> None:
         """Let the display do something, unless it is gone."""
+        if self._waiting is not None:
+            self._waiting.append(action)
+            return
         if self._display is None:
             return
         try:
@@ -85,7 +137,7 @@ class Monitor:
         targets = self.targets.values()
         return Summary(
             seconds=0.0 if self._began is None else max(self._ended - self._began, 0.0),
-            checks=sum(target.checks for target in targets),
+            checks=sum(target.checks_now for target in targets),
             targets=dict(Counter(target.status for target in targets)),
             missed=sum(target.missed for target in targets),
             lateness_max=max((target.lateness_max for target in targets), default=0.0),
@@ -94,14 +146,25 @@ class Monitor:
 
     def _run_ended(self, run: RunEnded) -> None:
         verdict = verdict_of(run)
-        if verdict is None:
+        target = self.targets.get(run.job_id)
+        if verdict is None or target is None:
             return
-        target = self.targets[run.job_id]
         is_change = target.record(verdict, run)
         self.show(lambda display: display.checked(target, is_change=is_change))
 
+    def _run_missed(self, event: RunMissed) -> None:
+        target = self.targets.get(event.job_id)
+        if target is None:
+            return
+        if event.reason is MissedReason.LATE and (self._began is None or event.last_due < self._began):
+            self._left_out[event.job_id] += event.count
+            return
+        target.missed += event.count
+        if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
+            self.show(lambda display: display.missed(target, event))
 
-def describe(event: ClockJumped | LoopBlocked | RunAbandoned | JobParked | JobFinished) -> str:
+
+def describe(event: Told) -> str:
     """A sentence about an event that concerns the agent."""
     match event:
         case ClockJumped():
@@ -113,9 +176,27 @@ def describe(event: ClockJumped | LoopBlocked | RunAbandoned | JobParked | JobFi
         case RunAbandoned():
             after = wording.latency(event.seconds)
             return f"{event.job_id}: a check went on {after} after it was cancelled, and was given up"
+        case RunNotLaunched():
+            return f"{event.job_id}: a check could not be launched {wording.count(event.count, 'time')}: {event.error}"
         case JobParked():
-            return f"{event.job_id}: its schedule failed and it is checked no more: {event.error}"
+            return f"{event.job_id} is not checked: {event.error}"
         case JobFinished():
             return f"{event.job_id}: its schedule has ended"
+        case _:
+            assert_never(event)
+
+
+def describe_outage(event: Outage) -> str:
+    """A sentence about why nothing, or not everything, is checked, and about the end of that."""
+    match event:
+        case ScopePaused():
+            whom = "everything" if event.scope == EVERYTHING else f"what has the {event.scope.replace(':', ' ')}"
+            return f"paused: {whom}: {event.reason}"
+        case ScopeResumed():
+            return f"no longer paused: {'everything' if event.scope == EVERYTHING else event.scope}"
+        case StoreDown():
+            return f"checks wait, because nothing can be stored: {event.error}"
+        case StoreUp():
+            return f"the store works again, after {wording.span(event.seconds)}: nothing is lost, and checks go on"
         case _:
             assert_never(event)

@@ -76,6 +76,7 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
 def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterator[str]:
     rates = {target.name: per_second(target.schedule, now) for target in targets}
     yield ""
+    yield f"store: {config.store}"
     yield f"load: {wording.count(len(targets), 'target')}, {sum(rates.values()):.3g} checks per second"
     yield "if every check took all of its timeout:"
     for name, size in _sizes(config, targets):

@@ -5,6 +5,8 @@ Each reader turns what TOML holds into what the agent works with, or says what i
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -16,6 +18,8 @@ T = TypeVar("T")
 Reader = Callable[[Any], T]
 """Raises Unfit."""
 
+_SIZE: Final = re.compile(r"([0-9]{1,9}) ?([MG]i?B)")
+_UNITS: Final = {"MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
 
@@ -67,6 +71,25 @@ def seconds(value: Any) -> float:
     except ScheduleError:
         pass
     raise Unfit('a duration such as "30s", "1m30s" or "500ms"', value)
+
+
+def megabytes(value: Any) -> int:
+    """A size such as "256 MiB", in bytes."""
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if found is None or not int(found[1]):
+        raise Unfit('a size such as "64 MiB" or "1 GiB"', value)
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def bounded(reader: Reader[T]) -> Reader[T | None]:
+    """The same, or inf for no bound, which is None."""
+
+    def read(value: Any) -> T | None:
+        if isinstance(value, float) and value == math.inf:
+            return None
+        return reader(value)
+
+    return read
 
 
 def texts(value: Any) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from attrs import define, field, frozen
@@ -12,7 +12,7 @@ from scheduler import Outcome, RunEnded
 
 from . import wording
 from .flapping import Result, Standing, TargetState, after
-from .result import CheckResult, Status
+from .result import CheckResult, Report, Status
 
 
 @frozen(kw_only=True)
@@ -28,19 +28,30 @@ class Verdict:
 
 def verdict_of(run: RunEnded) -> Verdict | None:
     """What a run says of its target. None: it was cut off and says nothing."""
-    match run.outcome:
-        case Outcome.SUCCEEDED:
-            return fold([each for each in run.results if isinstance(each, CheckResult)])
-        case Outcome.CANCELLED | Outcome.MISSED:
+    if run.outcome is Outcome.SUCCEEDED:
+        return fold(list(_results(run.results)))
+    return verdict_without_results(run.outcome, run.error)
+
+
+def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
+    """The same for a run that has no results: because it did not end well, or because they were not kept."""
+    match outcome:
+        case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
             return None
         case Outcome.TIMED_OUT:
             return Verdict(status=Status.UNKNOWN, error="the check did not end in time and was cut off")
-        case Outcome.FAILED | Outcome.CRASHED:
-            return Verdict(
-                status=Status.UNKNOWN, error=f"the check itself failed: {wording.printable(run.error or '')}"
-            )
+        case Outcome.FAILED:
+            return Verdict(status=Status.UNKNOWN, error=f"the check itself failed: {wording.printable(error or '')}")
         case _:
-            assert_never(run.outcome)
+            assert_never(outcome)
+
+
+def _results(found: Sequence[object]) -> Iterator[CheckResult]:
+    for each in found:
+        if isinstance(each, Report):
+            yield from each.results
+        elif isinstance(each, CheckResult):
+            yield each
 
 
 def fold(results: Sequence[CheckResult]) -> Verdict:
@@ -75,7 +86,10 @@ def _error(results: Sequence[CheckResult], status: Status) -> str | None:
 
 @define(eq=False)
 class TargetStatus:
-    """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict."""
+    """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
+
+    `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
+    """
 
     name: str
     url: str
@@ -89,6 +103,7 @@ class TargetStatus:
     last_run: RunEnded | None = None
     counts: Counter[Status] = field(factory=Counter)
     changes: int = 0
+    remembered: int = 0
     missed: int = 0
     lateness_max: float = 0.0
 
@@ -96,6 +111,11 @@ class TargetStatus:
     def checks(self) -> int:
         """How many verdicts there were."""
         return self.counts.total()
+
+    @property
+    def checks_now(self) -> int:
+        """How many of them this process has found."""
+        return self.checks - self.remembered
 
     def attempts(self) -> int:
         """How many attempts the next run has: one, if the target is known to be down or to flap."""

@@ -16,7 +16,7 @@ from . import wording
 from .display import Summary, View
 from .lines import change_text, missed_text, result_text, summary_text
 from .result import CheckResult, Status
-from .status import TargetStatus
+from .status import TargetStatus, Verdict
 
 REFRESH: Final = 0.25
 WIDE: Final = 140
@@ -43,6 +43,9 @@ class LiveTable:
         self._view = view
         self._live.start()
         self.refresh()
+
+    def remembered(self, target: TargetStatus) -> None:
+        """Nothing: the next refresh shows it, in its row."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """Let changes scroll by; the next refresh shows the rest."""
@@ -110,29 +113,36 @@ def _cells(target: TargetStatus, view: View, now: float) -> dict[str, Text]:
     verdict, run = target.last, target.last_run
     results = verdict.results if verdict else ()
     style = _STYLES[target.status] if target.status else "dim"
+    late = "" if run is None or not target.checks_now else wording.latency(run.lateness)
     return {
         "name": Text(wording.printable(target.name)),
         "state": Text(target.status.name if target.status else "waiting", style),
         "since": Text("" if target.since is None else wording.span(now - target.since)),
         "latency": Text("" if not verdict or verdict.latency is None else wording.latency(verdict.latency)),
-        "result": Text(_result(target), "" if target.status is Status.UP else style),
+        "result": Text(_result(target, now), "" if target.status is Status.UP else style),
         "phases, ms": Text(_longest_phases(results[0]) if len(results) == 1 else "", "dim"),
         "next": Text(_next(target, view, now)),
-        "late": Text("" if run is None else wording.latency(run.lateness), "dim"),
+        "late": Text(late, "dim"),
         "checks": Text(f"{target.checks:,}", "dim"),
         "down": Text(f"{target.counts[Status.DOWN]:,}", "dim"),
     }
 
 
-def _result(target: TargetStatus) -> str:
-    verdict = target.last
-    if verdict is None:
+def _result(target: TargetStatus, now: float) -> str:
+    verdict, run = target.last, target.last_run
+    if verdict is None or run is None:
         return ""
+    if target.checks_now:
+        return _verdict(verdict)
+    return f"{wording.span(now - run.ended)} ago: {_verdict(verdict)}"
+
+
+def _verdict(verdict: Verdict) -> str:
     if verdict.error is not None:
         return verdict.error
     if len(verdict.results) == 1:
         return result_text(verdict.results[0])
-    return f"{len(verdict.results)} addresses"
+    return f"{len(verdict.results)} addresses" if verdict.results else verdict.status.value
 
 
 def _longest_phases(result: CheckResult) -> str:

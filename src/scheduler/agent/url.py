@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from ipaddress import IPv6Address, ip_address
 from typing import Final
@@ -53,8 +53,7 @@ class Url:
     @property
     def secrets(self) -> frozenset[str]:
         """What must not be shown, in the spellings in which it may turn up."""
-        values = [self.password, *(match[2] for match in _QUERY_VALUE.finditer(self.target) if _is_secret(match[1]))]
-        return frozenset(form for value in values if value for form in (value, quote(value, safe=""), unquote(value)))
+        return _spellings([self.password, *_secret_values(self.target)])
 
 
 def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
@@ -89,6 +88,13 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 def masked(text: str) -> str:
     """Text that may hold a URL, with what stands where credentials would stand masked."""
     return _QUERY_VALUE.sub(_masked, _USERINFO.sub(rf"\1{MASK}@", text))
+
+
+def secrets_in(text: str) -> frozenset[str]:
+    """What must not be shown of a URL of any kind, in the spellings in which it may turn up."""
+    userinfo = _USERINFO.search(text)
+    password = userinfo[0].rpartition("@")[0].removeprefix("//").partition(":")[2] if userinfo else None
+    return _spellings([password, *_secret_values(text)])
 
 
 def is_address(host: str) -> bool:
@@ -134,6 +140,14 @@ def _advice(text: str, scheme: str, ports: Mapping[str, int | None]) -> str:
     if "://" not in text:
         return f"a URL that begins with one of {known} (did you mean http://{masked('//' + text)[2:]}?)"
     return f"a URL that begins with one of {known}"
+
+
+def _secret_values(text: str) -> Iterator[str]:
+    return (match[2] for match in _QUERY_VALUE.finditer(text) if _is_secret(match[1]))
+
+
+def _spellings(values: Iterable[str | None]) -> frozenset[str]:
+    return frozenset(form for value in values if value for form in (value, quote(value, safe=""), unquote(value)))
 
 
 def _is_secret(key: str) -> bool:

@@ -22,12 +22,12 @@ from schedule import duration as length_of
 from timerqueue import LifecycleState, seeded_random
 from timerqueue.testing import START, ManualClock
 
-from ._current import RUN
-from ._events import Event, JobAdded, RunEnded, SchedulerStarted
-from ._job import Job
-from ._run import Run
-from ._scheduler import Scheduler
-from ._statistics import JobStatistics, SchedulerStatistics
+from .._current import RUN
+from .._events import Event, JobAdded, RunEnded, SchedulerStarted
+from .._job import Job
+from .._run import Run
+from .._scheduler import Scheduler
+from .._statistics import JobStatistics, SchedulerStatistics
 
 __all__ = ["Build", "Simulation", "simulate"]
 

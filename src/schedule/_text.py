@@ -1,0 +1,80 @@
+"""The text of a schedule, for files and tables: what `parse` reads back as the same."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from ._after import After
+from ._at import At
+from ._calendar import Calendar
+from ._cron import Cron
+from ._errors import ScheduleError
+from ._every import Every
+from ._parse import parse
+from ._schedule import AnyOf, Between, Except, Schedule
+
+_SIMPLE: Final = (After, At, Calendar, Cron, Every)
+
+
+def text_of(schedule: Schedule, key: str | None = None) -> str:
+    """Text that `parse` reads back as an equal schedule.
+
+    With `key`: what it reads back as is equal once it is bound to `key`. The phase and the jitter that this gives a
+    schedule do not stand in the text.
+
+    Raises ScheduleError for a schedule of a class that is not this package's, on its own or inside another; for one
+    that is bound to another key; and for one whose text is too long.
+    """
+    _refuse_foreign(schedule)
+    return _faithful(schedule if key is None else _unbound(schedule, key))
+
+
+@lru_cache(maxsize=1024)  # few schedules serve many jobs
+def _faithful(schedule: Schedule) -> str:
+    text = str(schedule)
+    if parse(text) != schedule:
+        raise ScheduleError(f"{schedule!r} cannot be told in text: {text!r} reads back as another, so keep it in code")
+    return text
+
+
+def _refuse_foreign(schedule: Schedule) -> None:
+    kind = type(schedule)
+    if kind in _SIMPLE:
+        return
+    if kind not in {AnyOf, Between, Except}:
+        raise ScheduleError(
+            f"{schedule!r} has no text, because {kind.__qualname__} is a class of your own: build it of Every, After, "
+            "At, Calendar, Cron, |, between and except_, or keep it in code"
+        )
+    for part in _parts(schedule):
+        _refuse_foreign(part)
+
+
+def _parts(schedule: Schedule) -> tuple[Schedule, ...]:
+    match schedule:
+        case AnyOf():
+            return schedule.parts
+        case Between():
+            return (schedule.schedule,)
+        case Except():
+            return (schedule.schedule, *(window.starts for window in schedule.windows))
+        case _:
+            return ()
+
+
+def _unbound(schedule: Schedule, key: str) -> Schedule:
+    """The schedule before it was bound to `key`, as far as that can be seen."""
+    match schedule:
+        case Every() if schedule.anchor is not None:
+            interval, jitter = schedule.interval, schedule.jitter
+            candidates = Every(interval, jitter=jitter), Every(interval, anchor=schedule.anchor, jitter=jitter)
+            return next((each for each in candidates if each.bind(key) == schedule), schedule)
+        case AnyOf():
+            return AnyOf(_unbound(part, key) for part in schedule.parts)
+        case Between():
+            return Between(_unbound(schedule.schedule, key), schedule.start, schedule.end)
+        case Except():
+            return Except(_unbound(schedule.schedule, key), schedule.windows)
+        case _:
+            return schedule

@@ -1,0 +1,341 @@
+"""What becomes of the rows of a store: jobs of this scheduler.
+
+A row is adopted at the start, or when somebody else has written or changed it while the scheduler runs. Each stands for
+itself: one that cannot be read, or names a task that is not registered, becomes a parked job with an error that says
+why, and no other job notices. All of it happens on the loop.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
+
+from schedule import ScheduleError
+
+from ._conflict import duplicate
+from ._errors import InvalidJob
+from ._events import JobAdded, RunEnded
+from ._first_start import FirstStart
+from ._job import Job
+from ._next_attempt import NextAttempt
+from ._outcome import MissedReason, Outcome
+from ._planner import Gap, Once
+from ._reading import Reading, Unreadable, read, unreadable
+from ._recovery import after_crash, after_downtime
+from ._standing import row_of, tally_of
+from ._stored import StoredState
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from timerqueue import Random
+
+    from ._ledger import Ledger
+    from ._loop import Loop
+    from ._registry import Registry
+    from ._stored import StoredJob, StoredTick
+    from ._tasks import Tasks
+
+logger = getLogger(__name__)
+
+DIED: Final = "the process died under it"
+
+
+class Adoption:
+    """Makes jobs of rows, and lets jobs follow their rows."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        loop: Loop,
+        ledger: Ledger,
+        tasks: Tasks,
+        random: Random,
+        *,
+        crash_floor: float,
+    ) -> None:
+        self._registry = registry
+        self._loop = loop
+        self._ledger = ledger
+        self._tasks = tasks
+        self._random = random
+        self._floor_us = int(crash_floor * 1e6)
+        self._without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
+        """Jobs that wait for their task to be registered, by id."""
+
+    def adopt(self, row: StoredJob, state: StoredState | None, crashes: Sequence[StoredTick] = ()) -> None:
+        """Make a job of the row. `crashes`: ticks of it that were found RUNNING.
+
+        Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
+        """
+        early = None if self._registry.early is None else self._registry.early.get(row.id)
+        if early is None:
+            self._adopt(row, state, crashes)
+            return
+        match early.on_conflict:
+            case "error":
+                raise duplicate(row.id)
+            case "replace":
+                for tick in crashes:
+                    self._ledger.crashed(tick, self._now_us(), DIED)
+            case "keep":
+                self._take_early(early.job)
+                self._adopt(row, state, crashes, early.job)
+            case "update":
+                self._take_early(early.job)
+                wanted = row_of(early.job)._replace(paused=row.paused, paused_until_us=row.paused_until_us)
+                if state is not None and wanted.schedule != row.schedule and not self._is_promised(state):
+                    state = state._replace(next_us=early.first.due_us, next_by_hand=False, retry_at_us=None)
+                self._adopt(wanted, state, crashes, early.job)
+                if wanted != row:
+                    self._registry.remember(early.job)
+
+    def change(self, id: str, row: StoredJob | None) -> None:
+        """Somebody else has changed this row, or removed it."""
+        job = self._registry.find(id)
+        if job is not None and job.task is None:
+            logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
+        elif row is None:
+            if job is not None:
+                logger.info("job %r is gone from the store", id)
+                self._registry.unreadable.pop(id, None)
+                self._without_task.pop(id, None)
+                self._registry.drop(job)
+        elif job is None:
+            logger.info("job %r has come into the store", id)
+            self._adopt(row, None)
+            self._loop.listeners.tell(JobAdded(id))
+        elif not self._is_known(job, row):
+            logger.info("job %r has been changed in the store", id)
+            self._follow(job, row)
+
+    def revive(self, task: str) -> None:
+        """The task has been registered: jobs that waited for it come alive."""
+        for id, (row, state) in list(self._without_task.items()):
+            job = self._registry.find(id)
+            if row.task == task and job is not None:
+                self._take_early(job)
+                self._adopt(row, state, (), job)
+
+    # -- one row -------------------------------------------------------------------------------------------------------
+
+    def _adopt(
+        self,
+        row: StoredJob,
+        state: StoredState | None,
+        crashes: Sequence[StoredTick] = (),
+        job: Job | None = None,
+    ) -> None:
+        reading, first = self._read(row)
+        if job is None:
+            job = self._job_of(row, reading, first)
+            self._registry.enter(job)
+        else:
+            self._set(job, reading, first)
+        job.task = row.task
+        if state is not None:
+            job.tally = tally_of(state)
+            self._loop.timeline.has_been(state.last_start_us)
+        if reading.error is not None:
+            self._park(job, row, state, reading)
+            for tick in crashes:
+                self._ledger.crashed(tick, self._now_us(), DIED)
+            return
+        self._loop.enroll(job)
+        self._loop.pausing.reconsider(job)
+        self._pause_as(job, row)
+        if crashes:
+            state = self._crashed(job, state, crashes)
+        if state is None:
+            self._ledger.touch(job)
+            self._begin(job, first)
+        else:
+            self._go_on(job, state)
+
+    def _read(self, row: StoredJob, start: datetime | None = None) -> tuple[Reading, FirstStart]:
+        """What the row says, and when its job would start for the first time."""
+        reading = read(row, self._tasks)
+        try:
+            return reading, self._registry.plan(reading.schedule, row.id, start)
+        except (InvalidJob, ScheduleError) as exc:
+            reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
+            return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
+
+    def _job_of(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
+        return Job(
+            self._registry,
+            row.id,
+            reading.func,
+            reading.args,
+            reading.kwargs,
+            reading.call,
+            first.schedule,
+            first.planner,
+            reading.policy,
+            self._registry.histogram(reading.policy.kind),
+            reading.name,
+            reading.tags,
+        )
+
+    def _set(self, job: Job, reading: Reading, first: FirstStart) -> None:
+        job.func, job.args, job.kwargs, job.call = reading.func, reading.args, reading.kwargs, reading.call
+        job.policy, job.tags, job.name = reading.policy, reading.tags, reading.name
+        job.schedule, job.planner = first.schedule, first.planner
+        job.lateness = self._registry.histogram(reading.policy.kind)
+
+    def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
+        """It stays as it is in the store, visible and with its error, until somebody mends it."""
+        assert reading.error is not None
+        if isinstance(reading.schedule, Unreadable):
+            self._registry.unreadable[row.id] = row
+        else:
+            self._without_task[row.id] = (row, state)
+        self._loop.park_because(job, reading.error)
+
+    def _is_promised(self, state: StoredState) -> bool:
+        """Whether somebody has set a start that is still to come: a new schedule begins after it."""
+        return state.next_by_hand and state.next_us is not None and state.next_us > self._now_us()
+
+    def _take_early(self, job: Job) -> None:
+        """The job is here already, and is about to be told what it is."""
+        if self._registry.early is not None:
+            self._registry.early.pop(job.id, None)
+        self._without_task.pop(job.id, None)
+        self._registry.unreadable.pop(job.id, None)
+        if job.is_parked:
+            job.is_parked = False
+            job.settle_pause()
+            self._loop.settle_state(job)
+
+    def _pause_as(self, job: Job, row: StoredJob) -> None:
+        if row.paused is not None:
+            self._registry.pause_stored(job, row.paused, row.paused_until_us)
+
+    # -- when it starts ------------------------------------------------------------------------------------------------
+
+    def _begin(self, job: Job, first: FirstStart) -> None:
+        """A row that somebody wrote by hand: it starts like a job that is added."""
+        if first.at_once and not job.is_paused:
+            self._loop.start_at_once(job)
+        if first.due_us is not None and not job.is_paused:
+            self._loop.plan(job, first.due_us)
+
+    def _go_on(self, job: Job, state: StoredState) -> None:
+        """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
+        loop = self._loop
+        if state.not_before_us is not None and state.not_before_us > self._now_us():
+            self._ledger.floors[job] = state.not_before_us
+        if job.is_paused:
+            if state.next_by_hand:
+                shift = loop.timeline.shift_us if job.planner.steady else 0
+                job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
+            return
+        if state.retry_at_us is not None and state.retry_due_us is not None:
+            at_us = max(state.retry_at_us, self._ledger.floors.get(job, 0))
+            job.retry = NextAttempt(loop.runs, job, state.retry_due_us, state.retry_attempt or 1)
+            loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
+        shift = loop.timeline.shift_us if job.planner.steady else 0
+        back = after_downtime(
+            job.planner,
+            job.id,
+            job.policy,
+            self._now_us() - shift,
+            next_us=_minus(state.next_us, shift),
+            is_by_hand=state.next_by_hand,
+            not_before_us=_minus(state.not_before_us, shift),
+            last_finish_us=_minus(state.last_finish_us, shift),
+        )
+        job.is_due_by_hand = state.next_by_hand and back.due_us is not None
+        job.dated_us = back.due_us if job.is_due_by_hand else None
+        loop.plan(job, None if job.retry is not None and job.planner.waits_for_end else back.due_us)
+        if back.skipped is not None:
+            self._miss(job, back.skipped, shift)
+        if back.due_us is None:
+            loop.retire_if_done(job)
+
+    def _miss(self, job: Job, gap: Gap, shift: int) -> None:
+        """Starts that the floor after a crash has cost the job."""
+        if gap.first_missed is not None and gap.last_missed is not None:
+            first, last = gap.first_missed + shift, gap.last_missed + shift
+            self._loop.runs.miss(job, first, last, gap.missed, MissedReason.AFTER_CRASH, is_exact=gap.is_exact)
+
+    # -- crashes -------------------------------------------------------------------------------------------------------
+
+    def _crashed(self, job: Job, state: StoredState | None, ticks: Sequence[StoredTick]) -> StoredState:
+        """Its process died while these ran."""
+        now_us = self._now_us()
+        tally = job.counts()
+        tally.consecutive_crashes += 1
+        tally.last_outcome, tally.last_error = Outcome.CRASHED, DIED
+        tick = max(ticks, key=lambda each: each.due_us)
+        aftermath = after_crash(
+            now_us,
+            self._floor_us,
+            tally.consecutive_crashes,
+            job.policy.delivery,
+            job.policy,
+            attempt=tick.attempt,
+            interval=job.planner.interval,
+            random=self._random(),
+            not_before_us=None if state is None else state.not_before_us,
+        )
+        for each in ticks:
+            self._ledger.crashed(each, now_us, DIED)
+            self._tell(each, now_us)
+        logger.warning("job %r: %s %d time(s) in a row", job.id, DIED, tally.consecutive_crashes)
+        if aftermath.quarantine is not None:
+            self._registry.pause(job, aftermath.quarantine)
+        self._ledger.touch(job)
+        return (state or StoredState(job.id))._replace(
+            not_before_us=aftermath.not_before_us,
+            retry_due_us=None if aftermath.retry_at_us is None else tick.due_us,
+            retry_attempt=aftermath.retry_attempt,
+            retry_at_us=aftermath.retry_at_us,
+        )
+
+    def _tell(self, tick: StoredTick, now_us: int) -> None:
+        started = (tick.started_us or tick.due_us) * 1e-6
+        self._loop.listeners.tell(
+            RunEnded(
+                tick.job_id,
+                tick.due_us * 1e-6,
+                started,
+                now_us * 1e-6,
+                tick.attempt,
+                0.0,
+                now_us * 1e-6 - started,
+                Outcome.CRASHED,
+                DIED,
+            )
+        )
+
+    # -- rows that change ----------------------------------------------------------------------------------------------
+
+    def _is_known(self, job: Job, row: StoredJob) -> bool:
+        if job.id in self._registry.unreadable:
+            return self._registry.unreadable[job.id] == row
+        return row_of(job) == row
+
+    def _follow(self, job: Job, row: StoredJob) -> None:
+        """Let the job be as its row says. Its counts, its runs, and with the same schedule its next start stay."""
+        was_parked = job.is_parked
+        self._take_early(job)
+        before = job.schedule
+        reading, first = self._read(row, self._registry.dated_start(job))
+        job.task = row.task
+        if reading.error is not None:
+            self._park(job, row, None, reading)
+            return
+        self._registry.fill(job, reading, None if first.schedule == before and not was_parked else first, stored=True)
+        if row.paused is None:
+            self._registry.resume_stored(job)
+        elif row.paused is not None:
+            self._pause_as(job, row)
+
+    def _now_us(self) -> int:
+        return self._loop.timeline.us(self._loop.monotonic(), steady=False)
+
+
+def _minus(us: int | None, shift: int) -> int | None:
+    return None if us is None else us - shift

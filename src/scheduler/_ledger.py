@@ -1,0 +1,350 @@
+"""The ledger: what the scheduler has to remember, gathered on the loop and committed in groups.
+
+Whatever changes is noted here at once, and costs a dictionary entry. While one batch is being committed the next one
+fills; it is sealed, which is when the states of all jobs in it are written down, as soon as the store has answered.
+So a commit is shared by all that happened during the one before it, and the busier it is, the cheaper is each run.
+
+A run that has room is *marked* before it begins: it is held until its mark is durable, and a mark that the store
+refuses, because the tick has run before, is the end of it. When the store cannot be reached the batch is kept and sent
+again (that is harmless: batches hold absolute values and fences), nothing that needs a mark begins, and what runs goes
+on. Everything here happens in the thread of the loop; the store is called by the writer.
+"""
+
+from __future__ import annotations
+
+from logging import getLogger
+from typing import TYPE_CHECKING, Final, Protocol
+
+from timerqueue import LifecycleError
+
+from ._batch import Flushed, Pending, Sealed
+from ._events import StoreDown, StoreUp
+from ._outcome import MissedReason, Outcome
+from ._standing import result_text
+from ._store import StoreError
+from ._stored import Batch, Receipt, Retention, StoredJob, StoredPause, StoredTick
+from ._timeline import AT_ONCE
+
+if TYPE_CHECKING:
+    from timerqueue import TimerQueue
+
+    from ._job import Job
+    from ._listeners import Listeners
+    from ._run import MarkedRun
+    from ._store import Store
+    from ._timeline import Timeline
+    from ._writer import Writer
+
+logger = getLogger(__name__)
+
+FIRST_RETRY: Final = 0.05
+"""Seconds after which a store that failed is asked again. Doubles with each failure."""
+
+LONGEST_RETRY: Final = 5.0
+
+STALLED: Final = 10.0
+"""Seconds without an answer after which a store counts as down."""
+
+PRUNE_AFTER: Final = 1_000
+"""Records after which history is pruned."""
+
+
+class Marking(Protocol):
+    """Told what becomes of marks."""
+
+    def marks_committed(self, runs: list[MarkedRun]) -> None:
+        """These may begin."""
+
+    def mark_refused(self, run: MarkedRun) -> None:
+        """Its tick has run before."""
+
+
+class Ledger:
+    """One scheduler's, over one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        *,
+        queue: TimerQueue,
+        timeline: Timeline,
+        listeners: Listeners,
+        marking: Marking,
+        retention: Retention,
+    ) -> None:
+        self.store = store
+        self.writer = writer
+        self.trouble: str | None = None
+        """What is wrong with the store; None: nothing that is known."""
+        self.commits = 0
+        self.floors: dict[Job, int] = {}
+        """Before when, in UTC microseconds, jobs that were found crashed do not start."""
+        self._queue = queue
+        self._timeline = timeline
+        self._listeners = listeners
+        self._marking = marking
+        self._retention = retention
+        self._fence: int | None = None
+        self._pending = Pending()
+        self._sealed: list[Sealed] = []
+        """The first of these is being sent. There are several only if a batch had to be taken apart."""
+        self._is_sending = False
+        self._sent_at = 0.0
+        self._is_turn_near = False
+        self._failures = 0
+        self._down_since: float | None = None
+        self._unpruned = PRUNE_AFTER
+
+    @property
+    def unsaved(self) -> int:
+        """Changes that are not durable yet."""
+        return len(self._pending) + sum(len(sealed.batch.jobs) + len(sealed.batch.states) for sealed in self._sealed)
+
+    def open(self, epoch: int) -> None:
+        """The store is open and all that it held is known: from now on it is written to."""
+        if self._fence is None:
+            self._fence = epoch << 32
+        self._ask()
+
+    # -- what is noted -------------------------------------------------------------------------------------------------
+
+    def put(self, row: StoredJob) -> None:
+        self._pending.jobs[row.id] = row
+        self._ask()
+
+    def removed(self, job: Job) -> None:
+        self._pending.jobs[job.id] = None
+        self._pending.dirty.pop(job, None)
+        self.floors.pop(job, None)
+        self._ask()
+
+    def pause(self, scope: str, pause: StoredPause | None) -> None:
+        self._pending.pauses[scope] = pause
+        self._ask()
+
+    def touch(self, job: Job) -> None:
+        """The job's state has changed."""
+        self._pending.dirty[job] = None
+        self._ask()
+
+    def mark(self, run: MarkedRun) -> None:
+        """Commit that it is about to begin. It counts as a run, and until its end as a crash, from here on."""
+        assert self._fence is not None
+        self._fence += 1
+        run.fence_number = self._fence
+        run.is_held = True
+        run.job.counts().runs += 1
+        self._pending.marks[run] = None
+        self.touch(run.job)
+
+    def unmark(self, run: MarkedRun, reason: MissedReason) -> None:
+        """It has been marked, and will not begin after all."""
+        run.job.counts().runs -= 1
+        self.touch(run.job)
+        if run in self._pending.marks:
+            del self._pending.marks[run]
+            if run.attempt == 1:
+                self.missed(run.job, run.due_us, run.due_us, 1, reason)
+        elif reason is not MissedReason.REPEATED:
+            self._pending.ended.append(_unmarked(run, reason))
+
+    def ended(self, run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None) -> None:
+        """It has ended, at `ended` in UTC seconds."""
+        if self.floors:
+            self.floors.pop(run.job, None)
+        self._pending.ended.append(
+            StoredTick(
+                run.job.id,
+                run.due_us,
+                run.attempt,
+                run.fence_number,
+                outcome.value,
+                int(run.started_at * 1e6),
+                int(ended * 1e6),
+                run.lateness,
+                error,
+                trace,
+                result=result_text(run.results) if run.results else None,
+            )
+        )
+        self.touch(run.job)
+
+    def crashed(self, tick: StoredTick, now_us: int, error: str) -> None:
+        """A tick that was found RUNNING at the start has ended then."""
+        self._pending.ended.append(tick._replace(outcome=Outcome.CRASHED.value, ended_us=now_us, error=error))
+        self._ask()
+
+    def missed(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
+        self._pending.missed.append(_missed(job.id, first_us, last_us, count, reason))
+        self.touch(job)
+
+    def flush(self, done: Flushed) -> None:
+        """Call `done` when all that has been noted until now is durable."""
+        self._pending.flushed.append(done)
+        self._ask()
+
+    # -- how it becomes durable ----------------------------------------------------------------------------------------
+
+    def look(self, now: float) -> None:
+        """Notice that the store does not answer. Called now and then."""
+        if self._is_sending and now - self._sent_at > STALLED:
+            self._is_down(f"{self.store!r} has not answered for {STALLED:g} s")
+
+    def answered(self) -> None:
+        """The store has answered something else than a commit."""
+        if not self._failures and not self._is_sending:
+            self._is_up()
+
+    def failed(self, error: Exception) -> None:
+        """Something else than a commit has failed: for what is wrong with the store."""
+        if isinstance(error, StoreError):
+            self._is_down(str(error))
+        else:
+            logger.error("the store failed", exc_info=error)
+
+    def left(self) -> list[Batch]:
+        """What is not durable yet, for a last attempt when the loop has ended."""
+        if self._pending and self._fence is not None:
+            self._seal()
+        return [sealed.batch for sealed in self._sealed]
+
+    def _ask(self) -> None:
+        """See to it that what is pending is sent: in the next turn of the loop, with what comes until then."""
+        if self._is_turn_near or self._sealed or self._fence is None:
+            return
+        self._is_turn_near = True
+        try:
+            self._queue.push(AT_ONCE, self._turn)
+        except LifecycleError:  # the loop has ended: `left` is asked
+            self._is_turn_near = False
+
+    def _turn(self) -> None:
+        self._is_turn_near = False
+        if self._pending and not self._sealed:
+            self._seal()
+            self._send()
+
+    def _seal(self) -> None:
+        pending, self._pending = self._pending, Pending()
+        now_us = self._timeline.us(self._queue.clock.monotonic(), steady=False)
+        self._sealed.append(pending.seal(self._timeline, self.floors, now_us))
+
+    def _send(self) -> None:
+        batch = self._sealed[0].batch
+        self._is_sending = True
+        self._sent_at = self._queue.clock.monotonic()
+        self.writer.submit(lambda: self.store.commit(batch), self._answered)
+
+    def _answered(self, receipt: Receipt | None, error: Exception | None) -> None:
+        self._is_sending = False
+        if error is None and receipt is not None:
+            self._committed(receipt)
+        elif isinstance(error, StoreError):
+            self._try_again(str(error))
+        elif error is not None:
+            self._take_apart(error)
+        if self._is_sending or self._failures:
+            return
+        if not self._sealed and self._pending:
+            self._seal()
+        if self._sealed:
+            self._send()
+
+    def _committed(self, receipt: Receipt) -> None:
+        self._is_up()
+        self.commits += 1
+        sealed = self._sealed.pop(0)
+        refused = {tick.fence for tick in receipt.refused}
+        for tick in receipt.stale:
+            logger.error(
+                "the end of a run of job %r came too late: its tick has been marked anew: %r", tick.job_id, tick
+            )
+        for run in sealed.runs:
+            if run.fence_number in refused:
+                self._marking.mark_refused(run)
+        if sealed.runs:
+            self._marking.marks_committed([run for run in sealed.runs if run.fence_number not in refused])
+        sealed.tell_flushed()
+        self._unpruned += len(sealed.batch.ended) + len(sealed.batch.missed)
+        if self._unpruned >= PRUNE_AFTER:
+            self._unpruned = 0
+            self._prune()
+
+    def _prune(self) -> None:
+        now_us = self._timeline.us(self._queue.clock.monotonic(), steady=False)
+        self.writer.submit(lambda: self.store.prune(self._retention, now_us), self._pruned)
+
+    def _pruned(self, count: int | None, error: Exception | None) -> None:
+        if error is not None:
+            logger.warning("history could not be pruned: %s", error)
+        elif count:
+            self._prune()
+
+    def _try_again(self, error: str) -> None:
+        self._is_down(error)
+        self._failures += 1
+        wait = min(FIRST_RETRY * 2 ** (self._failures - 1), LONGEST_RETRY)
+        self._queue.push(self._queue.clock.monotonic() + wait, self._send_again)
+
+    def _send_again(self) -> None:
+        if self._sealed and not self._is_sending:
+            self._send()
+
+    def _take_apart(self, error: Exception) -> None:
+        """A batch that no store can carry out must not stand in the way of the others: job by job only those fail
+        that are to blame.
+        """
+        sealed = self._sealed.pop(0)
+        parts = sealed.by_job()
+        if len(parts) > 1:
+            logger.error("a batch failed and is sent again job by job", exc_info=error)
+            self._sealed[:0] = parts
+            return
+        logger.critical(
+            "what should be stored of %r is lost: the store cannot take it", sealed.job_ids(), exc_info=error
+        )
+        for run in sealed.runs:
+            self._marking.mark_refused(run)
+        sealed.lost.append(error)
+        sealed.tell_flushed()
+
+    def _is_down(self, error: str) -> None:
+        if self.trouble != error:
+            self.trouble = error
+            logger.warning("the store does not work: %s", error)
+        if self._down_since is None:
+            self._down_since = self._queue.clock.monotonic()
+            self._listeners.tell(StoreDown(self._queue.clock.wall(), error))
+
+    def _is_up(self) -> None:
+        self._failures = 0
+        if self._down_since is None:
+            return
+        seconds = self._queue.clock.monotonic() - self._down_since
+        self.trouble = self._down_since = None
+        logger.info("the store works again, after %.1f s", seconds)
+        self._listeners.tell(StoreUp(self._queue.clock.wall(), seconds))
+
+
+def _unmarked(run: MarkedRun, reason: MissedReason) -> StoredTick:
+    """The end of a tick whose mark may be durable, of a run that never began."""
+    if run.attempt == 1:
+        return _missed(run.job.id, run.due_us, run.due_us, 1, reason, fence=run.fence_number)
+    error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
+    return StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, Outcome.CANCELLED.value, error=error)
+
+
+def _missed(
+    job_id: str, first_us: int, last_us: int, count: int, reason: MissedReason, *, fence: int = 0
+) -> StoredTick:
+    return StoredTick(
+        job_id,
+        first_us,
+        0,
+        fence,
+        Outcome.MISSED.value,
+        reason=reason.value,
+        count=count,
+        last_due_us=last_us,
+    )

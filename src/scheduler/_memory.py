@@ -1,0 +1,236 @@
+"""A scheduler's memory: opens its store, reads it, listens to it while the scheduler runs, and closes it.
+
+    open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> poll ... -> close
+
+What a row becomes is in _adoption.py, what is written and when in _ledger.py. With a store that waits (`is_immediate`
+is false) everything that touches it happens in threads.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from logging import getLogger
+from threading import Event
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+
+from timerqueue import LifecycleError
+
+from ._adoption import Adoption
+from ._ledger import Ledger
+from ._statistics import StoreStatistics
+from ._store import StoreError, StoreUnavailable
+from ._timeline import AT_ONCE
+from ._writer import InlineWriter, ThreadWriter
+
+if TYPE_CHECKING:
+    from ._loop import Loop
+    from ._registry import Registry
+    from ._store import Store
+    from ._stored import Batch, Changes, Retention, StoredJob, StoredState, StoredTick
+    from ._tasks import Tasks
+    from ._writer import Writer
+
+logger = getLogger(__name__)
+
+T = TypeVar("T")
+
+LAST_WORDS: Final = 10.0
+"""Seconds that a store has at the end of the scheduler to take what is not durable yet."""
+
+
+def memory_of(
+    store: Store,
+    loop: Loop,
+    registry: Registry,
+    tasks: Tasks,
+    *,
+    crash_floor: float,
+    retention: Retention,
+    poll: float,
+) -> Memory:
+    """Put it together, and let the loop and the registry know their ledger."""
+    writer = InlineWriter() if store.is_immediate else ThreadWriter(loop.call_soon)
+    ledger = Ledger(
+        store,
+        writer,
+        queue=loop.queue,
+        timeline=loop.timeline,
+        listeners=loop.listeners,
+        marking=loop.runs,
+        retention=retention,
+    )
+    loop.runs.ledger = registry.ledger = ledger
+    registry.early = {}
+    adoption = Adoption(registry, loop, ledger, tasks, loop.runs.random, crash_floor=crash_floor)
+    return Memory(store, writer=writer, loop=loop, registry=registry, ledger=ledger, adoption=adoption, poll=poll)
+
+
+BETWEEN_LAST_WORDS: Final = 0.25
+
+
+class Memory:
+    """One scheduler's dealings with its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        writer: Writer,
+        loop: Loop,
+        registry: Registry,
+        ledger: Ledger,
+        adoption: Adoption,
+        poll: float,
+    ) -> None:
+        self.store = store
+        self.ledger = ledger
+        self.adoption = adoption
+        self._writer = writer
+        self._loop = loop
+        self._registry = registry
+        self._poll_every = poll
+        self._is_polling = False
+        self._is_over = False
+
+    async def load(self, first_loaded: anyio.Event) -> None:
+        """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there.
+
+        Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
+        """
+        now_us = self._loop.timeline.us(self._loop.monotonic(), steady=False)
+        opened = await self._ask(lambda: self.store.open(now_us, self._hint))
+        for pause in await self._ask(self.store.pauses):
+            self._registry.pause_scope_stored(pause.scope, pause)
+        crashes: defaultdict[str, list[StoredTick]] = defaultdict(list)
+        for tick in await self._ask(self.store.running):
+            crashes[tick.job_id].append(tick)
+        rows = await self._ask(self.store.load)
+        if not self._registry.early:
+            self.ledger.open(opened.epoch)
+        count = 0
+        while (chunk := await self._ask(lambda: _next(rows))) is not None:
+            for row, state in chunk:
+                self.adoption.adopt(row, state, crashes.pop(row.id, ()))
+            count += len(chunk)
+            if not self._registry.early:
+                first_loaded.set()
+        for ticks in crashes.values():  # of jobs that are gone
+            for tick in ticks:
+                self.ledger.crashed(tick, now_us, "the process died under it, and its job has been removed since")
+        self._registry.begin_early()
+        self.ledger.open(opened.epoch)
+        first_loaded.set()
+        logger.info("%d jobs are in %r", count, self.store)
+        self._look()
+
+    async def flush(self) -> None:
+        """Return when all that has been asked for until now is durable. Raises StoreError if some of it is lost."""
+        done = anyio.Event()
+        lost: list[Exception] = []
+
+        def flushed(error: Exception | None) -> None:
+            if error is not None:
+                lost.append(error)
+            done.set()
+
+        self._loop.queue.push(AT_ONCE, self.ledger.flush, flushed)
+        await done.wait()
+        if lost:
+            msg = f"some of it could not be stored in {self.store!r}: {lost[0]}"
+            raise StoreError(msg) from lost[0]
+
+    async def history(self, job_id: str | None, limit: int, before_us: int | None) -> list[StoredTick]:
+        """Records of ticks, latest first."""
+        return await self._ask(lambda: self.store.history(job_id, limit=limit, before_us=before_us))
+
+    def statistics(self) -> StoreStatistics:
+        return StoreStatistics(self.ledger.commits, self.ledger.unsaved, self.ledger.trouble)
+
+    async def close(self) -> None:
+        """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
+        self._is_over = True
+        with anyio.move_on_after(LAST_WORDS, shield=True) as scope:
+            await self._ask(self._say_last_words)
+        if scope.cancelled_caught:
+            logger.error(
+                "%r does not answer: it is left as it is, with %d changes unsaved", self.store, self.ledger.unsaved
+            )
+
+    def _say_last_words(self) -> None:
+        """In a thread of its own, or on the loop for an immediate store."""
+        if not self._writer.close(LAST_WORDS):
+            return
+        try:
+            for batch in self.ledger.left():
+                self._commit_last(batch)
+        except StoreError as exc:
+            logger.error("%d changes are not saved: %s", self.ledger.unsaved, exc)  # noqa: TRY400 - it says all
+        finally:
+            self.store.close()
+
+    def _commit_last(self, batch: Batch) -> None:
+        """Try for some seconds: what is not said now is taken for a crash by the next scheduler."""
+        for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
+            try:
+                self.store.commit(batch)
+            except StoreUnavailable:
+                Event().wait(BETWEEN_LAST_WORDS)
+            else:
+                return
+        self.store.commit(batch)
+
+    async def _ask(self, call: Callable[[], T]) -> T:
+        if self.store.is_immediate:
+            return call()
+        return await run_sync(call, abandon_on_cancel=True)
+
+    # -- while it runs -------------------------------------------------------------------------------------------------
+
+    def _hint(self) -> None:
+        """Somebody has changed something. Any thread."""
+        self._loop.call_soon(self._poll)
+
+    def _look(self) -> None:
+        """Every now and then: what others have changed, and whether the store still answers."""
+        if self._is_over or self.store.is_immediate:
+            return
+        now = self._loop.monotonic()
+        self.ledger.look(now)
+        self._poll()
+        with suppress(LifecycleError):
+            self._loop.queue.push(now + self._poll_every, self._look)
+
+    def _poll(self) -> None:
+        if not self._is_polling and not self._is_over:
+            self._is_polling = True
+            self._writer.submit(self.store.changes, self._polled)
+
+    def _polled(self, changes: Changes | None, error: Exception | None) -> None:
+        self._is_polling = False
+        if error is not None:
+            self.ledger.failed(error)
+            return
+        self.ledger.answered()
+        if changes:
+            for scope, pause in changes.pauses.items():
+                self._registry.pause_scope_stored(scope, pause)
+            for id, row in changes.jobs.items():
+                self._follow(id, row)
+
+    def _follow(self, id: str, row: StoredJob | None) -> None:
+        """One changed row. Whatever is wrong with it, the next one is looked at."""
+        try:
+            self.adoption.change(id, row)
+        except Exception:
+            logger.exception("the changed row of job %r cannot be followed", id)
+
+
+def _next(
+    rows: Iterator[list[tuple[StoredJob, StoredState | None]]],
+) -> list[tuple[StoredJob, StoredState | None]] | None:
+    return next(rows, None)

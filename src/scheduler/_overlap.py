@@ -1,0 +1,100 @@
+"""What becomes of a tick that comes while an earlier run of its job has not ended.
+
+Ticks may wait: in the pool for room, which has one of them at a time in the form of a run that can still be exchanged,
+and in the job's backlog for the end of a run. When one too many waits it is always the oldest that goes. So what waits
+are the newest ticks, without holes, and whoever knows the oldest of them knows them all: that is what a store is told.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from schedule import Missed
+
+from ._outcome import MissedReason
+from ._policy import Delivery, Overlap
+from ._run import Cause, MarkedRun, Run
+
+if TYPE_CHECKING:
+    from ._job import Job
+    from ._timeline import Timeline
+
+
+class Missing(Protocol):
+    """Counts what is missed."""
+
+    timeline: Timeline
+
+    def miss(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
+        """Ticks have no run."""
+
+    def miss_run(self, run: Run, reason: MissedReason) -> None:
+        """A run that waited will not begin."""
+
+
+def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) -> bool:
+    """Whether a tick may run now although the job has a run; if not, it waits or something is missed here."""
+    overlap = job.policy.overlap
+    if job.threads:
+        job.threads = [thread for thread in job.threads if not thread.has_ended] or None
+    if not job.runs and not job.threads:
+        return True
+    if overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running:
+        return True
+    waiting = _waiting(job)
+    room = _backlog_room(job)
+    if waiting is not None and (room == 0 or overlap is Overlap.REPLACE):
+        runs.miss_run(waiting, MissedReason.NO_ROOM)
+        _exchange(waiting, due, due_us, attempt)
+    elif not job.runs or room == 0:
+        runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+    else:
+        _queue(runs, job, (due_us, attempt), room, waiting)
+        if overlap is Overlap.REPLACE:
+            for run in job.runs:
+                run.terminate(Cause.REPLACED)
+    return False
+
+
+def _waiting(job: Job) -> Run | None:
+    """The run that waits for room, the oldest if there are several, if it may stand for another tick."""
+    return min((run for run in job.runs if _is_exchangeable(run)), key=lambda run: run.due_us, default=None)
+
+
+def _is_exchangeable(run: Run) -> bool:
+    is_promised = run.attempt > 1 and run.job.policy.delivery is Delivery.AT_LEAST_ONCE
+    return run.started is None and not is_promised and not (isinstance(run, MarkedRun) and run.is_held)
+
+
+def _exchange(waiting: Run, due: float, due_us: int, attempt: int) -> None:
+    """Let it stand for a newer tick, in the place in the queue that it has already."""
+    waiting.due, waiting.due_us, waiting.attempt = due, due_us, attempt
+
+
+def _queue(runs: Missing, job: Job, tick: tuple[int, int], room: int, waiting: Run | None) -> None:
+    """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
+    if job.backlog is None:
+        job.backlog = deque()
+    backlog = job.backlog
+    while len(backlog) >= room:
+        due_us, attempt = backlog.popleft()
+        if waiting is None:
+            runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+        else:
+            runs.miss_run(waiting, MissedReason.NO_ROOM)
+            _exchange(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt)
+    backlog.append(tick)
+
+
+def _backlog_room(job: Job) -> int:
+    """How many ticks of a job may wait for the end of its run."""
+    if job.policy.missed is Missed.ALL:
+        return job.policy.catch_up
+    match job.policy.overlap:
+        case Overlap.SKIP | Overlap.ALLOW:
+            return 0
+        case Overlap.QUEUE | Overlap.REPLACE:
+            return 1
+        case _ as never:
+            assert_never(never)

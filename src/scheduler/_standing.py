@@ -1,0 +1,135 @@
+"""What a job is and where it stands, as a store keeps it, and back. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ._call import on_the_loop
+from ._definition import stored_job
+from ._outcome import Outcome
+from ._run import MarkedRun
+from ._statistics import Tally
+from ._stored import LONGEST_RESULT, StoredJob, StoredState
+
+if TYPE_CHECKING:
+    from ._job import Job
+    from ._timeline import Timeline
+
+
+def state_of(job: Job, timeline: Timeline, not_before_us: int | None) -> StoredState:
+    """The job's state at this moment.
+
+    A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
+    the process die now, the job goes on with it.
+    """
+    tally = job.tally or Tally()
+    due_us = job.dated_us if job.is_due_by_hand and job.is_paused else job.due_us
+    next_us = None if due_us is None else timeline.reported(due_us, steady=job.planner.steady)
+    retry = (
+        None if job.retry is None else (job.retry.due_us, job.retry.attempt, timeline.us(job.retry.due, steady=False))
+    )
+    if job.runs or job.backlog:
+        for due_us, attempt in unmarked(job):
+            if attempt > 1:
+                retry = (due_us, attempt, due_us)
+            else:
+                next_us = due_us if next_us is None else min(next_us, due_us)
+    retry_due_us, retry_attempt, retry_at_us = retry or (None, None, None)
+    return StoredState(
+        job.id,
+        next_us,
+        job.is_due_by_hand or (job.dated_us is not None and job.dated_us == job.due_us),
+        retry_due_us,
+        retry_attempt,
+        retry_at_us,
+        not_before_us,
+        tally.runs,
+        tally.successes,
+        tally.failures,
+        tally.timeouts,
+        tally.cancellations,
+        tally.missed,
+        tally.consecutive_failures,
+        tally.consecutive_crashes,
+        tally.total_duration,
+        tally.total_duration_failures,
+        tally.lateness_sum,
+        tally.lateness_max,
+        some_us(tally.last_start),
+        some_us(tally.last_finish),
+        some_us(tally.last_successful_finish),
+        None if tally.last_outcome is None else tally.last_outcome.value,
+        tally.last_error,
+    )
+
+
+def tally_of(state: StoredState) -> Tally | None:
+    """The counts in a state; None where nothing has been counted yet."""
+    if not state.runs and not state.missed:
+        return None
+    return Tally(
+        runs=state.runs,
+        successes=state.successes,
+        failures=state.failures,
+        timeouts=state.timeouts,
+        cancellations=state.cancellations,
+        missed=state.missed,
+        consecutive_failures=state.consecutive_failures,
+        consecutive_crashes=state.consecutive_crashes,
+        total_duration=state.total_duration,
+        total_duration_failures=state.total_duration_failures,
+        lateness_sum=state.lateness_sum,
+        lateness_max=state.lateness_max,
+        last_start=_some_seconds(state.last_start_us),
+        last_finish=_some_seconds(state.last_finish_us),
+        last_successful_finish=_some_seconds(state.last_success_us),
+        last_outcome=_OUTCOMES.get(state.last_outcome or ""),
+        last_error=state.last_error,
+    )
+
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+
+
+def some_us(seconds: float | None) -> int | None:
+    """UTC seconds as whole microseconds."""
+    return None if seconds is None else int(seconds * 1e6)
+
+
+def _some_seconds(us: int | None) -> float | None:
+    return None if us is None else us * 1e-6
+
+
+def row_of(job: Job) -> StoredJob:
+    """The definition of a stored job. Raises InvalidJob for what cannot be stored."""
+    assert job.task is not None
+    return stored_job(
+        job.id,
+        job.task,
+        job.schedule,
+        job.args,
+        job.kwargs,
+        job.policy,
+        job.call is on_the_loop,
+        job.tags,
+        job.name,
+        None if job.paused_by is None else job.paused_by.reason,
+        job.paused_until_us,
+    )
+
+
+def result_text(results: Sequence[object]) -> str | None:
+    """The last result as JSON. None for one that JSON cannot hold, or not in LONGEST_RESULT characters."""
+    try:
+        text = json.dumps(results[-1], allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return text if len(text) <= LONGEST_RESULT else None
+
+
+def unmarked(job: Job) -> list[tuple[int, int]]:
+    """Ticks of the job that are due and have no mark yet: their due instants and attempts."""
+    waiting = [(run.due_us, run.attempt) for run in job.runs if isinstance(run, MarkedRun) and not run.is_held]
+    return [*waiting, *(job.backlog or ())]

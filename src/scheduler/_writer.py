@@ -1,0 +1,85 @@
+"""Writers: who talks to a store, one call after another, so that the loop never waits for a driver.
+
+A call that has ended, well or not, is answered on the loop. What is done about a failure is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import getLogger
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Protocol
+
+from attrs import frozen
+
+logger = getLogger(__name__)
+
+Call = Callable[[], Any]
+Done = Callable[[Any, Exception | None], object]
+"""Told what the call returned, or what it raised."""
+
+OnLoop = Callable[..., object]
+"""Calls a function with arguments on the loop, soon; from any thread."""
+
+
+class Writer(Protocol):
+    """Carries out calls in the order in which they came."""
+
+    def submit(self, call: Call, done: Done) -> None:
+        """Carry it out, and tell `done` on the loop. Returns at once."""
+
+    def close(self, wait: float) -> bool:
+        """Take no more calls, and wait so many seconds for those that were taken. False: one does not return."""
+
+
+class InlineWriter:
+    """For a store that never waits: each call is carried out where it is submitted."""
+
+    def submit(self, call: Call, done: Done) -> None:
+        done(*_result(call))
+
+    def close(self, wait: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
+        return True
+
+
+@frozen
+class _Task:
+    call: Call
+    done: Done
+
+
+class ThreadWriter:
+    """For a store that waits for a disk or a network: a thread of its own. It does not hold up the end of the process,
+    for a driver's call may never return.
+    """
+
+    def __init__(self, on_loop: OnLoop) -> None:
+        self._on_loop = on_loop
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._thread: Thread | None = None
+
+    def submit(self, call: Call, done: Done) -> None:
+        if self._thread is None:
+            self._thread = Thread(target=self._serve, name="scheduler store", daemon=True)
+            self._thread.start()
+        self._tasks.put(_Task(call, done))
+
+    def close(self, wait: float) -> bool:
+        if self._thread is None:
+            return True
+        self._tasks.put(None)
+        self._thread.join(wait)
+        return not self._thread.is_alive()
+
+    def _serve(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            self._on_loop(task.done, *_result(task.call))
+            del task  # what it holds must not wait for the next call
+
+
+def _result(call: Call) -> tuple[Any, Exception | None]:
+    try:
+        return call(), None
+    except Exception as exc:  # noqa: BLE001 - a driver may raise anything, and it is the ledger that judges
+        return None, exc

@@ -1,0 +1,68 @@
+"""Past checks as they are printed: a line for each, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from scheduler import Outcome
+
+from . import wording
+from .lines import found_text, milliseconds, result_values
+from .record import verdict_of_record
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from scheduler import Record
+
+RUNNING = "RUNNING"
+
+
+def plain_line(record: Record) -> str:
+    """When, what, which target, what was found, how late it started."""
+    parts = [_stamp(record.started or record.due), f"{_state(record):<10}", wording.printable(record.job_id)]
+    parts += [text] if (text := _text(record)) else []
+    parts += [] if record.lateness is None else [f"started {wording.latency(record.lateness)} late"]
+    return "  ".join(parts)
+
+
+def json_line(record: Record) -> str:
+    """An object; lengths are in milliseconds, instants in ISO 8601."""
+    verdict = verdict_of_record(record)
+    return json.dumps(
+        {
+            "name": record.job_id,
+            "due": _stamp(record.due),
+            "started": None if record.started is None else _stamp(record.started),
+            "ended": None if record.ended is None else _stamp(record.ended),
+            "outcome": None if record.outcome is None else record.outcome.value,
+            "status": None if verdict is None else verdict.status.value,
+            "latency_ms": None if verdict is None else milliseconds(verdict.latency),
+            "lateness_ms": milliseconds(record.lateness),
+            "error": record.error if verdict is None else verdict.error,
+            "reason": None if record.reason is None else record.reason.value,
+            "count": record.count,
+            "attempt": None if verdict is None else verdict.attempt,
+            "results": [] if verdict is None else [result_values(each) for each in verdict.results],
+        }
+    )
+
+
+def _state(record: Record) -> str:
+    if record.outcome is None:
+        return RUNNING
+    verdict = verdict_of_record(record)
+    return record.outcome.name if verdict is None else verdict.status.name
+
+
+def _text(record: Record) -> str:
+    if record.outcome is Outcome.MISSED:
+        reason = "" if record.reason is None else f": {record.reason.value}"
+        return f"{wording.count(record.count, 'check')} left out{reason}"
+    verdict = verdict_of_record(record)
+    return wording.printable(record.error or "") if verdict is None else found_text(verdict)
+
+
+def _stamp(instant: datetime) -> str:
+    return wording.stamp(instant.timestamp())

@@ -1,0 +1,1 @@
+"""Where a scheduler remembers: `memory`, `sqlite`, `postgres`. Import the one you use: it brings its driver."""

@@ -1,0 +1,182 @@
+"""A connection to PostgreSQL on which nothing waits for long, and what its errors mean to a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+from .._store import StoreError, StoreUnavailable, StoreUnusable
+
+try:
+    import psycopg
+    from psycopg import sql
+    from psycopg.abc import PQGen
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+    from psycopg.rows import TupleRow
+except ImportError as error:
+    msg = f"a PostgresStore needs psycopg 3, which cannot be imported here ({error}): pip install timerqueue[postgres]"
+    raise ModuleNotFoundError(msg, name="psycopg") from error
+
+__all__ = [
+    "ONE_SNAPSHOT",
+    "READ_COMMITTED",
+    "Connection",
+    "Silent",
+    "connect",
+    "described",
+    "one_row",
+    "psycopg",
+    "sql",
+    "translated",
+]
+
+T = TypeVar("T")
+
+PATIENCE: Final = 70
+"""Tenths of a second that the server may be silent for, all waits of one transaction together. More than its
+statement_timeout, so that the server speaks first where it can.
+"""
+
+DEFAULTS: Final = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+    "application_name": "timerqueue",
+}
+"""Used where the user's text does not say otherwise. None of them needs a server: PgBouncer lets all of them pass."""
+
+SETTINGS: Final = sql.SQL("""
+    SELECT set_config('statement_timeout', '5s', true),
+        set_config('lock_timeout', '2s', true),
+        set_config('idle_in_transaction_session_timeout', '10s', true),
+        set_config('synchronous_commit',
+            coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true),
+        set_config('timerqueue.agent', %s, true)
+""")
+"""For this transaction alone: behind PgBouncer the next one may be on another session."""
+
+
+READ_COMMITTED: Final = sql.SQL("READ COMMITTED")
+ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
+"""All statements of the transaction see the same."""
+
+
+class Silent(psycopg.OperationalError):
+    """The server has not said anything for too long, or nobody wants to hear it any more."""
+
+
+class Connection(psycopg.Connection[TupleRow]):
+    """Gives up on a server that is silent: no timeout of TCP or of the server ends a wait for one that is frozen.
+
+    After any error it is closed: that rolls back, and nothing about its state needs to be known.
+    """
+
+    patience = PATIENCE
+    silence = 0
+
+    def is_unwanted(self) -> bool:
+        """Replaced by who wants to end a wait from another thread; asked ten times a second."""
+        return False
+
+    def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
+        return super().wait(self._impatient(gen), *args, **kwargs)
+
+    def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
+        """Psycopg resumes a wait every tenth of a second, with READY_NONE (0) when there was nothing."""
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and (reason := self._is_over()):
+                    gen.close()
+                    self.close()
+                    raise Silent(reason)
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    def _is_over(self) -> str:
+        """Count a tenth of a second of silence. Why to wait no longer; empty: there is no reason."""
+        self.silence += 1
+        if self.silence >= self.patience:
+            return f"PostgreSQL has not answered for {self.patience / 10} s"
+        return "the store is being closed" if self.is_unwanted() else ""
+
+    @contextmanager
+    def transaction_as(self, agent: str, isolation: sql.SQL = READ_COMMITTED) -> Iterator[None]:
+        """One transaction, with deadlines. Its changes carry the name of the agent. An error closes the connection."""
+        self.silence = 0
+        try:
+            with self.pipeline():
+                self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
+                self.execute(SETTINGS, [agent])
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            self.close()
+            raise
+
+    def fetch_more(self, fetch: sql.SQL) -> list[TupleRow]:
+        """The next rows of a cursor. Whatever time was spent between two of these, the server was not asked then."""
+        self.silence = 0
+        return self.execute(fetch).fetchall()
+
+
+def connect(dsn: str) -> Connection:
+    """Connect within some seconds for each host of the dsn."""
+    said = conninfo_to_dict(dsn)
+    ours = {name: value for name, value in DEFAULTS.items() if name not in said} | {"client_encoding": "UTF8"}
+    return Connection.connect(make_conninfo(dsn, **ours), autocommit=True, prepare_threshold=None)
+
+
+def one_row(rows: psycopg.Cursor[TupleRow]) -> TupleRow:
+    row = rows.fetchone()
+    if row is None:
+        msg = "a row that must be there is not"
+        raise StoreUnusable(msg)
+    return row
+
+
+def described(dsn: str) -> str:
+    """Where a connection leads to, without a password. Raises ValueError where the text leads nowhere."""
+    try:
+        parameters = conninfo_to_dict(dsn)
+    except psycopg.Error:
+        # The driver's message would show a part of the text, and that may be the password.
+        msg = "not what libpq understands: give a URL as postgresql://user@host/database, or host=... dbname=..."
+        raise ValueError(msg) from None
+    shown = ("host", "hostaddr", "port", "user", "dbname", "service")
+    return " ".join(f"{name}={parameters[name]}" for name in shown if parameters.get(name))
+
+
+UNUSABLE: Final = (
+    "0A",  # a feature this server has not
+    "22",  # data that it cannot take
+    "3F",  # no such schema
+    "42",  # no such table, no right to it
+    "XX001",  # damaged
+    "XX002",
+)
+"""Beginnings of the codes (SQLSTATE) of what waiting does not make better."""
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raise the driver's errors as those of a store."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise _translation(where, error) from error
+
+
+def _translation(where: str, error: psycopg.Error) -> StoreError:
+    code = error.sqlstate or ""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if code == "42501":
+        return StoreUnusable(f"{where}: {reason}: grant the role USAGE on the schema and all rights to its tables")
+    if code.startswith(UNUSABLE) or (not code and isinstance(error, psycopg.ProgrammingError | psycopg.DataError)):
+        return StoreUnusable(f"{where}: {reason} ({code or type(error).__name__})")
+    return StoreUnavailable(f"{where}: {reason} ({code or type(error).__name__})")

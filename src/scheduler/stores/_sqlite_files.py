@@ -1,0 +1,163 @@
+"""What lies beside a SQLite database: the lock of the one agent that has it open, and ballast for a full disk.
+
+The database file itself is never opened here while SQLite has it open: closing it would drop SQLite's own locks, for
+POSIX gives them to the process and not to the descriptor.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sys
+from contextlib import suppress
+from logging import getLogger
+from pathlib import Path
+from typing import Final
+
+from .._store import StoreUnavailable, StoreUnusable
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+logger = getLogger(__name__)
+
+BALLAST: Final = 8 * 1024 * 1024
+"""Bytes that are kept for a full disk: twice a log that is due for a checkpoint, for all of it may be growth of the
+database. There is room for them while four times as many are free.
+"""
+
+_MODE: Final = 0o600
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class Lock:
+    """`path`.lock, locked by the kernel: kill -9 lets go of it. The file stays, for removing it would race."""
+
+    def __init__(self, path: str) -> None:
+        self._path = f"{path}.lock"
+        self._file: int | None = None
+
+    def take(self) -> None:
+        """StoreUnusable: another agent has it, or it is no regular file. StoreUnavailable: it cannot be made."""
+        if os.path.islink(self._path):  # noqa: PTH114 - O_NOFOLLOW, where there is one, guards what happens since
+            msg = f"{self._path} is a symbolic link, which could lead anywhere: remove it"
+            raise StoreUnusable(msg)
+        try:
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, _MODE)
+        except OSError as exc:
+            msg = f"cannot make the lock {self._path} ({exc.strerror}): the directory must be there and writable"
+            raise StoreUnavailable(msg) from exc
+        try:
+            _lock(file)
+        except OSError:
+            owner = os.read(file, 20).decode("ascii", "replace").strip()
+            os.close(file)
+            database = self._path.removesuffix(".lock")
+            msg = (
+                f"{database} is in use by {f'process {owner}' if owner else 'another process'}: "
+                "stop that agent, or give this one a database of its own"
+            )
+            raise StoreUnusable(msg) from None
+        self._file = file
+        self._write(f"{os.getpid()}\n")
+
+    def release(self) -> None:
+        if self._file is not None:
+            self._write("")
+            os.close(self._file)
+            self._file = None
+
+    def _write(self, text: str) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # a full disk: the lock holds without it
+                os.truncate(self._file, 0)
+                os.lseek(self._file, 0, os.SEEK_SET)
+                os.write(self._file, text.encode())
+
+
+class Ballast:
+    """`path`.ballast: a file that is given up when the disk is full, so that history can be deleted. A database that is
+    closed has none.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(f"{path}.ballast")
+
+    def put(self) -> None:
+        """Make it, if it is not there and there is room."""
+        with suppress(OSError):
+            if self._path.exists() or shutil.disk_usage(self._path.parent).free < 4 * BALLAST:
+                return
+            file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK, _MODE)
+            try:
+                _allocate(file)
+            except OSError:
+                self.remove()
+                raise
+            finally:
+                os.close(file)
+
+    def give_up(self, trouble: Exception) -> bool:
+        """Whether there was one."""
+        was_there = self.remove()
+        if was_there:
+            logger.warning("%s is given up to make room, because of: %s", self._path, trouble)
+        return was_there
+
+    def remove(self) -> bool:
+        """Whether there was one."""
+        with suppress(OSError):
+            self._path.unlink()
+            return True
+        return False
+
+
+def create(path: str) -> None:
+    """Make an empty file that only its owner reads, unless there is one. SQLite gives its other files the same mode."""
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, _MODE))
+    except FileExistsError:
+        return
+    except OSError as exc:
+        msg = f"cannot make {path} ({exc.strerror}): the directory must be there and writable"
+        raise StoreUnavailable(msg) from exc
+    with suppress(OSError):  # Windows opens no directories
+        directory = os.open(os.path.dirname(path), os.O_RDONLY)  # noqa: PTH120 - texts throughout
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def check_writable(path: str) -> None:
+    """StoreUnavailable, before SQLite makes files beside a read-only database that are as read-only as it is."""
+    if not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        msg = f"{path} may not be read and written by this user: make it readable and writable"
+        raise StoreUnavailable(msg)
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Which file it is; None: there is none."""
+    try:
+        stat = os.stat(path)  # noqa: PTH116 - once per commit
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
+def _allocate(file: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, BALLAST)
+    elif os.write(file, bytes(BALLAST)) < BALLAST:
+        raise OSError(errno.ENOSPC, "no room")
+
+
+def _lock(file: int) -> None:
+    if sys.platform == "win32":
+        os.lseek(file, 1 << 30, os.SEEK_SET)  # far behind the process id, which others read
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,82 @@
+"""Statements for many rows at once.
+
+Between two steps of a statement the driver gives the GIL away, and while the loop is busy it waits up to 5 ms to have
+it back. So one statement takes up to 1,024 rows: `VALUES (?, ?), (?, ?), ...`, as many as the next power of two, the
+rest filled with NULLs that the statement passes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from sqlite3 import Connection
+from typing import Any, Final
+
+from .._outcome import Outcome
+from .._stored import RUNNING, StoredJob, StoredPause, StoredState, StoredTick
+from ._sqlite_connection import fetch
+
+MOST_ROWS: Final = 1_024
+"""Of one statement: 24 columns of them are fewer than the 32,766 parameters that SQLite allows."""
+
+Row = Sequence[Any]
+
+
+def _upsert(table: str, fields: tuple[str, ...], key: str, where: str) -> str:
+    names = [name for name in fields if name not in key.split(", ")]
+    return (
+        f"INSERT INTO {table} ({', '.join(fields)}) SELECT * FROM ({{rows}}) WHERE {where} "  # noqa: S608 - our own names
+        f"ON CONFLICT ({key}) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names)}"
+    )
+
+
+_GIVEN: Final = "column1 IS NOT NULL"
+_TICK: Final = _upsert("tick", StoredTick._fields, "due_us, job_id", _GIVEN)
+
+PUT_JOB: Final = _upsert("job", StoredJob._fields, "id", _GIVEN)
+PUT_STATE: Final = _upsert("job_state", StoredState._fields, "job_id", "column1 IN (SELECT id FROM job)")
+PUT_PAUSE: Final = _upsert("pause", StoredPause._fields, "scope", _GIVEN)
+REMOVE_JOB: Final = "DELETE FROM job WHERE id IN ({rows})"
+REMOVE_PAUSE: Final = "DELETE FROM pause WHERE scope IN ({rows})"
+END_TICK: Final = f"{_TICK} WHERE tick.fence = excluded.fence"
+MISS_TICK: Final = f"{_TICK.partition(' DO UPDATE')[0]} DO NOTHING"
+MARK_TICK: Final = (
+    f"{_TICK} WHERE tick.fence = excluded.fence OR tick.attempt < excluded.attempt "
+    f"AND tick.outcome NOT IN ('{RUNNING}', '{Outcome.MISSED.value}')"
+)
+JOBS: Final = f"SELECT {', '.join(StoredJob._fields)} FROM job WHERE id IN ({{rows}})"  # noqa: S608 - our own names
+PAUSES: Final = f"SELECT {', '.join(StoredPause._fields)} FROM pause"  # noqa: S608 - our own names
+PAUSES_OF: Final = f"{PAUSES} WHERE scope IN ({{rows}})"
+FENCES: Final = "SELECT job_id, due_us, fence FROM tick WHERE (job_id, due_us) IN ({rows})"
+
+
+def put(connection: Connection, sql: str, rows: Sequence[Row]) -> int:
+    """Carry out `sql` with `rows` in the place of {rows}. How many rows it has changed."""
+    return sum(connection.execute(*filled).rowcount for filled in _filled(sql, rows))
+
+
+def ask(connection: Connection, sql: str, rows: Sequence[Row]) -> list[Any]:
+    """What `sql` answers with `rows` in the place of {rows}."""
+    return list(chain.from_iterable(fetch(connection, *filled) for filled in _filled(sql, rows)))
+
+
+def without_surrogates(row: Row) -> Row:
+    """The same with halves of characters, which are no UTF-8, as escapes."""
+    return tuple(item.encode("utf-8", "backslashreplace").decode() if isinstance(item, str) else item for item in row)
+
+
+def _filled(sql: str, rows: Sequence[Row]) -> Iterator[tuple[str, list[Any]]]:
+    for first in range(0, len(rows), MOST_ROWS):
+        some = rows[first : first + MOST_ROWS]
+        width = len(some[0])
+        places = 1 << (len(some) - 1).bit_length()
+        values = list(chain.from_iterable(some))
+        values += [None] * (width * (places - len(some)))
+        yield _statement(sql, width, places), values
+
+
+@lru_cache(maxsize=256)
+def _statement(sql: str, width: int, places: int) -> str:
+    row = f"({', '.join('?' * width)})"
+    return sql.replace("{rows}", f"VALUES {', '.join([row] * places)}")

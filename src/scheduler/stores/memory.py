@@ -1,0 +1,267 @@
+"""A store that ends with its process: the meaning of `Store` in its shortest form, and what tests remember in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from heapq import nlargest
+from itertools import count
+from threading import Lock
+from typing import Final, TypeVar
+
+from attrs import Factory, define
+
+from .._outcome import Outcome
+from .._store import Opened, StoreUnusable
+from .._stored import (
+    RUNNING,
+    Batch,
+    Changes,
+    Receipt,
+    Retention,
+    StoredJob,
+    StoredPause,
+    StoredState,
+    StoredTick,
+)
+
+__all__ = ["MemoryStore"]
+
+AT_A_TIME: Final = 1_000
+"""Rows of one list of `load`, and records that one `prune` takes away."""
+
+Row = TypeVar("Row")
+
+_numbers = count(1)
+
+
+@define(eq=False)
+class _Data:
+    """What outlives a scheduler, and who has it open."""
+
+    jobs: dict[str, StoredJob] = Factory(dict)
+    states: dict[str, StoredState] = Factory(dict)
+    pauses: dict[str, StoredPause] = Factory(dict)
+    ticks: dict[tuple[str, int], StoredTick] = Factory(dict)
+    epoch: int = 0
+    instance: str = Factory(lambda: f"memory-{next(_numbers)}")
+    lock: Lock = Factory(Lock)
+    owner: MemoryStore | None = None
+    hint: Callable[[], None] | None = None
+    edited_jobs: dict[str, None] = Factory(dict)
+    edited_pauses: dict[str, None] = Factory(dict)
+    """What the owner has not been told yet."""
+
+    def forget_edits(self) -> None:
+        self.edited_jobs.clear()
+        self.edited_pauses.clear()
+
+
+class MemoryStore:
+    """Keeps all in dicts. `close` keeps them: the next scheduler that is given this store finds what the last one left,
+    which is how a test plays a restart.
+
+    To play a crash, leave a scheduler without an orderly stop and give `another()` to the next: what was RUNNING is
+    found RUNNING, and a commit of the old one, should it still try, raises StoreUnusable.
+    """
+
+    def __init__(self) -> None:
+        self._data = _Data()
+
+    def another(self) -> MemoryStore:
+        """A store object on the same data, as another process would have it. One of them is open at a time."""
+        other = MemoryStore()
+        other._data = self._data
+        return other
+
+    @property
+    def is_immediate(self) -> bool:
+        """It is: nothing is waited for."""
+        return True
+
+    def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
+        """Whoever had the data open has it no more: its next commit raises StoreUnusable."""
+        data = self._data
+        with data.lock:
+            data.owner = self
+            data.epoch += 1
+            data.hint = hint
+            data.forget_edits()
+            return Opened(data.epoch, data.instance)
+
+    def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
+        """All jobs, as they are at the call."""
+        data = self._data
+        with data.lock:
+            data.forget_edits()
+            rows = [(job, data.states.get(job.id)) for job in data.jobs.values()]
+        rows.sort(key=_soonest_first)
+        return iter([rows[first : first + AT_A_TIME] for first in range(0, len(rows), AT_A_TIME)])
+
+    def pauses(self) -> list[StoredPause]:
+        """All pauses of scopes."""
+        with self._data.lock:
+            return list(self._data.pauses.values())
+
+    def running(self) -> list[StoredTick]:
+        """Ticks that are RUNNING."""
+        with self._data.lock:
+            return [tick for tick in self._data.ticks.values() if tick.outcome == RUNNING]
+
+    def commit(self, batch: Batch) -> Receipt:
+        """Raises StoreUnusable after `close`, and when another has opened the data since."""
+        data = self._data
+        with data.lock:
+            if data.owner is not self:
+                msg = f"{data.instance} is closed here, or another has opened it (epoch {data.epoch}): open it again"
+                raise StoreUnusable(msg)
+            _put_jobs(data, batch.jobs)
+            data.states.update((job_id, state) for job_id, state in batch.states.items() if job_id in data.jobs)
+            _put(data.pauses, batch.pauses)
+            stale = _end(data.ticks, batch)
+            for tick in batch.missed:
+                data.ticks.setdefault((tick.job_id, tick.due_us), tick)
+            return Receipt(refused=tuple(_mark(data.ticks, batch.marks)), stale=tuple(stale))
+
+    def changes(self) -> Changes:
+        """What `edit`, `delete` and their likes have changed."""
+        data = self._data
+        with data.lock:
+            jobs = {job_id: data.jobs.get(job_id) for job_id in data.edited_jobs}
+            pauses = {scope: data.pauses.get(scope) for scope in data.edited_pauses}
+            data.forget_edits()
+            return Changes(jobs, pauses)
+
+    def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
+        """Records of ticks that were due before `before_us`, latest first, at most `limit`."""
+        with self._data.lock:
+            ticks = list(self._data.ticks.values())
+        asked = (
+            tick for tick in ticks if job_id in {None, tick.job_id} and (before_us is None or tick.due_us < before_us)
+        )
+        return nlargest(limit, asked, key=_due)
+
+    def prune(self, retention: Retention, now_us: int) -> int:
+        """Forget what is over the bounds, a thousand records at a time."""
+        ticks = self._data.ticks
+        with self._data.lock:
+            over = list(_over(ticks.values(), retention, now_us))[:AT_A_TIME]
+            for tick in over:
+                del ticks[tick.job_id, tick.due_us]
+            return len(over)
+
+    def close(self) -> None:
+        """The data stay, for the next `open`."""
+        with self._data.lock:
+            if self._data.owner is self:
+                self._data.owner = self._data.hint = None
+
+    def edit(self, job: StoredJob) -> None:
+        """Put a job, as somebody else would who writes into the table of jobs. Whoever has the data open is told."""
+        self._edit(jobs={job.id: job})
+
+    def delete(self, job_id: str) -> None:
+        """Remove a job as somebody else would."""
+        self._edit(jobs={job_id: None})
+
+    def edit_pause(self, pause: StoredPause) -> None:
+        """Put a pause as somebody else would."""
+        self._edit(pauses={pause.scope: pause})
+
+    def delete_pause(self, scope: str) -> None:
+        """Remove a pause as somebody else would."""
+        self._edit(pauses={scope: None})
+
+    def _edit(
+        self, jobs: dict[str, StoredJob | None] | None = None, pauses: dict[str, StoredPause | None] | None = None
+    ) -> None:
+        data = self._data
+        with data.lock:
+            _put_jobs(data, jobs or {})
+            _put(data.pauses, pauses or {})
+            if data.owner is None:
+                return
+            data.edited_jobs.update(dict.fromkeys(jobs or ()))
+            data.edited_pauses.update(dict.fromkeys(pauses or ()))
+            hint = data.hint
+        if hint is not None:
+            hint()
+
+
+def _put_jobs(data: _Data, jobs: dict[str, StoredJob | None]) -> None:
+    _put(data.jobs, jobs)
+    for job_id, job in jobs.items():
+        if job is None:
+            data.states.pop(job_id, None)
+
+
+def _put(rows: dict[str, Row], changes: Mapping[str, Row | None]) -> None:
+    for key, row in changes.items():
+        if row is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = row
+
+
+def _end(ticks: dict[tuple[str, int], StoredTick], batch: Batch) -> list[StoredTick]:
+    """Put the ends; return those that are stale. An end is not stale because of a mark that came after it in the same
+    batch: then the batch has been carried out before.
+    """
+    marked = {(tick.job_id, tick.due_us, tick.fence) for tick in batch.marks}
+    stale = []
+    for tick in batch.ended:
+        record = ticks.get((tick.job_id, tick.due_us))
+        if record is None or record.fence == tick.fence:
+            ticks[tick.job_id, tick.due_us] = tick
+        elif (record.job_id, record.due_us, record.fence) not in marked:
+            stale.append(tick)
+    return stale
+
+
+def _mark(ticks: dict[tuple[str, int], StoredTick], marks: list[StoredTick]) -> Iterator[StoredTick]:
+    """Put the marks; yield those that are refused."""
+    for tick in marks:
+        record = ticks.get((tick.job_id, tick.due_us))
+        if record is None or record.fence == tick.fence or _may_be_tried_again(record, tick.attempt):
+            ticks[tick.job_id, tick.due_us] = tick
+        else:
+            yield tick
+
+
+def _may_be_tried_again(record: StoredTick, attempt: int) -> bool:
+    return record.attempt < attempt and record.outcome not in {RUNNING, Outcome.MISSED.value}
+
+
+def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> Iterator[StoredTick]:
+    """What is over the bounds, oldest first."""
+    ended = sorted((tick for tick in ticks if tick.outcome != RUNNING), key=_due)
+    of_job = Counter(tick.job_id for tick in ended)
+    total = sum(map(_size, ticks))
+    for tick in ended:
+        is_old = retention.age is not None and now_us - _ended(tick) > retention.age * 1e6
+        is_one_too_many = retention.per_job is not None and of_job[tick.job_id] > retention.per_job
+        if is_old or is_one_too_many or (retention.total_bytes is not None and total > retention.total_bytes):
+            of_job[tick.job_id] -= 1
+            total -= _size(tick)
+            yield tick
+
+
+def _size(tick: StoredTick) -> int:
+    """Bytes, roughly: the fields and their texts."""
+    return 200 + sum(len(text) for text in (tick.job_id, tick.error, tick.trace, tick.result) if text)
+
+
+def _due(tick: StoredTick) -> int:
+    return tick.due_us
+
+
+def _ended(tick: StoredTick) -> int:
+    return tick.due_us if tick.ended_us is None else tick.ended_us
+
+
+def _soonest_first(row: tuple[StoredJob, StoredState | None]) -> tuple[int, int]:
+    _, state = row
+    if state is None:
+        return 2, 0
+    starts = [start for start in (state.next_us, state.retry_at_us) if start is not None]
+    return (0, min(starts)) if starts else (1, 0)

@@ -1,0 +1,256 @@
+"""Remembering in PostgreSQL, 13 or later. Needs `pip install timerqueue[postgres]`."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from threading import Lock
+
+from .._store import Opened, StoreUnavailable, StoreUnusable
+from .._stored import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._postgres_commit import write
+from ._postgres_connection import (
+    ONE_SNAPSHOT,
+    READ_COMMITTED,
+    Connection,
+    connect,
+    described,
+    one_row,
+    sql,
+    translated,
+)
+from ._postgres_listener import Listener
+from ._postgres_pruning import Pruning
+from ._postgres_schema import prepare
+from ._postgres_statements import Statements
+from ._postgres_table import Row, storable
+
+__all__ = ["PostgresStore"]
+
+LONGEST_NAME = 63
+"""Bytes of an identifier in PostgreSQL, which cuts the rest off without a word."""
+
+LATEST = 2**63 - 1
+
+LONGEST_WAIT = 5.0
+"""Seconds that one reader of history waits for another."""
+
+
+class PostgresStore:
+    """Keeps all in tables of one schema, for one agent at a time.
+
+    Jobs may be written by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent is told.
+
+    Whoever opens it takes it over: the agent that had it open is told so at its next call, by StoreUnusable. The tables
+    are made by the first who opens it and may; a role for everyday use needs USAGE on the schema and SELECT, INSERT,
+    UPDATE and DELETE on its tables.
+
+    Nothing depends on the session, so it works behind PgBouncer in transaction mode, where NOTIFY does not: changes by
+    hand are then seen within a second or so instead of at once.
+    """
+
+    def __init__(self, dsn: str, *, schema: str = "timerqueue") -> None:
+        """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`."""
+        if (
+            not schema
+            or len(schema.encode("utf-8", "replace")) > LONGEST_NAME
+            or storable(schema.replace("%", "\0")) != schema
+        ):
+            msg = f"schema={schema!r} is no name of a schema here: give 1 to {LONGEST_NAME} bytes, without % and NUL"
+            raise ValueError(msg)
+        self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
+        self._dsn = dsn
+        self._schema = schema
+        self._statements = Statements(schema)
+        self._opened: Opened | None = None
+        self._seen = ""
+        self._connection: Connection | None = None
+        self._listener: Listener | None = None
+        self._pruning = Pruning(self._statements)
+        self._reader: Connection | None = None
+        self._reader_lock = Lock()
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self._where})"
+
+    @property
+    def is_immediate(self) -> bool:
+        """It is not: it waits for a server."""
+        return False
+
+    def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
+        """Make the tables where there are none, and take them over from whoever has them."""
+        self.close()
+        with translated(self._where):
+            self._connection = connection = connect(self._dsn)
+            prepare(connection, self._schema)
+            with connection.transaction_as(""):
+                opened = self._take(connection, now_us)
+            self._seen = one_row(connection.execute(self._statements.snapshot))[0]
+        self._opened = opened
+        self._pruning = Pruning(self._statements)
+        self._listener = Listener(self._dsn, self._schema, hint)
+        return opened
+
+    def _take(self, connection: Connection, now_us: int) -> Opened:
+        epoch, instance = one_row(connection.execute(self._statements.take_epoch))
+        connection.execute(self._statements.forget_agents)  # waits for a commit of theirs that is under way
+        name = storable(f"process {os.getpid()} on {platform.node()}")
+        connection.execute(self._statements.add_agent, [epoch, name, now_us])
+        return Opened(epoch, instance)
+
+    def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
+        """All jobs, as they were at one moment, over a connection of its own."""
+        agent = self._agent
+        with (
+            translated(self._where),
+            closing(self._connect()) as connection,
+            connection.transaction_as(agent, ONE_SNAPSHOT),
+        ):
+            seen = one_row(connection.execute(self._statements.snapshot))[0]
+            connection.execute(self._statements.declare_load)
+            self._seen = seen
+            while rows := connection.fetch_more(self._statements.fetch_load):
+                yield [_loaded(row) for row in rows]
+
+    def pauses(self) -> list[StoredPause]:
+        """All pauses of scopes."""
+        with self._transaction() as connection:
+            return [StoredPause(*row) for row in connection.execute(self._statements.pauses)]
+
+    def running(self) -> list[StoredTick]:
+        """Ticks that are RUNNING."""
+        with self._transaction() as connection:
+            return [StoredTick(*row) for row in connection.execute(self._statements.running)]
+
+    def commit(self, batch: Batch) -> Receipt:
+        """Make all of it durable in one transaction. Raises StoreUnusable once another agent has taken it over."""
+        opened = self._is_open
+        self._pruning.note(batch)
+        with self._transaction() as connection:
+            # The lock keeps others from taking over in between, and two commits apart: the server may still be busy
+            # with one that was given up here.
+            held = connection.execute(self._statements.hold, [opened.epoch, opened.instance])
+            if not held.rowcount:
+                self._check(connection)
+            return write(connection, self._statements, batch)
+
+    def changes(self) -> Changes:
+        """What others have changed since the last look: by hand, or by an older agent that still committed."""
+        asked = {"seen": self._seen, "agent": self._agent}
+        with self._transaction(ONE_SNAPSHOT) as connection:
+            self._check(connection)
+            with connection.pipeline():
+                snapshot = connection.execute(self._statements.snapshot)
+                jobs = connection.execute(self._statements.changed_jobs, asked)
+                pauses = connection.execute(self._statements.changed_pauses, asked)
+            seen = one_row(snapshot)[0]
+            changes = Changes(
+                jobs={key: None if row[0] is None else StoredJob(*row) for key, *row in jobs},
+                pauses={key: None if row[0] is None else StoredPause(*row) for key, *row in pauses},
+            )
+        self._seen = seen
+        return changes
+
+    def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
+        """Records of ticks that were due before `before_us`, latest first, over a connection of its own."""
+        page = [LATEST if before_us is None else before_us, limit]
+        with self._reading() as reader:
+            if job_id is None:
+                rows = reader.execute(self._statements.history, page)
+            else:
+                rows = reader.execute(self._statements.history_of_job, [storable(job_id), *page])
+            return [StoredTick(*row) for row in rows]
+
+    def prune(self, retention: Retention, now_us: int) -> int:
+        """Forget some thousands of records that are over the bounds. It counts the records of 1,000 jobs a call: after
+        `open` first those of all jobs, then of those that got new ones.
+        """
+        pruning = self._pruning
+        self._pruning = Pruning(self._statements)  # a failure leaves one that knows nothing and looks at all
+        with self._transaction() as connection:
+            gone = pruning.prune(connection, retention, now_us, self._seen)
+        self._pruning = pruning
+        return gone
+
+    def close(self) -> None:
+        """Let go of everything within some seconds: what another thread reads is broken off."""
+        self._opened = None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._reader_lock.acquire(timeout=1.0):
+            self._forget_reader()
+            self._reader_lock.release()
+
+    @property
+    def _is_open(self) -> Opened:
+        if self._opened is None:
+            msg = f"{self._where}: it is not open: call open first"
+            raise StoreUnusable(msg)
+        return self._opened
+
+    @property
+    def _agent(self) -> str:
+        return str(self._is_open.epoch)
+
+    @contextmanager
+    def _transaction(self, isolation: sql.SQL = READ_COMMITTED) -> Iterator[Connection]:
+        agent = self._agent
+        with translated(self._where):
+            if self._connection is None or self._connection.closed:
+                self._connection = self._connect()
+            with self._connection.transaction_as(agent, isolation):
+                yield self._connection
+
+    def _connect(self) -> Connection:
+        """Connect to the store that was opened, and to no other that has been put in its place."""
+        connection = connect(self._dsn)
+        with connection.transaction_as(self._agent):
+            self._check(connection)
+        return connection
+
+    def _check(self, connection: Connection) -> None:
+        opened = self._is_open
+        instance, epoch, is_ours, name = one_row(connection.execute(self._statements.who, [opened.epoch]))
+        if instance != opened.instance or epoch < opened.epoch:
+            msg = f"{self._where}: it is not what was opened: it has been replaced, or restored from an older copy"
+            raise StoreUnusable(msg)
+        if not is_ours:
+            msg = f"{self._where}: another agent has taken it over: {name or 'it has left since'}"
+            raise StoreUnusable(msg)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        """Lend the connection for history to one thread at a time."""
+        opened = self._is_open
+        if not self._reader_lock.acquire(timeout=LONGEST_WAIT):
+            msg = f"{self._where}: others have been reading history for {LONGEST_WAIT:.0f} s"
+            raise StoreUnavailable(msg)
+        try:
+            with translated(self._where):
+                if self._reader is None or self._reader.closed:
+                    self._reader = self._connect()
+                    self._reader.is_unwanted = lambda: self._opened is not opened  # type: ignore[method-assign]
+                with self._reader.transaction_as(""):
+                    yield self._reader
+        finally:
+            if self._opened is not opened:
+                self._forget_reader()
+            self._reader_lock.release()
+
+    def _forget_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+def _loaded(row: Row) -> tuple[StoredJob, StoredState | None]:
+    width = len(StoredJob._fields)
+    state = row[width:]
+    return StoredJob(*row[:width]), None if state[0] is None else StoredState(*state)

@@ -1,0 +1,274 @@
+"""A store in one SQLite file, for one agent: what has been committed is there after kill -9 and after a power cut.
+
+The theory. With a write-ahead log and synchronous FULL a commit costs one fsync, whatever it holds; the rest is the
+processor's, 40 to 60 us for a run, which is a mark, an end and two states. The loop is busy meanwhile, and each step of
+a statement that gives the GIL away may wait 5 ms to have it back. Beside a thread that never rests, batches of 500 runs
+made 1,800 runs a second with `executemany`, which steps for each row, 5,600 with rows out of one JSON text, and 7,000
+with rows as parameters of one statement (10,300 in batches of 2,000); so `_sqlite_rows` does it. What a commit writes
+is pages: ticks lie in the order of their times, where neighbours share them. Refused rows are looked for only when a
+statement has changed fewer rows than it was given. Changes of others are logged by triggers, and `PRAGMA data_version`
+says whether the log is worth a look. Each call asks whether the path still leads to the file that was opened, each
+transaction whether the file still holds the same store.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from logging import getLogger
+from typing import Any, Final
+
+from .._store import Opened
+from .._stored import RUNNING, Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from . import _sqlite_rows as rows
+from ._sqlite_connection import Durability, fetch, primary_code
+from ._sqlite_prune import REMOVE_TICKS, Tally
+from ._sqlite_session import Session
+
+__all__ = ["SQLiteStore"]
+
+logger = getLogger(__name__)
+
+AT_A_TIME: Final = 1_000
+"""Jobs of one list of `load`."""
+
+A_FEW: Final = 200
+"""Records that are removed at a time while the disk is full."""
+
+_FAR: Final = 2**63 - 1
+
+_TICKS: Final = f"SELECT {', '.join(StoredTick._fields)} FROM tick"  # noqa: S608 - our own names
+_RUNNING: Final = f"{_TICKS} WHERE outcome = '{RUNNING}'"
+_HISTORY: Final = f"{_TICKS} WHERE due_us < ? ORDER BY due_us DESC LIMIT ?"
+_HISTORY_OF_JOB: Final = f"{_TICKS} WHERE job_id = ? AND due_us < ? ORDER BY due_us DESC LIMIT ?"
+_ORDER: Final = f"""
+    SELECT job.rowid FROM job LEFT JOIN job_state ON job_id = id
+    ORDER BY job_id IS NULL, min(coalesce(next_us, {_FAR}), coalesce(retry_at_us, {_FAR})), job.rowid
+"""  # noqa: S608 - a constant
+_ROWS: Final = f"""
+    SELECT job.rowid, {", ".join(StoredJob._fields)}, {", ".join(StoredState._fields)}
+    FROM job LEFT JOIN job_state ON job_id = id WHERE job.rowid IN ({{rows}})
+"""  # noqa: S608 - our own names
+_JOB_ENDS: Final = 1 + len(StoredJob._fields)
+
+
+class SQLiteStore:
+    """Remembers in the SQLite database at `path`, which is made if there is none, readable by its owner alone.
+
+    `durability`: "full": what has been committed survives the loss of power. "fast": it survives the end of the
+    process, also by kill -9; with the power may go the commits since the last `prune`, at most the last 4 MiB of them,
+    and never a part of one. Beside the database lie `-wal` and `-shm` (SQLite's: never remove them, never copy the
+    database without them), `.lock` and `.ballast`. The path must be on a local disk, and is not for two processes.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, durability: Durability = "full") -> None:
+        self.path = os.fspath(path)
+        if not self.path or ":memory:" in self.path or self.path.startswith("file:"):
+            msg = f"path is {self.path!r} and must be that of a file: for a store without one take MemoryStore"
+            raise ValueError(msg)
+        if durability not in {"full", "fast"}:
+            msg = f'durability is {durability!r} and must be "full" or "fast"'
+            raise ValueError(msg)
+        self._durability: Durability = durability
+        self._session = Session(self.path, durability)
+        self._opened: Opened | None = None
+        self._data_version: tuple[sqlite3.Connection, int] | None = None
+        self._edited: set[tuple[str, str]] = set()
+        self._tally = Tally()
+
+    def __repr__(self) -> str:
+        state = f"epoch {self._opened.epoch}" if self._opened else "closed"
+        return f"<SQLiteStore {self.path!r}, {self._durability}, {state}>"
+
+    @property
+    def is_immediate(self) -> bool:
+        """It is not: it waits for the disk."""
+        return False
+
+    def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells nobody of its changes
+        """Raises StoreUnusable for what is no database of ours, is corrupt, or belongs to another agent."""
+        self.close()
+        self._session = Session(self.path, self._durability)
+        self._opened = self._session.open()
+        self._edited.clear()
+        self._tally = Tally()
+        logger.info("%r is open", self)
+        return self._opened
+
+    def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
+        """All jobs as they were at one moment, by a connection of its own."""
+        with self._session.errors():
+            with self._session.transaction() as writer:
+                writer.execute("DELETE FROM change")
+            self._edited.clear()
+            with self._session.snapshot() as reader:
+                order = fetch(reader, _ORDER)
+                for first in range(0, len(order), AT_A_TIME):
+                    yield _load(reader, order[first : first + AT_A_TIME])
+
+    def pauses(self) -> list[StoredPause]:
+        """All pauses of scopes."""
+        with self._session.errors():
+            return [StoredPause._make(row) for row in fetch(self._session.writer(), rows.PAUSES)]
+
+    def running(self) -> list[StoredTick]:
+        """Ticks that are RUNNING."""
+        with self._session.errors():
+            return [StoredTick._make(row) for row in fetch(self._session.writer(), _RUNNING)]
+
+    def commit(self, batch: Batch) -> Receipt:
+        """One transaction. Halves of characters (lone surrogates), which are no UTF-8, are written as escapes."""
+        with self._session.errors():
+            try:
+                receipt = self._commit(batch, list)
+            except UnicodeEncodeError:
+                receipt = self._commit(batch, _cleaned)
+        self._tally.add(batch)
+        return receipt
+
+    def changes(self) -> Changes:
+        """What other connections have changed, be they of another process or of a human with the sqlite3 shell."""
+        with self._session.errors():
+            writer = self._session.writer()
+            version = writer, fetch(writer, "PRAGMA data_version")[0][0]
+            if version != self._data_version:
+                with self._session.transaction():
+                    self._take_edited(writer)
+                self._data_version = version
+            changes = _changes(writer, self._edited) if self._edited else Changes()
+        self._edited.clear()
+        return changes
+
+    def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
+        """Records of ticks that were due before `before_us`, latest first, at most `limit`; of one job or of all.
+
+        Also of a store that is not open here, while another process may have it open. Then nothing is made or migrated:
+        StoreUnusable if there is no database of this version.
+        """
+        before_us = _FAR if before_us is None else min(before_us, _FAR)
+        limit = min(max(limit, 0), _FAR)
+        with self._session.reader() as reader:
+            if job_id is None:
+                found = fetch(reader, _HISTORY, (before_us, limit))
+            else:
+                found = fetch(reader, _HISTORY_OF_JOB, (rows.without_surrogates([job_id])[0], before_us, limit))
+        return [StoredTick._make(row) for row in found]
+
+    def prune(self, retention: Retention, now_us: int) -> int:
+        """Forget at most 5,000 records. On a full disk the ballast is given up for it."""
+        with self._session.errors():
+            over = self._tally.over(self._session.writer(), retention, now_us)
+            removed = self._remove(over) if over else over
+            if not over:
+                self._session.ballast.put()
+            if self._durability == "fast":
+                self._session.checkpoint("PASSIVE")
+        return len(removed)
+
+    def close(self) -> None:
+        """Leave one file without a log, and let go of it. What goes wrong with it is logged."""
+        self._session.close()
+        self._opened = self._data_version = None
+
+    def _commit(self, batch: Batch, clean: Callable[[Any], list[Any]]) -> Receipt:
+        refused: list[StoredTick] = []
+        stale: list[StoredTick] = []
+        has_edits = bool(batch.jobs or batch.pauses)
+        with self._session.transaction() as writer:
+            if has_edits:
+                self._take_edited(writer)
+            _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
+            rows.put(writer, rows.PUT_STATE, clean(batch.states.values()))
+            _put_or_remove(writer, batch.pauses, rows.PUT_PAUSE, rows.REMOVE_PAUSE, clean)
+            if has_edits:
+                writer.execute("DELETE FROM change")  # those of this transaction alone
+            if rows.put(writer, rows.END_TICK, clean(batch.ended)) < len(batch.ended):
+                stale = _stale(writer, batch, clean)
+            rows.put(writer, rows.MISS_TICK, clean(batch.missed))
+            if rows.put(writer, rows.MARK_TICK, clean(batch.marks)) < len(batch.marks):
+                refused = _with_another_fence(writer, batch.marks, clean)
+        return Receipt(tuple(refused), tuple(stale))
+
+    def _take_edited(self, writer: sqlite3.Connection) -> None:
+        """Note what others have logged, and empty their log. Should it be rolled back, it is noted twice."""
+        logged = fetch(writer, "SELECT kind, key FROM change")
+        if logged:
+            self._edited.update(logged)
+            writer.execute("DELETE FROM change")
+
+    def _remove(self, over: list[tuple[int, str]]) -> list[tuple[int, str]]:
+        """Those that could be removed: on a full disk a few, because the log of what is removed needs room, too."""
+        try:
+            self._remove_all(over)
+        except sqlite3.Error as exc:
+            if primary_code(exc) != sqlite3.SQLITE_FULL:
+                raise
+            self._session.ballast.give_up(exc)
+            self._session.checkpoint()
+            over = over[:A_FEW]
+            self._remove_all(over)
+            self._session.checkpoint()
+        return over
+
+    def _remove_all(self, over: list[tuple[int, str]]) -> None:
+        with self._session.transaction() as writer:
+            rows.put(writer, REMOVE_TICKS, over)
+        self._tally.subtract(over)
+
+
+def _changes(writer: sqlite3.Connection, edited: set[tuple[str, str]]) -> Changes:
+    """The rows of these keys as they are now."""
+    jobs: dict[str, StoredJob | None] = {key: None for kind, key in edited if kind == "job"}
+    pauses: dict[str, StoredPause | None] = {key: None for kind, key in edited if kind == "pause"}
+    for job in map(StoredJob._make, rows.ask(writer, rows.JOBS, [(key,) for key in jobs])):
+        jobs[job.id] = job
+    for pause in map(StoredPause._make, rows.ask(writer, rows.PAUSES_OF, [(key,) for key in pauses])):
+        pauses[pause.scope] = pause
+    return Changes(jobs, pauses)
+
+
+def _load(reader: sqlite3.Connection, order: list[tuple[int]]) -> list[tuple[StoredJob, StoredState | None]]:
+    found = {row[0]: row for row in rows.ask(reader, _ROWS, order)}
+    ordered = (found[rowid] for (rowid,) in order)
+    return [(StoredJob._make(row[1:_JOB_ENDS]), _state(row[_JOB_ENDS:])) for row in ordered]
+
+
+def _state(row: tuple[Any, ...]) -> StoredState | None:
+    if row[0] is None:
+        return None
+    return StoredState._make((*row[:2], bool(row[2]), *row[3:]))
+
+
+def _put_or_remove(
+    connection: sqlite3.Connection,
+    changes: dict[str, Any],
+    put: str,
+    remove: str,
+    clean: Callable[[Any], list[Any]],
+) -> None:
+    rows.put(connection, remove, clean([(key,) for key, row in changes.items() if row is None]))
+    rows.put(connection, put, clean([row for row in changes.values() if row is not None]))
+
+
+def _cleaned(some: Any) -> list[Any]:
+    return [rows.without_surrogates(row) for row in some]
+
+
+def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> list[StoredTick]:
+    """Not those that a mark of the same batch has followed: then the batch has been carried out before."""
+    suspects = _with_another_fence(connection, batch.ended, clean)
+    ended = {(tick.job_id, tick.due_us) for tick in suspects}
+    marked = [tick for tick in batch.marks if (tick.job_id, tick.due_us) in ended]
+    to_come = set(_with_another_fence(connection, marked, clean))
+    done = {(tick.job_id, tick.due_us) for tick in marked if tick not in to_come}
+    return [tick for tick in suspects if (tick.job_id, tick.due_us) not in done]
+
+
+def _with_another_fence(
+    connection: sqlite3.Connection, ticks: list[StoredTick], clean: Callable[[Any], list[Any]]
+) -> list[StoredTick]:
+    """Those in whose place there is another record, or none."""
+    keys = [(tick[0], tick[1]) for tick in clean(ticks)]
+    fences = {(job_id, due_us): fence for job_id, due_us, fence in rows.ask(connection, rows.FENCES, keys)}
+    return [tick for tick, key in zip(ticks, keys, strict=True) if fences.get(key) != tick.fence]

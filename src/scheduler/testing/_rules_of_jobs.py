@@ -1,0 +1,235 @@
+"""What a commit does to jobs, their states and pauses, and how they are read."""
+
+from __future__ import annotations
+
+import pytest
+
+from .._outcome import Outcome
+from .._store import Store
+from .._stored import EVERYTHING, Batch, Receipt, StoredJob, StoredPause, StoredState
+from ._store_fixtures import StoreFixtures
+from ._store_rows import START_US, MakeStore, due_at, end, history_of, job, jobs_of, mark, no_hint, pauses_of
+
+FULL_JOB = StoredJob(
+    id="nightly/backup",
+    task="shop.tasks:backup",
+    schedule="cron 0 3 * * * Europe/Berlin",
+    args='["disk", 1, 1.5, null, {"a": []}]',
+    kwargs='{"b": 1, "a": "\\u00fc", "to": "sch\u00f6n \U0001f600"}',
+    options='{"timeout": 30.0, "retry": {"attempts": 3}}',
+    tags='["b", "a"]',
+    name='Backup of "Bob\'s" 100 %',
+    paused="by hand; --",
+    paused_until_us=due_at(3_600),
+)
+FULL_STATE = StoredState(
+    job_id=FULL_JOB.id,
+    next_us=due_at(7),
+    next_by_hand=True,
+    retry_due_us=due_at(5),
+    retry_attempt=2,
+    retry_at_us=due_at(6),
+    not_before_us=due_at(4),
+    runs=2**40,
+    successes=2**40 - 3,
+    failures=2,
+    timeouts=1,
+    cancellations=1,
+    missed=5,
+    consecutive_failures=2,
+    consecutive_crashes=1,
+    total_duration=0.1 + 0.2,
+    total_duration_failures=1e-9,
+    lateness_sum=1e15 + 0.125,
+    lateness_max=1 / 3,
+    last_start_us=due_at(1),
+    last_finish_us=due_at(2),
+    last_success_us=due_at(-100),
+    last_outcome=Outcome.TIMED_OUT.value,
+    last_error="ValueError: 'x'\n\tand more",
+)
+MIDNIGHT = StoredPause("tag:Night shift", "an unplanned one", due_at(1), due_at(9))
+
+SIMILAR_IDS = (
+    "a",
+    "A",
+    "a ",
+    " a",
+    "a\t",
+    "\u00e9",
+    "e\u0301",
+    "\u00df",
+    "ss",
+    "%",
+    "_",
+    "'",
+    '"',
+    "\\",
+    "0",
+    "00",
+    "\U0001f600",
+)
+LARGEST_LIST = 2_000
+
+
+class RulesOfJobs(StoreFixtures):
+    """Jobs and their states."""
+
+    def test_a_job_comes_back_as_it_was_put(self, make_store: MakeStore, store: Store) -> None:
+        """Each field, to the letter: what was written as JSON is the same text. Also after a restart."""
+        plain = job("plain")
+        store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB, "plain": plain}))
+        assert jobs_of(store) == {FULL_JOB.id: (FULL_JOB, None), "plain": (plain, None)}
+        store.close()
+        reopened = make_store()
+        reopened.open(START_US, no_hint)
+        assert jobs_of(reopened) == {FULL_JOB.id: (FULL_JOB, None), "plain": (plain, None)}
+        reopened.close()
+
+    def test_a_state_comes_back_as_it_was_put(self, store: Store) -> None:
+        """Each field, with its type, and floats to the last bit."""
+        plain = StoredState("plain")
+        states = {FULL_JOB.id: FULL_STATE, "plain": plain}
+        store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB, "plain": job("plain")}, states=states))
+        found = {job_id: state for job_id, (_, state) in jobs_of(store).items()}
+        assert found == states
+        for job_id, state in found.items():
+            assert state is not None
+            assert list(map(type, state)) == list(map(type, states[job_id]))
+
+    def test_instants_of_ten_thousand_years_fit(self, store: Store) -> None:
+        """Before 1970, too: clocks of tests begin anywhere."""
+        ids = {"old": -62_135_596_800_000_000, "zero": 0, "far": 253_402_300_799_999_999}
+        states = {job_id: StoredState(job_id, next_us=next_us) for job_id, next_us in ids.items()}
+        store.commit(Batch(jobs={job_id: job(job_id) for job_id in ids}, states=states))
+        assert [row[0].id for rows in store.load() for row in rows] == ["old", "zero", "far"]
+        assert {job_id: row[1] for job_id, row in jobs_of(store).items()} == states
+
+    def test_a_job_is_replaced_as_a_whole_and_keeps_its_state(self, store: Store) -> None:
+        """What the new row does not say is not left over from the old one."""
+        store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
+        store.commit(Batch(jobs={FULL_JOB.id: job(FULL_JOB.id)}))
+        assert jobs_of(store) == {FULL_JOB.id: (job(FULL_JOB.id), FULL_STATE)}
+
+    def test_a_state_is_replaced_as_a_whole(self, store: Store) -> None:
+        """Fields that are None again are None."""
+        store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
+        store.commit(Batch(states={FULL_JOB.id: StoredState(FULL_JOB.id)}))
+        assert jobs_of(store) == {FULL_JOB.id: (FULL_JOB, StoredState(FULL_JOB.id))}
+
+    def test_a_removed_job_takes_its_state_with_it_and_leaves_its_ticks(self, store: Store) -> None:
+        """One that is added again under its id begins anew, and its history is still told."""
+        done = end(mark(fence=1))
+        running = mark(seconds=60, fence=2)
+        store.commit(Batch(jobs={"a": job()}, states={"a": StoredState("a", runs=3)}, ended=[done], marks=[running]))
+        store.commit(Batch(jobs={"a": None}))
+        assert jobs_of(store) == {}
+        assert history_of(store) == [done, running]
+        assert store.running() == [running]
+        store.commit(Batch(jobs={"a": job()}))
+        assert jobs_of(store) == {"a": (job(), None)}
+
+    def test_removing_what_is_not_there_does_nothing(self, store: Store) -> None:
+        """It may have been removed by somebody else."""
+        assert store.commit(Batch(jobs={"a": None}, pauses={EVERYTHING: None})) == Receipt()
+        assert jobs_of(store) == {}
+
+    def test_a_state_of_no_job_is_not_kept(self, store: Store) -> None:
+        """The job was removed while its run ended: in an earlier batch, or in this one."""
+        store.commit(Batch(jobs={"b": job("b")}, states={"a": StoredState("a", runs=1)}))
+        store.commit(Batch(jobs={"b": None}, states={"b": StoredState("b", runs=1)}))
+        store.commit(Batch(jobs={"a": job(), "b": job("b")}))
+        assert jobs_of(store) == {"a": (job(), None), "b": (job("b"), None)}
+
+    def test_a_job_and_its_state_may_come_in_one_batch(self, store: Store) -> None:
+        """Jobs are put first."""
+        state = StoredState("a", next_us=START_US)
+        store.commit(Batch(states={"a": state}, jobs={"a": job()}))
+        assert jobs_of(store) == {"a": (job(), state)}
+
+    def test_ids_that_look_alike_are_different_jobs(self, store: Store) -> None:
+        """Neither case nor blanks nor accents are folded, and no character has a meaning."""
+        states = {job_id: StoredState(job_id, runs=number) for number, job_id in enumerate(SIMILAR_IDS)}
+        marks = [mark(job_id, fence=number) for number, job_id in enumerate(SIMILAR_IDS)]
+        store.commit(Batch(jobs={job_id: job(job_id) for job_id in SIMILAR_IDS}, states=states, marks=marks))
+        assert jobs_of(store) == {job_id: (job(job_id), states[job_id]) for job_id in SIMILAR_IDS}
+        assert [store.history(tick.job_id) for tick in marks] == [[tick] for tick in marks]
+        store.commit(Batch(jobs={"A": None}))
+        assert set(jobs_of(store)) == set(SIMILAR_IDS) - {"A"}
+
+    def test_long_texts_are_kept(self, store: Store) -> None:
+        """A megabyte of arguments, and an id of 500 characters."""
+        long = job("\u00fc" * 500, kwargs='{"text": "' + "x\u00fc" * 500_000 + '"}')
+        store.commit(Batch(jobs={long.id: long}))
+        assert jobs_of(store) == {long.id: (long, None)}
+
+    def test_jobs_come_in_lists_the_soonest_first_and_those_without_a_state_last(self, store: Store) -> None:
+        """So that the first of many can start while the rest is read, and no list is larger than a thousand or so."""
+        ids = [f"{number * 7919 % 2_500:04}" for number in range(2_500)]
+        bare = set(ids[:10])
+        states = {job_id: StoredState(job_id, next_us=due_at(-int(job_id))) for job_id in ids if job_id not in bare}
+        store.commit(Batch(jobs={job_id: job(job_id) for job_id in ids}, states=states))
+        lists = list(store.load())
+        assert min(map(len, lists)) > 0
+        assert max(map(len, lists)) <= LARGEST_LIST
+        rows = [row for rows in lists for row in rows]
+        assert [row[0].id for row in rows[:-10]] == sorted(states, reverse=True)
+        assert {row[0].id for row in rows[-10:] if row[1] is None} == bare
+
+    def test_all_can_be_read_again(self, store: Store) -> None:
+        """Reading takes nothing away, and may be left in the middle."""
+        store.commit(Batch(jobs={"a": job(), "b": job("b")}))
+        next(store.load())
+        assert jobs_of(store) == jobs_of(store) == {"a": (job(), None), "b": (job("b"), None)}
+        store.commit(Batch(jobs={"a": None}))
+        assert jobs_of(store) == {"b": (job("b"), None)}
+
+
+class RulesOfPauses(StoreFixtures):
+    """Pauses of scopes."""
+
+    def test_a_pause_comes_back_as_it_was_put(self, make_store: MakeStore, store: Store) -> None:
+        """Of all jobs and of a tag, with and without an end. Also after a restart."""
+        everything = StoredPause(EVERYTHING, "", due_at(0))
+        store.commit(Batch(pauses={EVERYTHING: everything, MIDNIGHT.scope: MIDNIGHT}))
+        assert pauses_of(store) == {EVERYTHING: everything, MIDNIGHT.scope: MIDNIGHT}
+        store.close()
+        reopened = make_store()
+        reopened.open(START_US, no_hint)
+        assert pauses_of(reopened) == {EVERYTHING: everything, MIDNIGHT.scope: MIDNIGHT}
+        reopened.close()
+
+    @pytest.mark.parametrize("later", [None, MIDNIGHT._replace(reason="another", until_us=None)])
+    def test_a_pause_is_replaced_or_removed(self, store: Store, later: StoredPause | None) -> None:
+        """As a whole; others stay."""
+        other = StoredPause("tag:night shift", "in small letters", due_at(2))
+        store.commit(Batch(pauses={MIDNIGHT.scope: MIDNIGHT, other.scope: other}))
+        store.commit(Batch(pauses={MIDNIGHT.scope: later}))
+        expected = {other.scope: other} | ({} if later is None else {later.scope: later})
+        assert pauses_of(store) == expected
+
+
+class RulesOfChanges(StoreFixtures):
+    """What others have changed, as long as there are no others."""
+
+    def test_nothing_has_changed_at_first(self, make_store: MakeStore, store: Store) -> None:
+        """What was there when it was opened, or loaded, is no change."""
+        store.commit(Batch(jobs={"a": job()}, pauses={MIDNIGHT.scope: MIDNIGHT}))
+        store.close()
+        reopened = make_store()
+        reopened.open(START_US, no_hint)
+        assert not reopened.changes()
+        jobs_of(reopened)
+        assert not reopened.changes()
+        reopened.close()
+
+    def test_what_was_written_through_this_store_is_no_change(self, store: Store) -> None:
+        """Put, replaced or removed."""
+        jobs_of(store)
+        for batch in (
+            Batch(jobs={"a": job(), "b": job("b")}, states={"a": StoredState("a")}, pauses={MIDNIGHT.scope: MIDNIGHT}),
+            Batch(jobs={"a": job(name="new"), "b": None}, pauses={MIDNIGHT.scope: None}),
+            Batch(marks=[mark(fence=1)], missed=[]),
+        ):
+            store.commit(batch)
+            assert not store.changes()

@@ -1,0 +1,28 @@
+"""The fixtures that all rules of a store share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from .._store import Store
+from ._store_rows import START_US, MakeStore, no_hint
+
+
+class StoreFixtures:
+    """A store that is open. Who tests one says in `make_store` how it is made."""
+
+    @pytest.fixture
+    def make_store(self) -> MakeStore:
+        """A callable: each call makes a new store object, none of them open, all of them on the same empty data."""
+        msg = "a subclass says how its store is made: see the docstring of scheduler.testing.stores"
+        raise NotImplementedError(msg)
+
+    @pytest.fixture
+    def store(self, make_store: MakeStore) -> Iterator[Store]:
+        """A store that is open."""
+        store = make_store()
+        store.open(START_US, no_hint)
+        yield store
+        store.close()

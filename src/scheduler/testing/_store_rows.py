@@ -1,0 +1,86 @@
+"""Rows to write, and short ways to read all that a store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from .._outcome import MissedReason, Outcome
+from .._store import Store
+from .._stored import RUNNING, Batch, Retention, StoredJob, StoredPause, StoredState, StoredTick
+
+MakeStore = Callable[[], Store]
+
+START_US: Final = 1_767_225_600_000_000
+"""The first instant of 2026: when stores are opened and the first tick is due."""
+
+SECOND: Final = 1_000_000
+
+MANY: Final = 1_000_000
+"""More records than any test makes."""
+
+
+def no_hint() -> None:
+    """What a store is given that nobody else changes."""
+
+
+def due_at(seconds: int) -> int:
+    """So many seconds after START_US."""
+    return START_US + seconds * SECOND
+
+
+def job(job_id: str = "a", **others: Any) -> StoredJob:
+    """A job; what is not said is as simple as can be."""
+    return StoredJob(job_id, "package.module:task", "@every 100d")._replace(**others)
+
+
+def mark(job_id: str = "a", seconds: int = 0, *, fence: int, attempt: int = 1) -> StoredTick:
+    """The mark of a tick that is due so many seconds after START_US."""
+    due_us = due_at(seconds)
+    return StoredTick(job_id, due_us, attempt, fence, RUNNING, started_us=due_us + 10)
+
+
+def end(started: StoredTick, outcome: Outcome = Outcome.SUCCEEDED, **others: Any) -> StoredTick:
+    """How the run of a mark ended, half a second after it was due."""
+    ended_us = started.due_us + SECOND // 2
+    return started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, **others)
+
+
+def missed(job_id: str = "a", seconds: int = 0) -> StoredTick:
+    """The record of a tick that had no run."""
+    due_us = due_at(seconds)
+    outcome, reason = Outcome.MISSED.value, MissedReason.LATE.value
+    return StoredTick(job_id, due_us, 1, 0, outcome, ended_us=due_us + SECOND // 2, reason=reason)
+
+
+def jobs_of(store: Store) -> dict[str, tuple[StoredJob, StoredState | None]]:
+    """All jobs with their states, by id."""
+    return {row[0].id: row for rows in store.load() for row in rows}
+
+
+def pauses_of(store: Store) -> dict[str, StoredPause]:
+    """All pauses, by scope."""
+    return {pause.scope: pause for pause in store.pauses()}
+
+
+def history_of(store: Store) -> list[StoredTick]:
+    """All records, in an order that does not hang on the store."""
+    return sorted(store.history(limit=MANY), key=lambda tick: (tick.due_us, tick.job_id))
+
+
+def everything_in(store: Store) -> tuple[Any, ...]:
+    """All that can be read, to be compared."""
+    return jobs_of(store), pauses_of(store), sorted(store.running()), history_of(store)
+
+
+def prune_all(store: Store, retention: Retention, now_us: int) -> list[int]:
+    """How many went with each call, until a call found nothing."""
+    return list(iter(lambda: store.prune(retention, now_us), 0))
+
+
+def wipe(store: Store) -> None:
+    """Leave nothing in it, by nothing but its verbs."""
+    jobs = dict.fromkeys(jobs_of(store))
+    pauses = dict.fromkeys(pauses_of(store))
+    store.commit(Batch(jobs=jobs, pauses=pauses, ended=[end(tick) for tick in store.running()]))
+    prune_all(store, Retention(), due_at(10**9))

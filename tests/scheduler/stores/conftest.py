@@ -1,0 +1,144 @@
+"""What the tests of stores share: failures of the public suite that say what they compared; agents that may die."""
+
+import json
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from contextlib import asynccontextmanager, contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import anyio
+import pytest
+
+from scheduler import Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
+from scheduler.stores.sqlite import SQLiteStore
+
+pytest.register_assert_rewrite("scheduler.testing")
+
+
+class Agents:
+    """Starts agents of crashing_agent.py, one at a time."""
+
+    def __init__(self):
+        program = Path(__file__).with_name("crashing_agent.py")
+        self._server = subprocess.Popen(
+            [sys.executable, program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def start(self, **config):
+        """Return its process id."""
+        self._server.stdin.write(json.dumps(config) + "\n")
+        return int(self._server.stdout.readline())
+
+    def wait(self):
+        """Return its exit status; that of a signal is negative."""
+        return int(self._server.stdout.readline())
+
+    def live(self, **config):
+        self.start(**config)
+        return self.wait()
+
+    def close(self):
+        self._server.communicate()
+
+
+@pytest.fixture(scope="session")
+def agents():
+    agents = Agents()
+    yield agents
+    agents.close()
+
+
+class Place:
+    """Where a store of some kind is, to be told to others, and a look into it."""
+
+    def __init__(self, spec):
+        self.spec = spec
+
+    def store(self):
+        options = dict(self.spec)
+        return {"sqlite": SQLiteStore, "postgres": PostgresStore}[options.pop("kind")](**options)
+
+    @contextmanager
+    def opened(self):
+        store = self.store()
+        store.open(time.time_ns() // 1000, lambda: None)
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def content(self):
+        """Return the rows of jobs and states by id, and the ticks by id, first due first."""
+        with self.opened() as store:
+            rows = {row.id: (row, state) for chunk in store.load() for row, state in chunk}
+            ticks = defaultdict(list)
+            for tick in reversed(store.history(limit=1_000_000)):
+                ticks[tick.job_id].append(tick)
+        return rows, ticks
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request, tmp_path):
+    """Name a place for each kind of store that outlives a process."""
+    if request.param == "sqlite":
+        return Place({"kind": "sqlite", "path": str(tmp_path / "jobs.sqlite")})
+    server, schema = map(request.getfixturevalue, ("postgres_server", "postgres_schema"))
+    return Place({"kind": "postgres", "dsn": server.dsn, "schema": schema})
+
+
+SLOT = 50_000
+"""Microseconds between two starts of the job of `ticking`."""
+
+
+class Work(list):
+    """A task that notes (job id, due in UTC microseconds, attempt) of each of its runs."""
+
+    async def __call__(self):
+        run = current_run()
+        self.append((run.job_id, round(run.due.timestamp() * 1e6), run.attempt))
+
+    def check(self, ticks):
+        """See that these records, by job, know of every run, have none twice, and pass over no slot."""
+        records = {(tick.job_id, tick.due_us): tick.attempt for found in ticks.values() for tick in found}
+        assert [run for run in self if records.get(run[:2], 0) < run[2]] == []
+        assert len(set(self)) == len(self)
+        for earlier, later in pairwise(ticks["ticks"]):
+            assert later.due_us == (earlier.last_due_us or earlier.due_us) + SLOT
+
+
+@pytest.fixture
+def work():
+    return Work()
+
+
+@pytest.fixture
+def until():
+    """Wait for what threads or other processes do."""
+
+    async def until(holds, seconds=15):
+        with anyio.fail_after(seconds):
+            while not holds():  # noqa: ASYNC110 - nobody there would set an event
+                await anyio.sleep(0.01)
+
+    return until
+
+
+@pytest.fixture
+def ticking(work, events):
+    """Run a scheduler over a store, with one job that starts every 50 ms."""
+
+    @asynccontextmanager
+    async def ticking(store):
+        scheduler = Scheduler(store=store, blocked_after=None, poll="50ms", crash_floor="50ms")
+        scheduler.register("work", work)
+        scheduler.listen(events)
+        async with scheduler:
+            scheduler.add("work", "@every 50ms", id="ticks", on_conflict="keep")
+            await scheduler.flush()
+            yield scheduler
+
+    return ticking

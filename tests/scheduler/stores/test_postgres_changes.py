@@ -1,0 +1,191 @@
+"""Edits by hand in PostgreSQL are seen: all of them, once, in whatever order they are committed."""
+
+import threading
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from scheduler._store import StoreUnusable
+from scheduler._stored import Batch, Changes, Retention, StoredJob, StoredPause
+from scheduler.stores.postgres import PostgresStore
+
+PATIENCE = 10.0
+
+
+class Hints:
+    """Counts, and can be waited for."""
+
+    def __init__(self):
+        self._semaphore = threading.Semaphore(0)
+
+    def __call__(self):
+        self._semaphore.release()
+
+    def came(self):
+        return self._semaphore.acquire(timeout=PATIENCE)
+
+
+@pytest.fixture
+def hints():
+    return Hints()
+
+
+@pytest.fixture
+def store(postgres_server, postgres_schema, hints):
+    """An open one, whose listener listens."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    store.open(0, hints)
+    assert hints.came()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def hand(postgres_server, postgres_schema):
+    """Give connections of somebody who edits; {} in a statement stands for the schema."""
+
+    class Hand(psycopg.Connection):
+        def edit(self, text, *args):
+            return self.execute(sql.SQL(text).format(sql.Identifier(postgres_schema)), args or None)
+
+    open_ones = []
+
+    def connect(**options):
+        open_ones.append(Hand.connect(postgres_server.dsn, **options))
+        return open_ones[-1]
+
+    yield connect
+    for connection in open_ones:
+        connection.close()
+
+
+def insert(hand, job_id):
+    hand.edit("INSERT INTO {}.job (id, task, schedule) VALUES (%s, 't', 's')", job_id)
+
+
+def test_an_edit_is_seen_once(store, hand):
+    """A job and a pause that are new, changed and gone."""
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s"), "b": StoredJob("b", "t", "s")}))
+    editor = hand(autocommit=True)
+    editor.edit("UPDATE {}.job SET schedule = 'x' WHERE id = 'a'")
+    editor.edit("DELETE FROM {}.job WHERE id = 'b'")
+    editor.edit("INSERT INTO {}.pause (scope, since_us) VALUES ('*', 5)")
+    assert store.changes() == Changes({"a": StoredJob("a", "t", "x"), "b": None}, {"*": StoredPause("*", "", 5)})
+    assert not store.changes()
+
+
+def test_a_renamed_job_is_gone_and_new(store, hand):
+    """A change of the key concerns two jobs."""
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))
+    hand(autocommit=True).edit("UPDATE {}.job SET id = 'b'")
+    assert store.changes().jobs == {"a": None, "b": StoredJob("b", "t", "s")}
+
+
+def test_a_truncated_table_is_seen(store, hand):
+    """TRUNCATE removes rows without telling which."""
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}, pauses={"*": StoredPause("*", "r", 0)}))
+    editor = hand(autocommit=True)
+    editor.edit("TRUNCATE {0}.job, {0}.job_state")
+    editor.edit("TRUNCATE {}.pause")
+    assert store.changes() == Changes({"a": None}, {"*": None})
+
+
+def test_commits_out_of_order_are_all_seen(store, hand):
+    """The transaction that began first, and so has the smaller number, commits last."""
+    early, late = hand(), hand()
+    insert(early, "early")
+    insert(late, "late")
+    late.commit()
+    assert set(store.changes().jobs) == {"late"}
+    assert not store.changes()
+    early.commit()
+    assert set(store.changes().jobs) == {"early"}
+    assert not store.changes()
+
+
+def test_an_edit_that_was_under_way_at_load_is_seen(store, hand):
+    """It was not among what `load` has read."""
+    early = hand()
+    insert(early, "early")
+    insert(other := hand(), "other")
+    other.commit()
+    assert [[job.id for job, _ in page] for page in store.load()] == [["other"]]
+    early.commit()
+    assert set(store.changes().jobs) == {"early"}
+
+
+def test_an_edit_that_is_rolled_back_is_none(store, hand):
+    """Nothing has happened."""
+    editor = hand()
+    insert(editor, "a")
+    editor.rollback()
+    assert not store.changes()
+
+
+def test_what_the_store_writes_itself_is_no_change(store):
+    """Or each commit would be followed by reading it again."""
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}, pauses={"*": StoredPause("*", "r", 0)}))
+    store.commit(Batch(jobs={"a": None}, pauses={"*": None}))
+    assert not store.changes()
+
+
+def test_an_edit_gives_a_hint(store, hand, hints):
+    """The agent need not wait for its next look."""
+    insert(editor := hand(), "a")
+    editor.commit()
+    assert hints.came()
+    assert set(store.changes().jobs) == {"a"}
+
+
+def test_the_listener_comes_back(store, hand, hints, postgres_server):
+    """Its backend is ended; it connects anew, gives a hint, and hears again."""
+    editor = hand(autocommit=True)
+    ended = editor.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()"
+    ).fetchall()
+    assert (True,) in ended
+    assert hints.came()
+    insert(editor, "a")
+    assert hints.came()
+
+
+def test_a_listener_survives_a_restart_of_the_server(store, hand, hints, postgres_server):
+    """For as long as there is no server it tries again."""
+    postgres_server.restart("immediate")
+    assert hints.came()
+    insert(hand(autocommit=True), "a")
+    assert hints.came()
+
+
+def test_close_ends_the_listener(postgres_server, postgres_schema):
+    """No thread and no connection stays."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    store.open(0, hints := Hints())
+    assert hints.came()
+    store.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "timerqueue-postgres-listener"]
+
+
+def test_the_log_of_changes_is_pruned_after_an_hour(store, hand):
+    """And not before; nor what the store has not seen."""
+    editor = hand(autocommit=True)
+    insert(editor, "old")
+    insert(editor, "new")
+    editor.edit("UPDATE {}.change SET made_at = now() - interval '61 minutes' WHERE key = 'old'")
+    store.prune(Retention(), 0)
+    assert set(store.changes().jobs) == {"old", "new"}
+    store.prune(Retention(), 0)
+    assert editor.edit("SELECT key FROM {}.change").fetchall() == [("new",)]
+
+
+def test_the_second_who_opens_takes_over(store, postgres_server, postgres_schema):
+    """The first is told at its next call, whichever it is."""
+    second = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    assert second.open(0, Hints()).epoch == 2
+    for verb in (lambda: store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")})), store.changes):
+        with pytest.raises(StoreUnusable, match="another agent has taken it over: process"):
+            verb()
+    assert list(second.load()) == []
+    second.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))
+    second.close()

@@ -1,0 +1,372 @@
+"""PostgreSQL restarts, freezes, is locked, does not answer: each call ends soon and says so, and nothing is lost."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from scheduler._store import StoreError, StoreUnavailable, StoreUnusable
+from scheduler._stored import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
+from scheduler.stores._postgres_connection import Connection, psycopg as driver, translated
+from scheduler.stores.postgres import PostgresStore
+
+SOON = 9.0
+"""Seconds in which every call ends, however frozen the server: connecting takes 5 of them at most, silence 7."""
+
+
+def no_hint():
+    """Nobody listens."""
+
+
+@pytest.fixture
+def store(postgres_server, postgres_schema):
+    """An open one with a job."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    store.open(0, no_hint)
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def admin(postgres_server, postgres_schema):
+    """Run a statement as the superuser; {} stands for the schema."""
+
+    def run(text, *args):
+        with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+            return connection.execute(sql.SQL(text).format(sql.Identifier(postgres_schema)), args or None).fetchall()
+
+    return run
+
+
+def mark(fence, job_id="a"):
+    return StoredTick(job_id, fence, 1, fence, RUNNING, 0)
+
+
+def marks(*fences):
+    return Batch(marks=[mark(fence) for fence in fences])
+
+
+def backend_of(store):
+    return store._connection.info.backend_pid
+
+
+@contextmanager
+def ends_soon():
+    """What happens in this block takes no longer than a call may."""
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < SOON
+
+
+def verbs(store):
+    return {
+        "commit": lambda: store.commit(marks(1)),
+        "changes": store.changes,
+        "pauses": store.pauses,
+        "running": store.running,
+        "load": lambda: list(store.load()),
+        "history": store.history,
+    }
+
+
+@pytest.mark.parametrize("how", ["fast", "immediate"])
+def test_a_restart_between_two_commits_is_told_once(store, postgres_server, how):
+    """The first call finds its connection dead, the next connects anew; what was acknowledged is there."""
+    store.commit(marks(1))
+    postgres_server.restart(how)
+    with pytest.raises(StoreUnavailable):
+        store.commit(marks(2))
+    store.commit(marks(2))
+    assert [tick.fence for tick in store.running()] == [1, 2]
+
+
+@pytest.mark.parametrize("how", ["fast", "immediate"])
+def test_nothing_acknowledged_is_lost_by_a_restart_under_load(store, postgres_server, how):
+    """Commits go on while the server goes down and comes back; each is sent again until it is answered."""
+    acknowledged, enough, ended = [], threading.Event(), threading.Event()
+
+    def commit_all():
+        fence = 0
+        while not ended.is_set():
+            fence += 1
+            while True:
+                try:
+                    receipt = store.commit(marks(fence))
+                except StoreUnavailable:
+                    continue
+                assert receipt == Receipt()
+                break
+            acknowledged.append(fence)
+            if len(acknowledged) % 20 == 0:
+                enough.set()
+
+    thread = threading.Thread(target=commit_all)
+    thread.start()
+    for _ in range(3):
+        enough.clear()
+        assert enough.wait(SOON)
+        postgres_server.restart(how)
+    enough.clear()
+    assert enough.wait(SOON)
+    ended.set()
+    thread.join(SOON)
+    found = sorted(tick.fence for tick in store.running())
+    assert found == acknowledged
+
+
+@pytest.mark.parametrize("verb", ["commit", "changes", "pauses", "running", "history"])
+def test_a_backend_that_is_ended_is_replaced(store, admin, verb):
+    """By the next call, whichever connection it was."""
+    store.history()
+    call = verbs(store)[verb]
+    admin(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname IS NOT NULL"
+    )
+    with pytest.raises(StoreUnavailable):
+        call()
+    call()
+
+
+def test_a_stopped_server_is_unavailable_until_it_is_back(store, postgres_server):
+    """Each call tries to connect, and says where."""
+    postgres_server.stop("fast")
+    try:
+        for _ in range(3):
+            with ends_soon(), pytest.raises(StoreUnavailable, match=str(postgres_server.folder)):
+                store.commit(marks(1))
+    finally:
+        postgres_server.start()
+    store.commit(marks(1))
+    assert store.running() == [mark(1)]
+
+
+def test_a_frozen_backend_ends_the_call(store, postgres_server):
+    """No timeout of the server or of TCP ends this one; it works again on another connection at once."""
+    with postgres_server.frozen(backend_of(store)):
+        with ends_soon(), pytest.raises(StoreUnavailable, match=r"has not answered for 7\.0 s"):
+            store.commit(marks(1))
+        assert store.commit(marks(1)) == Receipt()
+    assert store.running() == [mark(1)]
+
+
+@pytest.mark.parametrize("verb", ["commit", "changes", "pauses", "running", "history"])
+def test_each_call_ends_on_a_backend_that_freezes(store, postgres_server, verb, monkeypatch):
+    """Each asks its own connection, and takes another the next time."""
+    monkeypatch.setattr(Connection, "patience", 5)
+    store.history()
+    call = verbs(store)[verb]
+    with postgres_server.frozen(backend_of(store), store._reader.info.backend_pid):
+        with ends_soon(), pytest.raises(StoreUnavailable, match="not answered"):
+            call()
+        call()
+
+
+@pytest.mark.parametrize("verb", ["commit", "load", "history"])
+def test_each_call_ends_on_a_server_to_which_nobody_can_connect(store, postgres_server, verb):
+    """The postmaster is frozen: the kernel takes the connection, and nobody answers."""
+    store._connection.close()
+    store._dsn += " connect_timeout=2"
+    call = verbs(store)[verb]
+    with postgres_server.frozen(), ends_soon(), pytest.raises(StoreUnavailable, match="timeout"):
+        call()
+    call()
+
+
+def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, postgres_server, admin, monkeypatch):
+    """The server was frozen inside of a commit; it holds its agent's row until it has ended."""
+    monkeypatch.setattr(Connection, "patience", 5)
+    old, new = (Batch(states={"a": StoredState("a", next_us=when)}) for when in (1, 2))
+    backend = backend_of(store)
+    with in_the_middle_of_a_commit(store, lambda: os.kill(backend, signal.SIGSTOP)), pytest.raises(StoreUnavailable):
+        store.commit(old)
+    with postgres_server.frozen(backend), pytest.raises(StoreUnavailable):
+        store.commit(new)  # waits for the lock
+    until(lambda: not admin("SELECT FROM pg_stat_activity WHERE pid = %s", backend))
+    store.commit(new)
+    assert [state for page in store.load() for _, state in page] == [StoredState("a", next_us=2)]
+
+
+@contextmanager
+def in_the_middle_of_a_commit(store, happen):
+    """Let it happen when the commit has locked its row and has not sent what it changes."""
+    connection = store._connection
+    execute = connection.execute
+
+    def spied(query, *args, **options):
+        rows = execute(query, *args, **options)
+        if query is store._statements.hold:
+            happen()
+        return rows
+
+    connection.execute = spied
+    yield
+    assert connection.closed
+
+
+def until(holds):
+    """Wait for what another process does."""
+    deadline = time.monotonic() + SOON
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("table", ["tick", "agent"])
+def test_a_table_that_somebody_locks_ends_the_call(store, postgres_server, postgres_schema, table):
+    """A migration of theirs, or a careless session."""
+    with psycopg.connect(postgres_server.dsn) as other:
+        other.execute(sql.SQL("LOCK TABLE {}").format(sql.Identifier(postgres_schema, table)))
+        with ends_soon(), pytest.raises(StoreUnavailable, match="lock timeout"):
+            store.commit(Batch(states={"a": StoredState("a")}, marks=[mark(1)]))
+    store.commit(marks(1))
+
+
+def test_a_read_only_server_is_unavailable(store, admin):
+    """A standby, until it is the primary."""
+    with psycopg.connect(store._dsn, autocommit=True) as connection:
+        connection.execute("ALTER DATABASE postgres SET default_transaction_read_only = on")
+        try:
+            store._connection.close()
+            with pytest.raises(StoreUnavailable, match="read-only"):
+                store.commit(marks(1))
+        finally:
+            connection.execute("SET default_transaction_read_only = off")
+            connection.execute("ALTER DATABASE postgres RESET default_transaction_read_only")
+    store.commit(marks(1))
+
+
+def test_a_commit_whose_answer_is_lost_changes_nothing_when_repeated(
+    postgres_server, postgres_schema, tmp_path_factory
+):
+    """It was carried out, and nobody knows."""
+    with Proxy(postgres_server, tmp_path_factory.mktemp("p")) as proxy:
+        store = PostgresStore(proxy.dsn, schema=postgres_schema)
+        store.open(0, no_hint)
+        batch = Batch(jobs={"a": StoredJob("a", "t", "s")}, states={"a": StoredState("a", runs=1)}, marks=[mark(1)])
+        proxy.swallow_answer_to(b"COMMIT\0")
+        with pytest.raises(StoreUnavailable):
+            store.commit(batch)
+        assert proxy.has_swallowed
+        held = store.history(), list(store.load())
+        assert held == ([mark(1)], [[(StoredJob("a", "t", "s"), StoredState("a", runs=1))]])
+        assert store.commit(batch) == Receipt()
+        assert held == (store.history(), list(store.load()))
+        store.close()
+
+
+class Proxy:
+    """Between a store and the server; cuts a connection when it has swallowed the answer to some bytes."""
+
+    def __init__(self, server, folder):
+        self.dsn = f"host={folder} user=postgres dbname=postgres"
+        self.has_swallowed = False
+        self._last_words = None
+        self._server = str(server.folder / ".s.PGSQL.5432")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.listen()
+        self._open = [self._listener]
+        self._threads = []
+
+    def __enter__(self):
+        self._start(self._accept)
+        return self
+
+    def __exit__(self, *_):
+        for each in self._open:
+            with closing(each), suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(SOON)
+
+    def swallow_answer_to(self, words):
+        self._last_words = words
+
+    def _start(self, target, *args):
+        self._threads.append(threading.Thread(target=target, args=args, daemon=True))
+        self._threads[-1].start()
+
+    def _accept(self):
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self._server)
+                self._open += [client, server]
+                muted = threading.Event()
+                self._start(self._forward, client, server, muted)
+                self._start(self._answer, server, client, muted)
+
+    def _forward(self, client, server, muted):
+        with suppress(OSError):
+            while words := client.recv(65536):
+                if self._last_words and self._last_words in words:
+                    self._last_words = None
+                    muted.set()
+                server.sendall(words)
+            server.shutdown(socket.SHUT_RDWR)
+
+    def _answer(self, server, client, muted):
+        with suppress(OSError):
+            while words := server.recv(65536):
+                if muted.is_set():
+                    self.has_swallowed = True
+                    break
+                client.sendall(words)
+            client.shutdown(socket.SHUT_RDWR)
+
+
+def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
+    """Another thread reads history from a server that has frozen."""
+    store.history()
+    caught = []
+
+    def read():
+        try:
+            store.history()
+        except StoreError as error:
+            caught.append(error)
+
+    with postgres_server.frozen(store._reader.info.backend_pid):
+        reader = threading.Thread(target=read)
+        reader.start()
+        until(store._reader_lock.locked)
+        began = time.monotonic()
+        store.close()
+        reader.join(SOON)
+        assert time.monotonic() - began < 3
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("08006", StoreUnavailable),
+        ("57P01", StoreUnavailable),
+        ("57P03", StoreUnavailable),
+        ("57014", StoreUnavailable),
+        ("53100", StoreUnavailable),
+        ("53300", StoreUnavailable),
+        ("25006", StoreUnavailable),
+        ("40001", StoreUnavailable),
+        ("40P01", StoreUnavailable),
+        ("55P03", StoreUnavailable),
+        ("23503", StoreUnavailable),
+        ("42501", StoreUnusable),
+        ("42P01", StoreUnusable),
+        ("3F000", StoreUnusable),
+        ("XX001", StoreUnusable),
+    ],
+)
+def test_codes_of_the_server_tell_whether_waiting_helps(code, kind):
+    """What waiting does not make better is told at once."""
+    error = driver.errors.lookup(code)("said so")
+    with pytest.raises(kind, match="here: said so"), translated("here"):
+        raise error

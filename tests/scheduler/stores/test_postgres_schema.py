@@ -1,0 +1,220 @@
+"""The tables in PostgreSQL: who may make them, what is refused, and names that look like commands."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from scheduler._store import StoreUnavailable, StoreUnusable
+from scheduler._stored import RUNNING, Batch, StoredJob, StoredState, StoredTick
+from scheduler.stores._postgres_schema import VERSION
+from scheduler.stores.postgres import PostgresStore
+
+NASTY = [
+    "'; DROP TABLE job; --",
+    '"',
+    "a'b",
+    "{0}",
+    "%s",
+    "%(x)s",
+    "\\",
+    "_",
+    "{",
+    "NULL",
+    "ü\N{PILE OF POO}",
+    "a,b",
+    " ",
+]
+
+
+def no_hint():
+    """Nobody listens."""
+
+
+@pytest.fixture
+def store(postgres_server, postgres_schema):
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def by_hand(postgres_server, postgres_schema):
+    """Run a statement as somebody with a client would; {} stands for the schema."""
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+        yield lambda text, *args: connection.execute(
+            sql.SQL(text).format(sql.Identifier(postgres_schema)), args or None
+        )
+
+
+def jobs_of(store):
+    return [job.id for page in store.load() for job, _ in page]
+
+
+def test_nothing_connects_before_open():
+    """A program can be configured while its database is down."""
+    store = PostgresStore("host=/nowhere user=me password=secret dbname=db")
+    assert "secret" not in repr(store)
+    assert "/nowhere" in repr(store)
+    with pytest.raises(StoreUnavailable, match="/nowhere"):
+        store.open(0, no_hint)
+
+
+@pytest.mark.parametrize("dsn", ["postgresql://me:secret@host/db?nonsense=1", "password=secret host", "secret"])
+def test_a_bad_dsn_is_refused_without_showing_the_password(dsn):
+    """The driver's own message would show a part of it."""
+    with pytest.raises(ValueError, match="libpq") as caught:
+        PostgresStore(dsn)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize("schema", ["", "a\0b", "x" * 64, "ü" * 32, "a%b", "\ud800"])
+def test_a_name_that_no_schema_can_have_is_refused(schema):
+    """PostgreSQL would cut a long one off and find another schema."""
+    with pytest.raises(ValueError, match="no name of a schema"):
+        PostgresStore("", schema=schema)
+
+
+def test_a_store_that_is_not_open_says_so(store):
+    """Before open, and after close."""
+    with pytest.raises(StoreUnusable, match="not open"):
+        store.commit(Batch())
+    store.open(0, no_hint)
+    store.close()
+    store.close()
+    with pytest.raises(StoreUnusable, match="not open"):
+        store.changes()
+
+
+def test_a_human_needs_three_columns_only(store, by_hand):
+    """The others have defaults."""
+    store.open(0, no_hint)
+    by_hand("INSERT INTO {}.job (id, task, schedule) VALUES ('a', 'app.task', '@daily')")
+    assert list(store.load()) == [[(StoredJob("a", "app.task", "@daily"), None)]]
+
+
+def test_many_may_open_at_once_where_there_is_nothing(postgres_server, postgres_schema):
+    """One makes the tables, the others find them."""
+    stores = [PostgresStore(postgres_server.dsn, schema=postgres_schema) for _ in range(4)]
+    with ThreadPoolExecutor() as threads:
+        opened = list(threads.map(lambda store: store.open(0, no_hint), stores))
+    assert sorted(each.epoch for each in opened) == [1, 2, 3, 4]
+    assert len({each.instance for each in opened}) == 1
+    for each in stores:
+        each.close()
+
+
+def test_a_newer_version_is_refused(store, by_hand):
+    """It may mean what this program does not know."""
+    store.open(0, no_hint)
+    by_hand("UPDATE {}.meta SET version = version + 1")
+    with pytest.raises(StoreUnusable, match=f"version {VERSION + 1}.*update timerqueue"):
+        store.open(0, no_hint)
+
+
+@pytest.mark.parametrize("table", ["job (x int)", "meta (x int)", "meta (version int, program text)"])
+def test_tables_of_another_program_are_refused(store, by_hand, table):
+    """And left as they are."""
+    by_hand("CREATE SCHEMA {}")
+    by_hand("CREATE TABLE {}." + table)
+    with pytest.raises(StoreUnusable, match="another program"):
+        store.open(0, no_hint)
+    assert by_hand("SELECT count(*) FROM pg_class WHERE relnamespace = '{}'::regnamespace").fetchone() == (1,)
+
+
+def test_an_empty_schema_is_filled(store, by_hand):
+    """Somebody with more rights has made it for us."""
+    by_hand("CREATE SCHEMA {}")
+    assert store.open(0, no_hint).epoch == 1
+
+
+def test_a_missing_table_is_no_matter_of_waiting(store, by_hand):
+    """Somebody has dropped it."""
+    store.open(0, no_hint)
+    by_hand("DROP TABLE {}.tick")
+    with pytest.raises(StoreUnusable, match="tick"):
+        store.commit(Batch(marks=[StoredTick("a", 0, 1, 1, RUNNING)]))
+
+
+@pytest.fixture
+def role(by_hand, postgres_schema):
+    """A role that may use what there is, and make nothing."""
+    name = sql.Identifier(f"worker of {postgres_schema}")
+    by_hand("CREATE ROLE " + name.as_string() + " LOGIN")
+    yield name.as_string()
+    by_hand("DROP OWNED BY " + name.as_string())
+    by_hand("DROP ROLE " + name.as_string())
+
+
+def test_a_role_without_rights_to_make_tables_can_work(store, postgres_server, postgres_schema, by_hand, role):
+    """Migrations are somebody else's."""
+    worker = PostgresStore(f"{postgres_server.dsn} user='worker of {postgres_schema}'", schema=postgres_schema)
+    with pytest.raises(StoreUnusable, match="may not make the tables"):
+        worker.open(0, no_hint)
+    store.open(0, no_hint)
+    with pytest.raises(StoreUnusable, match="USAGE on the schema"):
+        worker.open(0, no_hint)
+    by_hand("GRANT USAGE ON SCHEMA {} TO " + role)
+    by_hand("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {} TO " + role)
+    assert worker.open(0, no_hint).epoch == 2
+    tick = StoredTick("a", 0, 1, 1, RUNNING)
+    worker.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}, states={"a": StoredState("a")}, marks=[tick]))
+    assert worker.history() == [tick]
+    worker.close()
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_texts_that_look_like_commands_are_texts(store, text):
+    """In ids, scopes, errors; and in questions."""
+    store.open(0, no_hint)
+    job = StoredJob(text, text, text, text, text, text, text, text, text)
+    tick = StoredTick(text, 0, 1, 1, "failed", error=text, trace=text)
+    batch = Batch(jobs={text: job}, states={text: StoredState(text, last_error=text)}, ended=[tick])
+    assert store.commit(batch) == store.commit(batch)
+    assert list(store.load()) == [[(job, StoredState(text, last_error=text))]]
+    assert store.history(text) == [tick]
+    assert store.history("%") == []
+    store.commit(Batch(jobs={text: None}))
+    assert jobs_of(store) == []
+
+
+@pytest.mark.parametrize("name", ['a"; DROP SCHEMA public; --', "A b", "ü.{x}", "select", "'", "\\"])
+def test_any_name_of_a_schema_is_quoted(postgres_server, name):
+    """In statements, in what the triggers do, and as the channel of notifications."""
+    store = PostgresStore(postgres_server.dsn, schema=name)
+    store.open(0, no_hint)
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}, ended=[StoredTick("a", 0, 1, 1, "failed")]))
+    store.changes()
+    assert jobs_of(store) == ["a"]
+    store.close()
+
+
+def test_what_postgresql_cannot_hold_is_replaced(store):
+    """NUL and halves of surrogate pairs come out of programs that fail; the rest of the batch is not lost by them."""
+    store.open(0, no_hint)
+    bad = StoredTick("a", 0, 1, 1, "failed", error="a\0b", trace="x\ud800y")
+    store.commit(Batch(ended=[bad, StoredTick("b", 0, 1, 2, "failed", error="\N{PILE OF POO}")]))
+    assert {tick.job_id: (tick.error, tick.trace) for tick in store.history()} == {
+        "a": ("a\ufffdb", "x\ufffdy"),
+        "b": ("\N{PILE OF POO}", None),
+    }
+
+
+def test_a_copy_in_its_place_is_not_taken_for_it(store, by_hand):
+    """Another instance, or an older state of the same one."""
+    store.open(0, no_hint)
+    by_hand("UPDATE {}.meta SET instance = 'another'")
+    for verb in (lambda: store.commit(Batch()), store.changes):
+        with pytest.raises(StoreUnusable, match="replaced"):
+            verb()
+
+
+def test_without_the_driver_it_says_how_to_get_it():
+    """`import` alone would name a module that nobody has heard of."""
+    script = "import sys; sys.modules['psycopg'] = None; import scheduler.stores.postgres"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "pip install timerqueue[postgres]" in done.stderr
