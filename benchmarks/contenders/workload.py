@@ -1,7 +1,7 @@
 """The jobs that every contender runs alike, and what is read from them.
 
-Each class is one shape of work: `Burst` (all due at one instant), `Grid` (each at its own phase of one interval) and
-`Beats` (one quick job among many slow ones). All of them count in UTC epoch seconds, because the schedulers that we
+Each class is one shape of work: `Burst` (all due at one instant), `Grid` (each at its own phase of one interval),
+`Beats` (one quick job among many slow ones) and `FirstStarts` (what is overdue after a restart). All of them count in UTC epoch seconds, because the schedulers that we
 compare plan in those; `loop_time` translates for the contenders that have only the loop's clock.
 """
 
@@ -21,6 +21,9 @@ SAMPLE_EVERY = 20
 SETTLE_S = 0.05
 # A run may seem early by the error between two clocks; a tenth of the interval tells that from the slot before.
 EARLY_S = 0.1
+# A restart happens this long after the jobs were stored: those of every second are overdue then.
+OVERDUE_S = INTERVAL_S + 0.1
+ONE_IN = 1_000
 # Prime, and no divisor of the sizes used: multiplying by it visits every slot once, in an order without a pattern.
 STRIDE = 611_953
 
@@ -82,7 +85,10 @@ class Burst:
 class Grid:
     """`jobs` jobs, each due every second at its own `phases[index]`, watched for `rounds` seconds."""
 
-    def __init__(self, jobs: int, rounds: int, phases: Iterable[float] | None = None) -> None:
+    def __init__(
+        self, jobs: int, rounds: int, phases: Iterable[float] | None = None, *, sample_every: int = SAMPLE_EVERY
+    ) -> None:
+        self._sample_every = sample_every
         self.phases = array("d", spread(jobs, INTERVAL_S) if phases is None else phases)
         self._rounds = rounds
         self._span = rounds * INTERVAL_S - EARLY_S
@@ -104,7 +110,7 @@ class Grid:
         self._last[index] = now
         if -EARLY_S <= now - self._first[index] < self._span:
             self._made[index] += 1
-            if not index % SAMPLE_EVERY:
+            if not index % self._sample_every:
                 return now
         return 0.0
 
@@ -129,6 +135,7 @@ class Grid:
             "runs": made,
             "runs_missing": self._rounds * len(self.phases) - made,
             "run_us": cpu / max(1, started) * 1e6,
+            "core_percent": cpu / (self._rounds * INTERVAL_S) * 100,
             "peak_mib": peak_rss_mib(),
             **self._punctuality(),
         }
@@ -178,3 +185,41 @@ class Beats:
             "gap_max_s": max(gaps),
             "slow_runs": self.slow_runs,
         }
+
+
+def is_overdue(index: int) -> bool:
+    """One job in a thousand is due every second; the others are every hour, each at a time of its own."""
+    return not index % ONE_IN
+
+
+class FirstStarts:
+    """A clock that runs from its making on, and what is overdue then: when that has started."""
+
+    def __init__(self, jobs: int) -> None:
+        self._began = time.perf_counter()
+        self._awaited = {index for index in range(jobs) if is_overdue(index)}
+        self._all = asyncio.Event()
+        self._first = self._last = math.nan
+
+    async def job(self, index: int) -> None:
+        """A run; those of the hour count as a first start, too."""
+        now = self.seconds()
+        if math.isnan(self._first):
+            self._first = now
+        if index in self._awaited:
+            self._awaited.remove(index)
+            if not self._awaited:
+                self._last = now
+                self._all.set()
+
+    def seconds(self) -> float:
+        """Since the beginning."""
+        return time.perf_counter() - self._began
+
+    async def all_started(self) -> None:
+        """Return when all that was overdue has started."""
+        await self._all.wait()
+
+    def values(self) -> Values:
+        """The first start, and the last first start of what was overdue."""
+        return {"first_s": self._first, "overdue_s": self._last}

@@ -121,7 +121,7 @@ class JobParked:
 
 @frozen
 class ScopePaused:
-    """All jobs, or those of a tag, are paused: "*", or "tag:" and the tag. Until `until` (UTC seconds) if that is set."""
+    """All jobs ("*"), or those of a tag ("tag:" and the tag), are paused, until `until` (UTC seconds) or for good."""
 
     scope: str
     reason: str

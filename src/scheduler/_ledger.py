@@ -45,6 +45,9 @@ LONGEST_RETRY: Final = 5.0
 STALLED: Final = 10.0
 """Seconds without an answer after which a store counts as down."""
 
+PRUNE_EVERY: Final = 5
+"""Failures between attempts to make room by pruning."""
+
 PRUNE_AFTER: Final = 1_000
 """Records after which history is pruned."""
 
@@ -284,6 +287,8 @@ class Ledger:
     def _try_again(self, error: str) -> None:
         self._is_down(error)
         self._failures += 1
+        if self._failures % PRUNE_EVERY == 2:
+            self._prune()  # a full disk may have room after it
         wait = min(FIRST_RETRY * 2 ** (self._failures - 1), LONGEST_RETRY)
         self._queue.push(self._queue.clock.monotonic() + wait, self._send_again)
 

@@ -8,6 +8,7 @@ are the newest ticks, without holes, and whoever knows the oldest of them knows 
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, assert_never
 
 from schedule import Missed
@@ -44,9 +45,9 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
         return True
     waiting = _waiting(job)
     room = _backlog_room(job)
-    if waiting is not None and (room == 0 or overlap is Overlap.REPLACE):
-        runs.miss_run(waiting, MissedReason.NO_ROOM)
-        _exchange(waiting, due, due_us, attempt)
+    if waiting and (room == 0 or overlap is Overlap.REPLACE):
+        runs.miss_run(waiting[0], MissedReason.NO_ROOM)
+        _shift(waiting, due, due_us, attempt)
     elif not job.runs or room == 0:
         runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
     else:
@@ -57,9 +58,9 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     return False
 
 
-def _waiting(job: Job) -> Run | None:
-    """The run that waits for room, the oldest if there are several, if it may stand for another tick."""
-    return min((run for run in job.runs if _is_exchangeable(run)), key=lambda run: run.due_us, default=None)
+def _waiting(job: Job) -> list[Run]:
+    """The runs that wait for room and may stand for other ticks, oldest first, which is how they stand in the queue."""
+    return [run for run in job.runs if _is_exchangeable(run)]
 
 
 def _is_exchangeable(run: Run) -> bool:
@@ -67,23 +68,28 @@ def _is_exchangeable(run: Run) -> bool:
     return run.started is None and not is_promised and not (isinstance(run, MarkedRun) and run.is_held)
 
 
-def _exchange(waiting: Run, due: float, due_us: int, attempt: int) -> None:
-    """Let it stand for a newer tick, in the place in the queue that it has already."""
-    waiting.due, waiting.due_us, waiting.attempt = due, due_us, attempt
+def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> None:
+    """The oldest tick is gone: each run stands for the next one, in the place in the queue that it has already, so that
+    older ticks begin first.
+    """
+    for run, following in pairwise(waiting):
+        run.due, run.due_us, run.attempt = following.due, following.due_us, following.attempt
+    last = waiting[-1]
+    last.due, last.due_us, last.attempt = due, due_us, attempt
 
 
-def _queue(runs: Missing, job: Job, tick: tuple[int, int], room: int, waiting: Run | None) -> None:
+def _queue(runs: Missing, job: Job, tick: tuple[int, int], room: int, waiting: list[Run]) -> None:
     """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()
     backlog = job.backlog
     while len(backlog) >= room:
         due_us, attempt = backlog.popleft()
-        if waiting is None:
-            runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+        if waiting:
+            runs.miss_run(waiting[0], MissedReason.NO_ROOM)
+            _shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt)
         else:
-            runs.miss_run(waiting, MissedReason.NO_ROOM)
-            _exchange(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt)
+            runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
     backlog.append(tick)
 
 

@@ -30,7 +30,7 @@ from ._policy import Policy
 from ._standing import row_of
 from ._statistics import Histogram
 from ._stored import StoredJob, StoredPause
-from ._timeline import AT_ONCE, instant_of, us_of
+from ._timeline import AT_ONCE, instant_of, some_instant_of, us_of
 from ._update import settled, update_of
 
 logger = getLogger(__name__)
@@ -285,7 +285,7 @@ class Registry:
         retry = job.retry
         if retry is not None:
             starts.append(timeline.us(retry.due, steady=False))
-        return _instant(min(starts)) if starts else None
+        return some_instant_of(min(starts)) if starts else None
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         if count != 0:
@@ -293,7 +293,7 @@ class Registry:
         starts: list[datetime] = []
         due = job.due_us
         while due is not None and len(starts) < count:
-            instant = _instant(self._loop.timeline.reported(due, steady=job.planner.steady))
+            instant = some_instant_of(self._loop.timeline.reported(due, steady=job.planner.steady))
             if instant is None:
                 break
             starts.append(instant)
@@ -392,11 +392,3 @@ class Registry:
         if not stored:
             self.remember(job)
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
-
-
-def _instant(us: int) -> datetime | None:
-    """The instant, or None for one after the end of the calendar."""
-    try:
-        return instant_of(us)
-    except OverflowError:
-        return None

@@ -14,6 +14,7 @@ from ._call import Call, NotLaunched
 from ._current import RUN
 from ._errors import TooManySubtasks
 from ._outcome import Outcome
+from ._state import JobState
 from ._subtask import Subtask, subtasks_in
 
 if TYPE_CHECKING:
@@ -289,6 +290,14 @@ class MarkedRun(Run):
 
     def open(self) -> Coroutine[Any, Any, Any] | Held | None:
         return super().open() if self.is_marked or not self.owner.mark(self) else HELD
+
+
+def state_of_runs(runs: tuple[Run, ...]) -> JobState:
+    """Where a job stands some of whose runs go on: where the one that is furthest along does."""
+    begun = [run for run in runs if run.started is not None]
+    if not begun:
+        return JobState.STARTING
+    return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING
 
 
 class SubtaskWork(Work):

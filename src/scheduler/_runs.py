@@ -31,7 +31,7 @@ from ._next_attempt import NextAttempt
 from ._outcome import MissedReason, Outcome
 from ._overlap import may_start
 from ._policy import Delivery
-from ._run import Cause, Deadline, MarkedRun, Run, Timeout
+from ._run import Cause, Deadline, MarkedRun, Run, Timeout, state_of_runs
 from ._state import TRANSITIONS, JobState, Step, advance
 from ._timeline import Timeline
 
@@ -211,7 +211,7 @@ class Runs:
             run.started = None
             if run.deadline is not None:
                 self.disarm_deadline(run.deadline)
-            job.state = _state_of(job.runs)
+            job.state = state_of_runs(job.runs)
         self.launches.failed(run, work, error)
 
     def run_ended(self, run: Run) -> None:
@@ -224,7 +224,7 @@ class Runs:
             job.state = _END[job.state]
         else:
             job.runs = tuple(other for other in job.runs if other is not run)
-            job.state = _state_of(job.runs)
+            job.state = state_of_runs(job.runs)
         if run.started is None:
             self._was_dropped(run)
         else:
@@ -396,11 +396,3 @@ class Runs:
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)
-
-
-def _state_of(runs: tuple[Run, ...]) -> JobState:
-    """Where a job stands some of whose runs go on: where the one that is furthest along does."""
-    begun = [run for run in runs if run.started is not None]
-    if not begun:
-        return JobState.STARTING
-    return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING

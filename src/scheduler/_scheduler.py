@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime, timedelta
 from logging import getLogger
 from types import TracebackType
@@ -17,21 +16,22 @@ from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random,
 
 from ._call import call_of
 from ._conflict import OnConflict
-from ._errors import InvalidJob, SchedulerError
-from ._events import Listener, RunEnded, SchedulerStarted, SchedulerStopped
+from ._errors import InvalidJob
+from ._events import Listener, RunEnded
 from ._first_start import FirstStart, Start
 from ._job import Job
+from ._lifespan import Lifespan
 from ._listeners import Listeners
 from ._loop import Loop
 from ._memory import memory_of
-from ._options import DEFAULT, args_of, count_of, kwargs_of, policy_of, seconds_of, some_seconds_of, tags_of
+from ._options import args_of, count_of, kwargs_of, seconds_of, some_seconds_of, tags_of
 from ._pauses import Pause, scope_of
-from ._policy import Delivery, Overlap, Policy
+from ._policies import Policies
+from ._policy import Delivery, Overlap
 from ._record import Record, record_of
 from ._registry import Registry
 from ._retry import Retry
 from ._run_once import RunOnce
-from ._stall import StallWatch
 from ._statistics import Histogram, SchedulerStatistics
 from ._store import Store
 from ._stored import Retention
@@ -43,12 +43,6 @@ logger = getLogger(__name__)
 SchedulerState = LifecycleState
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-LOOK_EVERY: Final = 10.0
-"""Seconds after which the wall clock is looked at even if nothing is due."""
-
-SHARED_POLICIES: Final = 1_000
-"""Distinct sets of options that are kept to be shared."""
 
 _NO_TAGS: Final[frozenset[str]] = frozenset()
 
@@ -112,14 +106,21 @@ class Scheduler:
                 poll=seconds_of("poll", poll),
             )
         )
-        self._blocked_after = some_seconds_of("blocked_after", blocked_after)
-        self._policies: dict[Any, Policy] = {}
-        self._grace = 0.0
+        self._policies = Policies()
         self._group: TaskGroup | None = None
-        self._started = anyio.Event()
-        self._failure: Exception | None = None
-        """Why it could not begin."""
-        self._stop_asked = anyio.Event()
+        self._life = self._lifespan(
+            clock=self._clock,
+            pool=self._pool,
+            loop=self._loop,
+            registry=self._registry,
+            listeners=self._listeners,
+            lifecycle=self._lifecycle,
+            memory=self._memory,
+            blocked_after=some_seconds_of("blocked_after", blocked_after),
+        )
+
+    def _lifespan(self, **parts: Any) -> Lifespan:
+        return Lifespan(**parts)
 
     @property
     def state(self) -> SchedulerState:
@@ -176,7 +177,7 @@ class Scheduler:
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit, AlreadyStopped; then nothing has changed.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
-        policy = DEFAULT if options == _DEFAULT_OPTIONS else self._policy(options)
+        policy = self._policies.of(options)
         task, called, inline = self._task_of(func, inline=inline, durable=durable)
         call = call_of(called, inline=inline)
 
@@ -301,19 +302,13 @@ class Scheduler:
         `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
         """
         seconds = seconds_of("grace", grace)
-        was_running = self._lifecycle.state is LifecycleState.RUNNING
-        if self._lifecycle.stop():
-            self._grace = seconds
-            self._loop.runs.is_stopping = True
-            logger.info("the scheduler stops; what runs has %g s", seconds)
-            if was_running:
-                self._loop.call(self._stop_asked.set)
+        self._life.stop(seconds)
 
     async def run(self) -> None:
         """Run until `stop`. Raises LifecycleError if it has run, or been stopped, before."""
-        self._start()
-        await self._run()
-        self._raise_failure()
+        self._life.start()
+        await self._life.run()
+        self._life.raise_failure()
 
     async def run_once(
         self,
@@ -326,16 +321,16 @@ class Scheduler:
         meanwhile, and one that had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
-        self._start()
+        self._life.start()
         self._loop.only_on_demand = True
         ended: dict[str, RunEnded] = {}
         async with anyio.create_task_group() as group:
-            group.start_soon(self._run, name="scheduler")
-            await self._started.wait()
-            if self._failure is None:
+            group.start_soon(self._life.run, name="scheduler")
+            await self._life.started.wait()
+            if self._life.failure is None:
                 ended = await self._once(seconds)
             self.stop(grace=0)
-        self._raise_failure()
+        self._life.raise_failure()
         return ended
 
     async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
@@ -348,18 +343,18 @@ class Scheduler:
         return waiting.ended
 
     async def __aenter__(self) -> Self:
-        self._start()
+        self._life.start()
         self._group = await anyio.create_task_group().__aenter__()
-        self._group.start_soon(self._run, name="scheduler")
+        self._group.start_soon(self._life.run, name="scheduler")
         try:
-            await self._started.wait()
+            await self._life.started.wait()
         except BaseException as exc:
             self.stop(grace=0)
             await self._group.__aexit__(type(exc), exc, exc.__traceback__)
             raise
-        if self._failure is not None:
+        if self._life.failure is not None:
             await self._group.__aexit__(None, None, None)
-            self._raise_failure()
+            self._life.raise_failure()
         return self
 
     async def __aexit__(
@@ -369,61 +364,6 @@ class Scheduler:
         self.stop(grace=0 if exc is not None else "5s")
         # What the body raised goes on by itself: the group is only to wait for `run`.
         await self._group.__aexit__(None, None, None)
-
-    def _start(self) -> None:
-        """Win the start. The thread comes first: whoever sees the scheduler run must know whom to ask."""
-        if self._lifecycle.state is LifecycleState.PRE_RUNNING:
-            self._loop.adopt_thread()
-        self._lifecycle.start()
-
-    async def _run(self) -> None:
-        self._loop.begin()
-        watch = self._start_stall_watch()
-        cut_off: tuple[str, ...] = ()
-        try:
-            async with anyio.create_task_group() as group, self._pool:
-                await self._load(group)
-                self._started.set()
-                try:
-                    if self._failure is None:
-                        self._listeners.tell(SchedulerStarted(self._clock.wall()))
-                        await self._stop_asked.wait()
-                    cut_off = await self._wind_down()
-                finally:
-                    self._lifecycle.stop()
-                    self._loop.runs.is_stopping = True
-                    cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
-                    self._loop.runs.stop(only_waiting=False)
-                    self._loop.queue.stop()
-        finally:
-            if self._memory is not None:
-                await self._memory.close()
-            if watch is not None:
-                watch.stop()
-            logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
-            self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
-
-    async def _load(self, group: TaskGroup) -> None:
-        """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""
-        if self._memory is None:
-            group.start_soon(self._queue_runs, name="scheduler timer queue")
-            return
-        first_loaded = anyio.Event()
-
-        async def queue_runs() -> None:
-            await first_loaded.wait()
-            await self._queue_runs()
-
-        group.start_soon(queue_runs, name="scheduler timer queue")
-        try:
-            await self._memory.load(first_loaded)
-        except SchedulerError as exc:  # raised where it is not wrapped in the groups' errors
-            self._failure = exc
-            first_loaded.set()
-
-    def _raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
 
     def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, bool]:
         """The name in the store, if the job is to stand there, what is to be called, and whether on the loop."""
@@ -440,62 +380,3 @@ class Scheduler:
             )
             raise InvalidJob(msg)
         return name, func, inline
-
-    def _policy(self, options: tuple[Any, ...]) -> Policy:
-        """One Policy for all jobs with the same options."""
-        key = (options, *map(type, options))  # True equals 1, and is none
-        try:
-            policy = self._policies.get(key)
-        except TypeError:  # needs that cannot be hashed, such as a list
-            return policy_of(dict(zip(_OPTION_NAMES, options, strict=True)))
-        if policy is None:
-            policy = policy_of(dict(zip(_OPTION_NAMES, options, strict=True)))
-            if len(self._policies) >= SHARED_POLICIES:
-                self._policies.clear()
-            self._policies[key] = policy
-        return policy
-
-    async def _queue_runs(self) -> None:
-        """The timer queue, with a look at the clock even when nothing is due."""
-        with suppress(LifecycleError):  # stopped before it could begin
-            self._look_again()
-            await self._loop.queue.run()
-
-    def _look_again(self) -> None:
-        self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
-
-    async def _wind_down(self) -> tuple[str, ...]:
-        """Wait for what runs, then cut it off. The ids of the jobs that were."""
-        self._loop.runs.stop(only_waiting=True)
-        await self._idle(self._grace)
-        cut_off = self._running_ids()
-        self._loop.runs.stop(only_waiting=False)
-        await self._idle(None)
-        return cut_off
-
-    def _running_ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))
-
-    async def _idle(self, within: float | None) -> None:
-        """Return when no run goes on, or after so many seconds."""
-        if not self._loop.runs.active:
-            return
-        event = anyio.Event()
-        self._loop.runs.when_idle = event.set
-        if within is not None:
-            self._loop.queue.push(self._clock.monotonic() + within, event.set)
-        await event.wait()
-
-    def _start_stall_watch(self) -> StallWatch | None:
-        if self._blocked_after is None or not isinstance(self._clock, SystemClock):
-            return None
-        watch = StallWatch(self._pool, self._blocked_after, self._registry.tell)
-        watch.start()
-        return watch
-
-
-_OPTION_NAMES: Final = (
-    "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up",
-    "delivery",
-)  # fmt: skip
-_DEFAULT_OPTIONS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE)

@@ -45,9 +45,9 @@ class StoredState(NamedTuple):
     """Where a job stands and what it has done: written by the scheduler alone, as a whole.
 
     runs = successes + failures + crashes, where a run that goes on counts as a crash. `next_us`: the next regular
-    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set it,
-    and it need not be a slot of the schedule. `retry_*`: the tick that is tried again, which attempt that will be, and when. `not_before_us`: nothing
-    starts earlier, because of a crash.
+    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set it, and
+    it need not be a slot of the schedule. `retry_*`: the tick that is tried again, which attempt that will be, and
+    when. `not_before_us`: nothing starts earlier, because of a crash.
     """
 
     job_id: str

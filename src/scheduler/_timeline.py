@@ -28,6 +28,14 @@ def instant_of(us: int) -> datetime:
     return EPOCH + timedelta(microseconds=us)
 
 
+def some_instant_of(us: int) -> datetime | None:
+    """The instant, or None for one after the end of the calendar."""
+    try:
+        return instant_of(us)
+    except OverflowError:
+        return None
+
+
 def us_of(instant: datetime) -> int:
     """An aware datetime in microseconds since 1970."""
     return (instant - EPOCH) // _MICROSECOND

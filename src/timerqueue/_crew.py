@@ -143,7 +143,7 @@ class Crew:
             raise
         return True
 
-    async def _run_slice(self, worker: Worker) -> None:  # noqa: C901 - a call for each step would cost a tenth of a run
+    async def _run_slice(self, worker: Worker) -> None:  # noqa: C901, PLR0912 - a call for each step would cost a tenth of a run
         """Run what is ready, for a slice of time.
 
         The busiest loop of all: what it does per piece of work is written out.

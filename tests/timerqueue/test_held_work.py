@@ -93,11 +93,15 @@ async def test_killing_held_work_drops_it() -> None:
 
 async def test_held_work_is_dropped_when_the_pool_is_left_by_an_error() -> None:
     log: list[str] = []
-    with pytest.raises(ExceptionGroup):
+
+    async def leave() -> None:
         async with TaskPool(1) as pool:
             pool.submit(Patient(log))
             await a_few_turns()
             raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup):
+        await leave()
     assert log == ["opened", "dropped"]
 
 

@@ -174,7 +174,8 @@ def translated(where: str) -> Iterator[None]:
 
 def _translation(where: str, error: psycopg.Error) -> StoreError:
     code = error.sqlstate or ""
-    reason = " ".join(str(error).split()) or type(error).__name__
+    # The primary message only: the details may show a row, and that may hold what a log should not.
+    reason = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
     if code == "42501":
         return StoreUnusable(f"{where}: {reason}: grant the role USAGE on the schema and all rights to its tables")
     if code.startswith(UNUSABLE) or (not code and isinstance(error, psycopg.ProgrammingError | psycopg.DataError)):

@@ -83,12 +83,16 @@ class PostgresStore:
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
         """Make the tables where there are none, and take them over from whoever has them."""
         self.close()
-        with translated(self._where):
-            self._connection = connection = connect(self._dsn)
-            prepare(connection, self._schema)
-            with connection.transaction_as(""):
-                opened = self._take(connection, now_us)
-            self._seen = one_row(connection.execute(self._statements.snapshot))[0]
+        try:
+            with translated(self._where):
+                self._connection = connection = connect(self._dsn)
+                prepare(connection, self._schema)
+                with connection.transaction_as(""):
+                    opened = self._take(connection, now_us)
+                self._seen = one_row(connection.execute(self._statements.snapshot))[0]
+        except BaseException:
+            self.close()
+            raise
         self._opened = opened
         self._pruning = Pruning(self._statements)
         self._listener = Listener(self._dsn, self._schema, hint)
@@ -227,20 +231,22 @@ class PostgresStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Lend the connection for history to one thread at a time."""
-        opened = self._is_open
+        """Lend the connection for history to one thread at a time. That of a store that is not open here is a visitor's:
+        used once, whoever has the store.
+        """
+        opened = self._opened
         if not self._reader_lock.acquire(timeout=LONGEST_WAIT):
             msg = f"{self._where}: others have been reading history for {LONGEST_WAIT:.0f} s"
             raise StoreUnavailable(msg)
         try:
             with translated(self._where):
                 if self._reader is None or self._reader.closed:
-                    self._reader = self._connect()
+                    self._reader = connect(self._dsn) if opened is None else self._connect()
                     self._reader.is_unwanted = lambda: self._opened is not opened  # type: ignore[method-assign]
                 with self._reader.transaction_as(""):
                     yield self._reader
         finally:
-            if self._opened is not opened:
+            if opened is None or self._opened is not opened:
                 self._forget_reader()
             self._reader_lock.release()
 

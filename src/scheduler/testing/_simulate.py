@@ -25,6 +25,7 @@ from timerqueue.testing import START, ManualClock
 from .._current import RUN
 from .._events import Event, JobAdded, RunEnded, SchedulerStarted
 from .._job import Job
+from .._lifespan import Lifespan
 from .._run import Run
 from .._scheduler import Scheduler
 from .._statistics import JobStatistics, SchedulerStatistics
@@ -152,11 +153,11 @@ class _Clock(ManualClock):
             event.set()
 
 
-class _Simulated(Scheduler):
-    """A scheduler whose clock says itself when it was set."""
+class _SimulatedLife(Lifespan):
+    """The life of a scheduler whose clock says itself when it was set."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
         self.has_wound_down = anyio.Event()
 
     def _look_again(self) -> None:
@@ -166,6 +167,16 @@ class _Simulated(Scheduler):
         cut_off = await super()._wind_down()
         self.has_wound_down.set()
         return cut_off
+
+
+class _Simulated(Scheduler):
+    """A scheduler that lives such a life."""
+
+    life: _SimulatedLife
+
+    def _lifespan(self, **parts: Any) -> Lifespan:
+        self.life = _SimulatedLife(**parts)
+        return self.life
 
 
 @define
@@ -260,7 +271,7 @@ class _World:
 
     async def _let_the_deaf_end(self, scheduler: _Simulated, clock: _Clock) -> None:
         """Once nobody waits for them any more, those who ignored their cancellation must still come to their end."""
-        await scheduler.has_wound_down.wait()
+        await scheduler.life.has_wound_down.wait()
         self._end_outside()
         for _ in range(TURNS_TO_NOTICE):
             await checkpoint()

@@ -8,6 +8,8 @@ What a line says:
     store     kind, and the arguments of the store
     effects   file to which the agent notes, each with one write, what must outlive it
     point     where it dies; see `Point`
+    passes    how often it comes past that point before
+    takes     seconds of a run
     add       jobs: the arguments of Scheduler.add; those that are there are kept
     runs      how often each job runs before the agent goes on to its end
     then      verbs for jobs after that: [["remove", "id"], ["pause", "id"], ["update", "id"]]
@@ -59,12 +61,16 @@ def die():
 class Point:
     """Where to die: at a named place, or "before X" or "after X", where X is a verb or what a commit holds."""
 
-    def __init__(self, text):
+    def __init__(self, text, passes):
         self.text = text
+        self.passes = passes
 
     def reach(self, *places):
-        if self.text in places:
+        if self.text not in places:
+            return
+        if not self.passes:
             die()
+        self.passes -= 1
 
 
 class CrashingStore:
@@ -136,7 +142,7 @@ class Agent:
 
     def __init__(self, config):
         self.config = config
-        self.point = Point(config.get("point"))
+        self.point = Point(config.get("point"), config.get("passes", 0))
         self.effects = os.open(config["effects"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         options = dict(config["store"])
         self.store = CrashingStore(STORES[options.pop("kind")](**options), self.point)
@@ -162,7 +168,7 @@ class Agent:
         self.begun[run.job_id] += 1
         if len(self.begun) == len(self.config["add"]):
             self.point.reach("as the runs begin")
-        await anyio.sleep(0.01)
+        await anyio.sleep(self.config.get("takes", 0.01))
         if len(self.begun) == len(self.config["add"]):
             self.point.reach("in the middle of the runs")
         if self.config.get("stubborn"):

@@ -184,18 +184,17 @@ def test_a_change_holds_from_its_commit_on(story, when, verb):
             assert rows["once"][0].paused == "by hand"
 
 
+RECOVERY = ["after open", "before crash", "after crash"]
+"""Points at which a store has been changed by a recovery, or is about to be."""
+
+
 @pytest.mark.parametrize(
-    "point",
+    ("place", "point"),
     [
-        "before open",
-        "after open",
-        "after pauses",
-        "after running",
-        "while loading",
-        "before crash",
-        "after crash",
-        "after changes",
+        *(("sqlite", point) for point in ["before open", "after pauses", "after running", "while loading"]),
+        *((kind, point) for kind in ["sqlite", "postgres"] for point in RECOVERY),
     ],
+    indirect=["place"],
 )
 def test_a_recovery_that_is_killed_is_begun_anew(story, point):
     """A crash is one crash, however often it is found; the floor is counted once it is known."""
@@ -242,13 +241,14 @@ def test_a_stop_that_is_killed_leaves_crashes_or_cancelled_runs(story, point):
     [
         {"overlap": "queue"},
         {"overlap": "queue", "missed": "all", "catch_up": 2},
-        {"overlap": "allow", "max_running": 2},
+        {"overlap": "allow", "max_running": 3},
     ],
 )
 def test_ticks_that_wait_when_the_agent_is_killed_are_not_passed_over(story, options):
     """Those that wait for the end of a run, and those that wait for room, run later or are missed, on record."""
     jobs = [{**job, **options} for job in JOBS]
     assert story.live(point="after some slots", stubborn=True, add=jobs, limit=1)[0] == KILLED
+    assert story.live(add=jobs, point="after mark", passes=4, takes=0.12, limit=2, runs=100)[0] == KILLED
     assert story.live(add=jobs)[0] == 0
     _, ticks = story.content()
     for job in JOBS:

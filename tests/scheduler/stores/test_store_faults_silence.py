@@ -5,7 +5,7 @@ from threading import Event
 import anyio
 import pytest
 
-from scheduler import StoreDown, StoreUp, _ledger, _memory
+from scheduler import SchedulerError, StoreDown, StoreUp, _ledger, _memory
 
 
 class SilentStore:
@@ -67,3 +67,23 @@ async def test_a_scheduler_stops_though_a_commit_does_not_return(place, store, t
             await until(lambda: len(work) >= 2)
             store.may_answer.clear()
             await until(lambda: events.of(StoreDown))
+
+
+async def test_a_flush_that_waits_is_told_when_the_scheduler_stops(place, store, ticking, work, events, until):
+    """Not left waiting for an answer that nobody will give."""
+    told = []
+
+    async def flush(scheduler):
+        try:
+            await scheduler.flush()
+        except SchedulerError as exc:
+            told.append(exc)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group, ticking(store) as s:
+            await until(lambda: len(work) >= 2)
+            store.may_answer.clear()
+            s.get("ticks").update(timeout="1m")
+            group.start_soon(flush, s)
+            await until(lambda: events.of(StoreDown))
+    assert told

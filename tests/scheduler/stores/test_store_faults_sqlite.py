@@ -5,9 +5,10 @@ import sqlite3
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 
-from scheduler import Scheduler, StoreDown, StoreUp
+from scheduler import Scheduler, StoreDown, StoreUp, _memory
 from scheduler._store import StoreUnusable
 from scheduler.stores import _sqlite_connection
 
@@ -86,11 +87,16 @@ async def test_while_the_database_is_in_trouble_nothing_starts_and_then_all_goes
     assert [type(event) for event in events.of(StoreDown, StoreUp)] == [StoreDown, StoreUp]
 
 
-async def test_a_scheduler_whose_database_is_gone_can_be_stopped(place, path, ticking, until, events):
+async def test_a_scheduler_whose_database_is_gone_can_be_stopped(
+    place, path, ticking, until, events, monkeypatch, caplog
+):
     """What it could not save, it says in the log."""
-    async with ticking(place.store()):
-        path.rename(f"{path}.away")
-        await until(lambda: events.of(StoreDown))
+    monkeypatch.setattr(_memory, "LAST_WORDS", 0.5)
+    with anyio.fail_after(5):
+        async with ticking(place.store()) as s:
+            path.rename(f"{path}.away")
+            await until(lambda: events.of(StoreDown) and s.statistics().store.unsaved)
+    assert "not saved" in caplog.text
 
 
 async def test_a_file_that_is_no_database_is_refused_at_the_start(place, path):

@@ -1,0 +1,165 @@
+"""The life of one scheduler: it starts, reads its store, lets the queue run, winds down and says its last words.
+
+start -> (the pool opens) -> load -> the queue runs -> stop is asked for -> grace -> what runs is cut off -> close
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from anyio.abc import TaskGroup
+
+from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, SystemClock, TaskPool
+
+from ._errors import SchedulerError
+from ._events import SchedulerStarted, SchedulerStopped
+from ._stall import StallWatch
+
+if TYPE_CHECKING:
+    from ._listeners import Listeners
+    from ._loop import Loop
+    from ._memory import Memory
+    from ._registry import Registry
+
+logger = getLogger(__name__)
+
+LOOK_EVERY: Final = 10.0
+"""Seconds after which the wall clock is looked at even if nothing is due."""
+
+
+class Lifespan:
+    """Runs once."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        pool: TaskPool,
+        loop: Loop,
+        registry: Registry,
+        listeners: Listeners,
+        lifecycle: Lifecycle,
+        memory: Memory | None,
+        blocked_after: float | None,
+    ) -> None:
+        self._clock = clock
+        self._pool = pool
+        self._loop = loop
+        self._registry = registry
+        self._listeners = listeners
+        self._lifecycle = lifecycle
+        self._memory = memory
+        self._blocked_after = blocked_after
+        self._grace = 0.0
+        self._stop_asked = anyio.Event()
+        self.started = anyio.Event()
+        """It has begun, or it could not: then there is a `failure`."""
+        self.failure: Exception | None = None
+
+    def stop(self, grace: float) -> None:
+        """As Scheduler.stop."""
+        was_running = self._lifecycle.state is LifecycleState.RUNNING
+        if self._lifecycle.stop():
+            self._grace = grace
+            self._loop.runs.is_stopping = True
+            logger.info("the scheduler stops; what runs has %g s", grace)
+            if was_running:
+                self._loop.call(self._stop_asked.set)
+
+    def start(self) -> None:
+        """Win the start. Raises LifecycleError."""
+        # The thread comes first: whoever sees the scheduler run must know whom to ask.
+        if self._lifecycle.state is LifecycleState.PRE_RUNNING:
+            self._loop.adopt_thread()
+        self._lifecycle.start()
+
+    async def run(self) -> None:
+        """Until it has been stopped and nothing of it runs any more."""
+        self._loop.begin()
+        watch = self._start_stall_watch()
+        cut_off: tuple[str, ...] = ()
+        try:
+            async with anyio.create_task_group() as group, self._pool:
+                try:
+                    await self._load(group)
+                    self.started.set()
+                    if self.failure is None:
+                        self._listeners.tell(SchedulerStarted(self._clock.wall()))
+                        await self._stop_asked.wait()
+                    cut_off = await self._wind_down()
+                finally:
+                    self._lifecycle.stop()
+                    self._loop.runs.is_stopping = True
+                    cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
+                    self._loop.runs.stop(only_waiting=False)
+                    self._loop.queue.stop()
+        finally:
+            if self._memory is not None:
+                await self._memory.close()
+            if watch is not None:
+                watch.stop()
+            logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
+            self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
+
+    async def _load(self, group: TaskGroup) -> None:
+        """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""
+        if self._memory is None:
+            group.start_soon(self._queue_runs, name="scheduler timer queue")
+            return
+        first_loaded = anyio.Event()
+
+        async def queue_runs() -> None:
+            await first_loaded.wait()
+            await self._queue_runs()
+
+        group.start_soon(queue_runs, name="scheduler timer queue")
+        try:
+            await self._memory.load(first_loaded)
+        except SchedulerError as exc:  # raised where it is not wrapped in the groups' errors
+            self.failure = exc
+            first_loaded.set()
+
+    def raise_failure(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    async def _queue_runs(self) -> None:
+        """The timer queue, with a look at the clock even when nothing is due."""
+        with suppress(LifecycleError):  # stopped before it could begin
+            self._look_again()
+            await self._loop.queue.run()
+
+    def _look_again(self) -> None:
+        self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
+
+    async def _wind_down(self) -> tuple[str, ...]:
+        """Wait for what runs, then cut it off. The ids of the jobs that were."""
+        self._loop.runs.stop(only_waiting=True)
+        await self._idle(self._grace)
+        cut_off = self._running_ids()
+        self._loop.runs.stop(only_waiting=False)
+        await self._idle(None)
+        return cut_off
+
+    def _running_ids(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))
+
+    async def _idle(self, within: float | None) -> None:
+        """Return when no run goes on, or after so many seconds."""
+        if not self._loop.runs.active:
+            return
+        event = anyio.Event()
+        self._loop.runs.when_idle = event.set
+        if within is not None:
+            self._loop.queue.push(self._clock.monotonic() + within, event.set)
+        await event.wait()
+
+    def _start_stall_watch(self) -> StallWatch | None:
+        if self._blocked_after is None or not isinstance(self._clock, SystemClock):
+            return None
+        watch = StallWatch(self._pool, self._blocked_after, self._registry.tell)
+        watch.start()
+        return watch

@@ -1,0 +1,18 @@
+"""The example that is killed and started again tells of both lives."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "durable.py"
+
+
+def test_the_durable_example_is_killed_and_goes_on():
+    """At least once is tried again, at most once is not, and each tick has one record."""
+    done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, timeout=40, check=True)
+    first, second = done.stdout.split("killed\n")
+    assert sorted(first.splitlines()) == ["backup begins, attempt 1", "report begins, attempt 1"]
+    assert "backup begins, attempt 2" in second
+    assert "report begins" not in second
+    assert sorted(second.splitlines()[-2:]) == ["backup, attempt 2: succeeded", "report, attempt 1: crashed"]
+    assert done.stderr == ""
