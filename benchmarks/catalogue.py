@@ -9,14 +9,23 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 BASELINE = "bare"
+IN_MEMORY = "memory"
 
 
 @frozen
 class Target:
-    """Reached when the median is at most `limit`, or `limit` times the baseline's median of the same comparison."""
+    """Reached when the median is at most `limit`, or `limit` times the baseline's median of the same comparison.
+
+    `at_least`: when it is at least that.
+    """
 
     limit: float
     of_baseline: bool = False
+    at_least: bool = False
+
+    def is_reached(self, figure: float) -> bool:
+        """Whether this median, or this ratio to the baseline's, is good enough."""
+        return figure >= self.limit if self.at_least else figure <= self.limit
 
 
 @frozen
@@ -34,7 +43,8 @@ class Measure:
 class Contender:
     """Who is measured: a script, and what its environment holds besides the standard library.
 
-    That is our distribution, as the interpreter that runs the benchmarks finds it, or one requirement, or nothing.
+    That is our distribution, as the interpreter that runs the benchmarks finds it, or requirements with blanks between
+    them, or nothing.
     """
 
     name: str
@@ -66,6 +76,9 @@ CONTENDERS = {
     contender.name: contender
     for contender in (
         Contender("scheduler", "ours: Scheduler", "ours.py", is_ours=True),
+        Contender("sqlite", "ours: SQLite", "our_sqlite.py", is_ours=True),
+        Contender("postgres", "ours: PostgreSQL", "our_postgres.py", is_ours=True),
+        Contender(IN_MEMORY, "ours: in memory", "our_memory.py", is_ours=True),
         Contender("queue", "ours: TimerQueue", "our_queue.py", is_ours=True),
         Contender("schedule", "ours: Cron", "our_schedules.py", is_ours=True),
         Contender(BASELINE, "bare call_at", "bare.py"),
@@ -74,18 +87,36 @@ CONTENDERS = {
         Contender("aps3", "APScheduler 3", "aps3.py", "APScheduler>=3.11,<4"),
         # An exact pre-release needs no --pre, which would let its dependencies be pre-releases too.
         Contender("aps4", "APScheduler 4", "aps4.py", "APScheduler==4.0.0a6"),
+        # Its store imports sniffio, which it does not ask for.
+        Contender(
+            "aps4_sqlite", "APScheduler 4: SQLite", "aps4_sqlite.py", "APScheduler[sqlalchemy]==4.0.0a6 sniffio>=1.3,<2"
+        ),
         Contender("croniter", "croniter", "with_croniter.py", "croniter>=7,<8"),
         Contender("cronsim", "cronsim", "with_cronsim.py", "cronsim>=2.8,<3"),
     )
 }
 
 SCHEDULERS = ("scheduler", BASELINE, "task", "aps3", "aps4")
+STORES = ("sqlite", "postgres", IN_MEMORY, "aps4_sqlite")
 PEAK = Measure("peak_mib", "peak RSS", "MiB")
 
 
 def peak(limit: float) -> Measure:
     """The row of peak memory, with a target."""
     return Measure("peak_mib", "peak RSS", "MiB", target=Target(limit))
+
+
+def durable_runs(per_second: float) -> tuple[Measure, ...]:
+    """The rows of a closed loop that shall reach so many runs a second."""
+    return (
+        Measure("runs_per_s", "runs per second", digits=0, target=Target(per_second, at_least=True)),
+        Measure("run_us", "CPU per run", "us"),
+        Measure("server_us", "CPU of the server per run", "us"),
+        Measure("runs_per_commit", "runs per commit", digits=0),
+        Measure("missed", "ticks missed", digits=0, target=Target(0)),
+        Measure("unrecorded", "runs without a record in the store", digits=0, target=Target(0)),
+        PEAK,
+    )
 
 
 SCENARIOS = {
@@ -222,6 +253,69 @@ SCENARIOS = {
                 Measure("gap_max_s", "between starts of the quick job, longest", "s", 3, Target(1.25)),
                 Measure("quick_runs", "runs of the quick job", digits=0),
                 Measure("slow_runs", "runs of slow jobs", digits=0),
+            ),
+        ),
+        Scenario(
+            name="durable_sqlite",
+            what="2,000 jobs, each again 1 ms after its end, for 10 s: runs whose end is committed to SQLite",
+            sizes={"jobs": 2_000, "warm_s": 3.0, "seconds": 10.0},
+            quick={"warm_s": 0.5, "seconds": 2.0},
+            contenders=("sqlite", IN_MEMORY, "aps4_sqlite"),
+            baseline=IN_MEMORY,
+            measures=durable_runs(10_000),
+        ),
+        Scenario(
+            name="durable_postgres",
+            what="2,000 jobs, each again 1 ms after its end, for 10 s: runs whose end is committed to PostgreSQL",
+            sizes={"jobs": 2_000, "warm_s": 3.0, "seconds": 10.0},
+            quick={"warm_s": 0.5, "seconds": 2.0},
+            contenders=("postgres", IN_MEMORY),
+            baseline=IN_MEMORY,
+            measures=durable_runs(5_000),
+        ),
+        Scenario(
+            name="durable_steady",
+            what="1,000 jobs every second, spread by phase, for 20 s, all committed",
+            sizes={"jobs": 1_000, "rounds": 20},
+            quick={"jobs": 200, "rounds": 5},
+            contenders=STORES,
+            baseline=IN_MEMORY,
+            measures=(
+                Measure("runs", "runs made", digits=0),
+                Measure("runs_missing", "runs missing", digits=0, target=Target(0)),
+                Measure("late_p50_ms", "lateness, median", "ms", 2, Target(5)),
+                Measure("late_p99_ms", "lateness, 99 %", "ms", 2, Target(50)),
+                Measure("late_max_ms", "lateness, longest", "ms"),
+                Measure("core_percent", "of a core", "%", target=Target(40)),
+                Measure("run_us", "CPU per run", "us"),
+                PEAK,
+            ),
+        ),
+        Scenario(
+            name="restart",
+            what="100,000 stored jobs, of which 100 are overdue",
+            sizes={"jobs": 100_000},
+            quick={"jobs": 10_000},
+            contenders=STORES,
+            baseline=IN_MEMORY,
+            measures=(
+                Measure("first_s", "first start after the beginning", "s", 2, Target(3)),
+                Measure("overdue_s", "all that was overdue has started", "s", 2),
+                Measure("loaded_s", "all jobs are there", "s", 2, Target(5)),
+                PEAK,
+            ),
+        ),
+        Scenario(
+            name="add_flush",
+            what="jobs added and made durable: 200 one by one, then 10,000 at once",
+            sizes={"singles": 200, "jobs": 10_000},
+            quick={"singles": 50, "jobs": 1_000},
+            contenders=STORES,
+            baseline=IN_MEMORY,
+            measures=(
+                Measure("single_ms", "one, median", "ms", 2, Target(5)),
+                Measure("single_max_ms", "one, longest", "ms"),
+                Measure("all_s", "all at once", "s", 2, Target(1)),
             ),
         ),
     )

@@ -52,7 +52,7 @@ class Environments:
 def _install(python: Path, requirement: str) -> None:
     variables = {name: value for name, value in os.environ.items() if name not in {"PYTHONHOME", "PYTHONPATH"}}
     done = subprocess.run(
-        [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", requirement],
+        [python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", *requirement.split()],
         env=variables,
         check=False,
         capture_output=True,

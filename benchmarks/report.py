@@ -60,7 +60,7 @@ class Results:
         if measure.target is None:
             return None
         figure = (self.ratio if measure.target.of_baseline else self.median)(self.scenario.ours, measure.key)
-        return None if figure is None else figure <= measure.target.limit
+        return None if figure is None else measure.target.is_reached(figure)
 
     def trouble(self) -> Iterator[str]:
         """A sentence for each contender that has no figures."""
@@ -107,7 +107,8 @@ def _target(results: Results, measure: Measure) -> str:
     target = measure.target
     if target is None:
         return ""
-    return f"≤ {target.limit:g}" + (f" x {CONTENDERS[results.scenario.baseline].title}" if target.of_baseline else "")
+    bound = f"{'≥' if target.at_least else '≤'} {target.limit:,g}"
+    return bound + (f" x {CONTENDERS[results.scenario.baseline].title}" if target.of_baseline else "")
 
 
 def _figure(results: Results, contender: str, measure: Measure) -> str:

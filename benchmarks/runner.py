@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -81,7 +82,7 @@ class Plan:
         try:
             command = self.environments.command(contender)
             began = time.monotonic()
-            answer = _ask([*command, str(SCRIPTS / contender.script), scenario.name, json.dumps(sizes)], self.bound_s)
+            answer = ask([*command, str(SCRIPTS / contender.script), scenario.name, json.dumps(sizes)], self.bound_s)
         except EnvironmentFailed as error:
             answer = {"status": Status.FAILED, "reason": f"could not be installed: {error}"}
         return Run.from_json(
@@ -98,9 +99,17 @@ class Plan:
         )
 
 
-def _ask(command: list[str], bound_s: float) -> dict[str, Any]:
+def ask(command: list[str], bound_s: float) -> dict[str, Any]:
+    """The contender's answer, or what came in its place. The folder for its databases is gone, also if it was stopped."""
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)  # a database server may be another user
+        return _ask_in(folder, command, bound_s)
+
+
+def _ask_in(folder: str, command: list[str], bound_s: float) -> dict[str, Any]:
+    variables = os.environ | {"TMPDIR": folder}
     try:
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=bound_s)
+        done = subprocess.run(command, env=variables, check=False, capture_output=True, text=True, timeout=bound_s)
     except subprocess.TimeoutExpired:
         return {"status": Status.OVERRAN, "reason": f"stopped after {bound_s:g} s"}
     if done.returncode or not done.stdout.strip():

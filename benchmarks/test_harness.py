@@ -3,12 +3,21 @@
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 from .catalogue import CONTENDERS, SCENARIOS
 from .environments import Environments
 from .report import BEGIN, END, by_scenario, markdown, write_between_markers
-from .runner import SCRIPTS, Plan, Run, Status
+from .runner import SCRIPTS, Plan, Run, Status, ask
+
+TINY = {
+    "durable_sqlite": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
+    "durable_postgres": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
+    "durable_steady": {"jobs": 20, "rounds": 1},
+    "restart": {"jobs": 1_500},
+    "add_flush": {"singles": 3, "jobs": 100},
+}
 
 
 def burst_run(contender: str, number: int, **values: float) -> Run:
@@ -50,6 +59,50 @@ def test_a_relative_target_compares_medians() -> None:
 
     assert reached == {"whole_us": True, "run_us": None, "stall_ms": False, "last_after_s": None, "peak_mib": None}
     assert "| <= 0.6 x bare call_at | yes | 5.0 (0.50 x) | 10.0 |" in markdown(runs, "here").replace("≤", "<=")
+
+
+def test_a_target_may_be_a_least_figure() -> None:
+    """So many runs a second or more; the table says which way it counts."""
+    run = attrs.evolve(burst_run("sqlite", 1, runs_per_s=10_000), scenario="durable_sqlite")
+
+    text = markdown([run], "here")
+
+    assert "| runs per second | ≥ 10,000 | yes | 10,000 |" in text
+    assert "**no**" in markdown([attrs.evolve(run, values={"runs_per_s": 9_999})], "here")
+
+
+@pytest.mark.parametrize(
+    ("name", "contender"),
+    [(name, contender) for name in TINY for contender in SCENARIOS[name].contenders if CONTENDERS[contender].is_ours],
+)
+def test_a_durable_scenario_gives_figures(tmp_path: Path, name: str, contender: str) -> None:
+    """Ours, tiny, each in its process: figures for the targets, every run with its record, and no database left."""
+    scenario = attrs.evolve(SCENARIOS[name], quick=TINY[name])
+    plan = Plan(
+        scenarios=[scenario],
+        contenders=[contender],
+        rounds=1,
+        quick=True,
+        bound_s=50,
+        environments=Environments(tmp_path),
+    )
+
+    (run,) = plan.carry_out(progress=lambda _run: None)
+
+    assert (run.status, run.reason) == (Status.OK, "")
+    wanted = {measure.key for measure in scenario.measures if measure.target} - {"unrecorded"}
+    assert wanted <= set(run.values)
+    assert run.values.get("unrecorded", 0) == run.values.get("missed", 0) == run.values.get("runs_missing", 0) == 0
+    assert all(value >= 0 for value in run.values.values())
+
+
+def test_what_a_measurement_leaves_in_its_folder_is_removed() -> None:
+    """Each has a temporary folder of its own, which goes with it, however it ends."""
+    script = "import json, tempfile; place = tempfile.mkdtemp(); print(json.dumps({'reason': place, 'status': 'n/a'}))"
+
+    answer = ask([sys.executable, "-c", script], 30)
+
+    assert not Path(answer["reason"]).parent.exists()
 
 
 def test_a_contender_without_figures_is_named_with_its_reason() -> None:

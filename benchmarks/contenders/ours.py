@@ -4,7 +4,6 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
-import our_durable
 from child import Unable, Values, serve
 from meters import Growth, cpu_s, objects_alive, peak_rss_mib, rss_mib
 from workload import INTERVAL_S, Beats, Burst, Grid
@@ -204,7 +203,6 @@ if __name__ == "__main__":
             "waiting_traced": waiting_traced,
             "idle": idle,
             "overload": overload,
-            **our_durable.measurements(),
         },
         distribution="timerqueue",
     )

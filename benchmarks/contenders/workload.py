@@ -1,8 +1,9 @@
 """The jobs that every contender runs alike, and what is read from them.
 
 Each class is one shape of work: `Burst` (all due at one instant), `Grid` (each at its own phase of one interval),
-`Beats` (one quick job among many slow ones) and `FirstStarts` (what is overdue after a restart). All of them count in UTC epoch seconds, because the schedulers that we
-compare plan in those; `loop_time` translates for the contenders that have only the loop's clock.
+`Beats` (one quick job among many slow ones) and `FirstStarts` (what is overdue after a restart). All but the last
+count in UTC epoch seconds, because the schedulers that we compare plan in those; `loop_time` translates for the
+contenders that have only the loop's clock.
 """
 
 import asyncio

@@ -12,6 +12,7 @@ from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
 from schedule import ScheduleError
+from timerqueue import UnknownLimit
 
 from ._conflict import duplicate
 from ._errors import InvalidJob
@@ -21,6 +22,7 @@ from ._job import Job
 from ._next_attempt import NextAttempt
 from ._outcome import MissedReason, Outcome
 from ._planner import Gap, Once
+from ._policy import Delivery
 from ._reading import Reading, Unreadable, read, unreadable
 from ._recovery import after_crash, after_downtime
 from ._standing import row_of, tally_of
@@ -61,8 +63,6 @@ class Adoption:
         self._tasks = tasks
         self._random = random
         self._floor_us = int(crash_floor * 1e6)
-        self._without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
-        """Jobs that wait for their task to be registered, by id."""
 
     def adopt(self, row: StoredJob, state: StoredState | None, crashes: Sequence[StoredTick] = ()) -> None:
         """Make a job of the row. `crashes`: ticks of it that were found RUNNING.
@@ -70,6 +70,9 @@ class Adoption:
         Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
         """
         early = None if self._registry.early is None else self._registry.early.get(row.id)
+        if early is None and self._registry.find(row.id) is not None:
+            logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
+            return
         if early is None:
             self._adopt(row, state, crashes)
             return
@@ -100,7 +103,7 @@ class Adoption:
             if job is not None:
                 logger.info("job %r is gone from the store", id)
                 self._registry.unreadable.pop(id, None)
-                self._without_task.pop(id, None)
+                self._registry.without_task.pop(id, None)
                 self._registry.drop(job)
         elif job is None:
             logger.info("job %r has come into the store", id)
@@ -112,7 +115,7 @@ class Adoption:
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
-        for id, (row, state) in list(self._without_task.items()):
+        for id, (row, state) in list(self._registry.without_task.items()):
             job = self._registry.find(id)
             if row.task == task and job is not None:
                 self._take_early(job)
@@ -157,8 +160,9 @@ class Adoption:
         """What the row says, and when its job would start for the first time."""
         reading = read(row, self._tasks)
         try:
+            self._loop.runs.check_needs(reading.policy.needs)
             return reading, self._registry.plan(reading.schedule, row.id, start)
-        except (InvalidJob, ScheduleError) as exc:
+        except (InvalidJob, ScheduleError, UnknownLimit, ValueError) as exc:
             reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
 
@@ -190,7 +194,7 @@ class Adoption:
         if isinstance(reading.schedule, Unreadable):
             self._registry.unreadable[row.id] = row
         else:
-            self._without_task[row.id] = (row, state)
+            self._registry.without_task[row.id] = (row, state)
         self._loop.park_because(job, reading.error)
 
     def _is_promised(self, state: StoredState) -> bool:
@@ -201,7 +205,7 @@ class Adoption:
         """The job is here already, and is about to be told what it is."""
         if self._registry.early is not None:
             self._registry.early.pop(job.id, None)
-        self._without_task.pop(job.id, None)
+        self._registry.without_task.pop(job.id, None)
         self._registry.unreadable.pop(job.id, None)
         if job.is_parked:
             job.is_parked = False
@@ -233,7 +237,8 @@ class Adoption:
             return
         if state.retry_at_us is not None and state.retry_due_us is not None:
             at_us = max(state.retry_at_us, self._ledger.floors.get(job, 0))
-            job.retry = NextAttempt(loop.runs, job, state.retry_due_us, state.retry_attempt or 1)
+            is_owed = job.policy.delivery is Delivery.AT_LEAST_ONCE
+            job.retry = NextAttempt(loop.runs, job, state.retry_due_us, state.retry_attempt or 1, is_owed=is_owed)
             loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
         shift = loop.timeline.shift_us if job.planner.steady else 0
         back = after_downtime(

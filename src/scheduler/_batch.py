@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Set as AbstractSet
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from attrs import Factory, define
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from ._job import Job
     from ._run import MarkedRun
     from ._timeline import Timeline
+
+MOST_JOBS: Final = 2_000
+"""Rows, and states that have no tick with them, in one batch."""
 
 Flushed = Callable[[Exception | None], object]
 """Told that all is durable, or why some of it is lost."""
@@ -67,10 +71,13 @@ class Pending:
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     pauses: dict[str, StoredPause | None] = Factory(dict)
-    dirty: dict[Job, None] = Factory(dict)
+    dirty: dict[Job, bool] = Factory(dict)
+    """Jobs whose states have changed; True: together with a tick that is in here."""
     marks: dict[MarkedRun, None] = Factory(dict)
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
+    last_missed: dict[Job, int] = Factory(dict)
+    """Where the last of `missed` of a job stands, unless the job has run since."""
     flushed: list[Flushed] = Factory(list)
 
     def __len__(self) -> int:
@@ -78,11 +85,27 @@ class Pending:
         parts = (self.jobs, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
         return sum(len(part) for part in parts)
 
-    def seal(self, timeline: Timeline, floors: Mapping[Job, int], now_us: int) -> Sealed:
-        """As it is to be sent."""
-        states = {job.id: state_of(job, timeline, floors.get(job)) for job in self.dirty if not job.is_removed}
+    def seal(self, timeline: Timeline, floors: Mapping[Job, int], now_us: int) -> tuple[Sealed, Pending]:
+        """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
+        jobs = dict(islice(self.jobs.items(), MOST_JOBS))
+        later = self.jobs.keys() - jobs.keys()
+        chosen = self._chosen(later)
+        states = {job.id: state_of(job, timeline, floors.get(job)) for job in chosen if not job.is_removed}
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
-        batch = Batch(self.jobs, states, self.pauses, self.ended, self.missed, marks)
-        return Sealed(batch, list(self.marks), self.flushed)
+        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks)
+        rest = Pending()
+        if later or len(chosen) < len(self.dirty):
+            rest.jobs = {id: row for id, row in self.jobs.items() if id in later}
+            rest.dirty = {job: False for job in self.dirty if job not in chosen or job.id in later}
+            rest.flushed = self.flushed
+        return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
+
+    def _chosen(self, later: AbstractSet[str]) -> dict[Job, None]:
+        """Jobs whose states go with this batch: those with ticks in it, and some of the others whose rows are there."""
+        if len(self.dirty) <= MOST_JOBS and not later:
+            return dict.fromkeys(self.dirty)
+        with_ticks = (job for job, is_with_tick in self.dirty.items() if is_with_tick)
+        others = (job for job, is_with_tick in self.dirty.items() if not is_with_tick and job.id not in later)
+        return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])

@@ -13,7 +13,7 @@ on. Everything here happens in the thread of the loop; the store is called by th
 from __future__ import annotations
 
 from logging import getLogger
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from timerqueue import LifecycleError
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ._job import Job
     from ._listeners import Listeners
+    from ._marking import Marks
     from ._run import MarkedRun
     from ._store import Store
     from ._timeline import Timeline
@@ -52,16 +53,6 @@ PRUNE_AFTER: Final = 1_000
 """Records after which history is pruned."""
 
 
-class Marking(Protocol):
-    """Told what becomes of marks."""
-
-    def marks_committed(self, runs: list[MarkedRun]) -> None:
-        """These may begin."""
-
-    def mark_refused(self, run: MarkedRun) -> None:
-        """Its tick has run before."""
-
-
 class Ledger:
     """One scheduler's, over one store."""
 
@@ -73,7 +64,7 @@ class Ledger:
         queue: TimerQueue,
         timeline: Timeline,
         listeners: Listeners,
-        marking: Marking,
+        marks: Marks,
         retention: Retention,
     ) -> None:
         self.store = store
@@ -86,7 +77,7 @@ class Ledger:
         self._queue = queue
         self._timeline = timeline
         self._listeners = listeners
-        self._marking = marking
+        self._marks = marks
         self._retention = retention
         self._fence: int | None = None
         self._pending = Pending()
@@ -116,6 +107,10 @@ class Ledger:
         self._pending.jobs[row.id] = row
         self._ask()
 
+    def holds(self, id: str) -> bool:
+        """Whether what was changed here of this job's row is still on its way to the store."""
+        return id in self._pending.jobs or any(id in sealed.batch.jobs for sealed in self._sealed)
+
     def removed(self, job: Job) -> None:
         self._pending.jobs[job.id] = None
         self._pending.dirty.pop(job, None)
@@ -128,7 +123,12 @@ class Ledger:
 
     def touch(self, job: Job) -> None:
         """The job's state has changed."""
-        self._pending.dirty[job] = None
+        self._pending.dirty.setdefault(job, False)
+        self._ask()
+
+    def _touch_with_tick(self, job: Job) -> None:
+        """The job's state has changed with a record of one of its ticks: both stand in the same batch."""
+        self._pending.dirty[job] = True
         self._ask()
 
     def mark(self, run: MarkedRun) -> None:
@@ -139,12 +139,13 @@ class Ledger:
         run.is_held = True
         run.job.counts().runs += 1
         self._pending.marks[run] = None
-        self.touch(run.job)
+        self._pending.last_missed.pop(run.job, None)
+        self._touch_with_tick(run.job)
 
     def unmark(self, run: MarkedRun, reason: MissedReason) -> None:
         """It has been marked, and will not begin after all."""
         run.job.counts().runs -= 1
-        self.touch(run.job)
+        self._touch_with_tick(run.job)
         if run in self._pending.marks:
             del self._pending.marks[run]
             if run.attempt == 1:
@@ -171,7 +172,7 @@ class Ledger:
                 result=result_text(run.results) if run.results else None,
             )
         )
-        self.touch(run.job)
+        self._touch_with_tick(run.job)
 
     def crashed(self, tick: StoredTick, now_us: int, error: str) -> None:
         """A tick that was found RUNNING at the start has ended then."""
@@ -179,8 +180,16 @@ class Ledger:
         self._ask()
 
     def missed(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
-        self._pending.missed.append(_missed(job.id, first_us, last_us, count, reason))
-        self.touch(job)
+        """Ticks have no run. Those that follow one another for one reason are one record."""
+        pending = self._pending
+        index = pending.last_missed.get(job)
+        if index is not None and pending.missed[index].reason == reason.value:
+            one = pending.missed[index]
+            pending.missed[index] = one._replace(count=one.count + count, last_due_us=max(last_us, one.due_us))
+        else:
+            pending.last_missed[job] = len(pending.missed)
+            pending.missed.append(_missed(job.id, first_us, last_us, count, reason))
+        self._touch_with_tick(job)
 
     def flush(self, done: Flushed) -> None:
         """Call `done` when all that has been noted until now is durable."""
@@ -208,7 +217,7 @@ class Ledger:
 
     def left(self) -> list[Batch]:
         """What is not durable yet, for a last attempt when the loop has ended."""
-        if self._pending and self._fence is not None:
+        while self._pending and self._fence is not None:
             self._seal()
         return [sealed.batch for sealed in self._sealed]
 
@@ -229,9 +238,9 @@ class Ledger:
             self._send()
 
     def _seal(self) -> None:
-        pending, self._pending = self._pending, Pending()
         now_us = self._timeline.us(self._queue.clock.monotonic(), steady=False)
-        self._sealed.append(pending.seal(self._timeline, self.floors, now_us))
+        sealed, self._pending = self._pending.seal(self._timeline, self.floors, now_us)
+        self._sealed.append(sealed)
 
     def _send(self) -> None:
         batch = self._sealed[0].batch
@@ -265,9 +274,9 @@ class Ledger:
             )
         for run in sealed.runs:
             if run.fence_number in refused:
-                self._marking.mark_refused(run)
+                self._marks.refused(run)
         if sealed.runs:
-            self._marking.marks_committed([run for run in sealed.runs if run.fence_number not in refused])
+            self._marks.committed(run for run in sealed.runs if run.fence_number not in refused)
         sealed.tell_flushed()
         self._unpruned += len(sealed.batch.ended) + len(sealed.batch.missed)
         if self._unpruned >= PRUNE_AFTER:
@@ -287,7 +296,7 @@ class Ledger:
     def _try_again(self, error: str) -> None:
         self._is_down(error)
         self._failures += 1
-        if self._failures % PRUNE_EVERY == 2:
+        if self._failures % PRUNE_EVERY == 0:
             self._prune()  # a full disk may have room after it
         wait = min(FIRST_RETRY * 2 ** (self._failures - 1), LONGEST_RETRY)
         self._queue.push(self._queue.clock.monotonic() + wait, self._send_again)
@@ -310,7 +319,7 @@ class Ledger:
             "what should be stored of %r is lost: the store cannot take it", sealed.job_ids(), exc_info=error
         )
         for run in sealed.runs:
-            self._marking.mark_refused(run)
+            self._marks.refused(run)
         sealed.lost.append(error)
         sealed.tell_flushed()
 
@@ -320,6 +329,7 @@ class Ledger:
             logger.warning("the store does not work: %s", error)
         if self._down_since is None:
             self._down_since = self._queue.clock.monotonic()
+            self._marks.store_down([*self._pending.marks, *(run for sealed in self._sealed for run in sealed.runs)])
             self._listeners.tell(StoreDown(self._queue.clock.wall(), error))
 
     def _is_up(self) -> None:

@@ -324,6 +324,8 @@ class Loop:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
     def _regular_start_replaces_retry(self, job: Job) -> None:
+        if job.retry is not None and job.retry.is_owed:
+            return
         retry = job.policy.retry
         if retry is None or not retry.past_next_start:
             self.runs.cancel_retry(job)

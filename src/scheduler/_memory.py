@@ -24,20 +24,24 @@ from ._adoption import Adoption
 from ._ledger import Ledger
 from ._statistics import StoreStatistics
 from ._store import StoreError, StoreUnavailable
-from ._timeline import AT_ONCE
+from ._stored import StoredJob, StoredState
 from ._writer import InlineWriter, ThreadWriter
 
 if TYPE_CHECKING:
+    from ._batch import Flushed
     from ._loop import Loop
     from ._registry import Registry
     from ._store import Store
-    from ._stored import Batch, Changes, Retention, StoredJob, StoredState, StoredTick
+    from ._stored import Batch, Changes, Retention, StoredTick
     from ._tasks import Tasks
     from ._writer import Writer
 
 logger = getLogger(__name__)
 
 T = TypeVar("T")
+
+Chunk = list[tuple[StoredJob, StoredState | None]]
+Rows = Iterator[Chunk]
 
 LAST_WORDS: Final = 10.0
 """Seconds that a store has at the end of the scheduler to take what is not durable yet."""
@@ -61,10 +65,10 @@ def memory_of(
         queue=loop.queue,
         timeline=loop.timeline,
         listeners=loop.listeners,
-        marking=loop.runs,
+        marks=loop.runs.marks,
         retention=retention,
     )
-    loop.runs.ledger = registry.ledger = ledger
+    loop.runs.marks.ledger = registry.ledger = ledger
     registry.early = {}
     adoption = Adoption(registry, loop, ledger, tasks, loop.runs.random, crash_floor=crash_floor)
     return Memory(store, writer=writer, loop=loop, registry=registry, ledger=ledger, adoption=adoption, poll=poll)
@@ -94,6 +98,9 @@ class Memory:
         self._loop = loop
         self._registry = registry
         self._poll_every = poll
+        self._flushes: dict[Flushed, None] = {}
+        """Those who wait for all to be durable."""
+        self._is_loaded = False
         self._is_polling = False
         self._is_over = False
 
@@ -110,14 +117,13 @@ class Memory:
         for tick in await self._ask(self.store.running):
             crashes[tick.job_id].append(tick)
         rows = await self._ask(self.store.load)
-        if not self._registry.early:
-            self.ledger.open(opened.epoch)
         count = 0
-        while (chunk := await self._ask(lambda: _next(rows))) is not None:
+        while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for row, state in chunk:
                 self.adoption.adopt(row, state, crashes.pop(row.id, ()))
             count += len(chunk)
             if not self._registry.early:
+                self.ledger.open(opened.epoch)
                 first_loaded.set()
         for ticks in crashes.values():  # of jobs that are gone
             for tick in ticks:
@@ -125,8 +131,27 @@ class Memory:
         self._registry.begin_early()
         self.ledger.open(opened.epoch)
         first_loaded.set()
+        self._is_loaded = True
         logger.info("%d jobs are in %r", count, self.store)
         self._look()
+
+    async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
+        """Some more. Once the loop runs only the writer touches the store, which is not made for two at a time."""
+        if self.store.is_immediate or not is_running.is_set():
+            return await self._ask(lambda: next(rows, None))
+        answer: list[tuple[Chunk | None, Exception | None]] = []
+        done = anyio.Event()
+
+        def answered(chunk: Chunk | None, error: Exception | None) -> None:
+            answer.append((chunk, error))
+            done.set()
+
+        self._writer.submit(lambda: next(rows, None), answered)
+        await done.wait()
+        chunk, error = answer[0]
+        if error is not None:
+            raise error
+        return chunk
 
     async def flush(self) -> None:
         """Return when all that has been asked for until now is durable. Raises StoreError if some of it is lost."""
@@ -138,8 +163,12 @@ class Memory:
                 lost.append(error)
             done.set()
 
-        self._loop.queue.push(AT_ONCE, self.ledger.flush, flushed)
-        await done.wait()
+        self._flushes[flushed] = None
+        try:
+            self._loop.call_soon(self.ledger.flush, flushed)
+            await done.wait()
+        finally:
+            del self._flushes[flushed]
         if lost:
             msg = f"some of it could not be stored in {self.store!r}: {lost[0]}"
             raise StoreError(msg) from lost[0]
@@ -154,24 +183,28 @@ class Memory:
     async def close(self) -> None:
         """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
         self._is_over = True
-        with anyio.move_on_after(LAST_WORDS, shield=True) as scope:
-            await self._ask(self._say_last_words)
-        if scope.cancelled_caught:
-            logger.error(
-                "%r does not answer: it is left as it is, with %d changes unsaved", self.store, self.ledger.unsaved
-            )
+        lost: Exception | None = StoreUnavailable(
+            f"{self.store!r} does not answer: {self.ledger.unsaved} changes are lost"
+        )
+        with anyio.move_on_after(LAST_WORDS, shield=True):
+            lost = await self._ask(self._say_last_words)
+        if lost is not None and self.ledger.unsaved:
+            logger.error("what was not saved at the end is lost: %s", lost)
+        for flushed in list(self._flushes):
+            flushed(lost)
 
-    def _say_last_words(self) -> None:
-        """In a thread of its own, or on the loop for an immediate store."""
+    def _say_last_words(self) -> Exception | None:
+        """In a thread of its own, or on the loop for an immediate store. What went wrong."""
         if not self._writer.close(LAST_WORDS):
-            return
+            return StoreUnavailable(f"{self.store!r} does not answer")
         try:
             for batch in self.ledger.left():
                 self._commit_last(batch)
         except StoreError as exc:
-            logger.error("%d changes are not saved: %s", self.ledger.unsaved, exc)  # noqa: TRY400 - it says all
+            return exc
         finally:
             self.store.close()
+        return None
 
     def _commit_last(self, batch: Batch) -> None:
         """Try for some seconds: what is not said now is taken for a crash by the next scheduler."""
@@ -206,7 +239,7 @@ class Memory:
             self._loop.queue.push(now + self._poll_every, self._look)
 
     def _poll(self) -> None:
-        if not self._is_polling and not self._is_over:
+        if self._is_loaded and not self._is_polling and not self._is_over:
             self._is_polling = True
             self._writer.submit(self.store.changes, self._polled)
 
@@ -223,14 +256,10 @@ class Memory:
                 self._follow(id, row)
 
     def _follow(self, id: str, row: StoredJob | None) -> None:
-        """One changed row. Whatever is wrong with it, the next one is looked at."""
+        """One changed row. Whatever is wrong with it, the next one is looked at. What was changed here since wins."""
+        if self.ledger.holds(id):
+            return
         try:
             self.adoption.change(id, row)
         except Exception:
             logger.exception("the changed row of job %r cannot be followed", id)
-
-
-def _next(
-    rows: Iterator[list[tuple[StoredJob, StoredState | None]]],
-) -> list[tuple[StoredJob, StoredState | None]] | None:
-    return next(rows, None)

@@ -78,6 +78,8 @@ class Pausing:
         self.pauses = Pauses()
         self.changed: Callable[[str, Pause | None], None] = _nobody
         """Called with each scope whose pause has changed, and its pause as it is now: None, it has been resumed."""
+        self.needs_mending: Callable[[Job], bool] = _is_well
+        """Whether a parked job cannot start even if somebody resumes it."""
         self.jobs: Callable[[], list[Job]] = list
         """All jobs that there are."""
         self._ends: dict[Job | str, PauseEnd] = {}
@@ -102,7 +104,8 @@ class Pausing:
         if job.is_removed or (job.paused_by is None and not job.is_parked):
             return
         job.paused_by = None
-        job.is_parked = False
+        if not self.needs_mending(job):
+            job.is_parked = False
         self.forget(job)
         counts = job.counts()
         counts.consecutive_failures = counts.consecutive_crashes = 0
@@ -262,6 +265,11 @@ class Pausing:
             self._arm(end)
         else:
             end.resume()
+
+
+def _is_well(_job: Job) -> bool:
+    """Nothing is stored that could need it."""
+    return False
 
 
 def _nobody(_scope: str, _pause: Pause | None) -> None:

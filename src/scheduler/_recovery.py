@@ -15,11 +15,14 @@ from typing import Final
 
 from attrs import frozen
 
-from ._planner import Gap, Planner
+from ._planner import Gap, Grid, Planner
 from ._policy import Delivery, Policy
 
 QUARANTINE_AFTER: Final = 3
 """Deaths in a row under one job after which it does not start by itself any more: it may be what kills."""
+
+FAR: Final = 86_400_000_000
+"""Microseconds. A calendar start that is no further ahead than this is taken as it is stored."""
 
 LONGEST_FLOOR: Final = 86_400_000_000
 """Microseconds. A rule of retries without a cap postpones a job no further than this."""
@@ -104,6 +107,10 @@ def after_downtime(
     one that counts from the end of a run: then it starts its interval after `last_finish_us`, or at once.
     """
     due = _as_stored(planner, key, now_us, next_us, last_finish_us)
+    if due is not None and due > now_us and not is_by_hand:
+        due = _not_too_far(planner, key, now_us, due)
+    if not_before_us is not None:
+        not_before_us = min(not_before_us, now_us + LONGEST_FLOOR)
     floor = not_before_us
     if due is None or floor is None or floor <= now_us or floor <= due:
         return Return(due)
@@ -121,6 +128,19 @@ def _as_stored(planner: Planner, key: str, now_us: int, next_us: int | None, las
     if not planner.waits_for_end:
         return planner.first(key, now_us)
     return now_us if last_finish_us is None else planner.following(last_finish_us)
+
+
+def _not_too_far(planner: Planner, key: str, now_us: int, due: int) -> int:
+    """A start that the wall clock planned while it was far ahead comes no later than the schedule says now."""
+    if planner.waits_for_end:
+        return min(due, now_us + (planner.interval or 0))
+    if isinstance(planner, Grid):
+        return due - (due - now_us - 1) // planner.interval * planner.interval
+    if due - now_us <= FAR:
+        return due
+    first = planner.first(key, now_us)
+    second = None if first is None else planner.following(first)
+    return due if first is None or second is None or due <= second else first
 
 
 def _all_missed(due: int, gap: Gap) -> Gap:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from logging import getLogger
 from threading import RLock
 from typing import Any, Final
@@ -27,10 +28,10 @@ from ._options import aware, count_of, id_of, schedule_of
 from ._pauses import JOB, Pause, pause_of, stored_pause
 from ._planner import Planner
 from ._policy import Policy
-from ._standing import row_of
+from ._standing import next_start, next_starts, row_of
 from ._statistics import Histogram
-from ._stored import StoredJob, StoredPause
-from ._timeline import AT_ONCE, instant_of, some_instant_of, us_of
+from ._stored import StoredJob, StoredPause, StoredState
+from ._timeline import AT_ONCE, instant_of, us_of
 from ._update import settled, update_of
 
 logger = getLogger(__name__)
@@ -60,6 +61,11 @@ class Registry:
         """Until the store has been read: what was added meanwhile, by id."""
         self.unreadable: dict[str, StoredJob] = {}
         """Rows that no job can be made of. Their jobs are parked."""
+        self.without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
+        """Jobs that wait for their task to be registered, by id."""
+        loop.pausing.needs_mending = self.needs_mending
+        self._asked: list[Callable[[], object]] = []
+        """What handles have asked for of jobs that have not begun because the store has not been read."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -104,7 +110,7 @@ class Registry:
             if self._lifecycle.state is LifecycleState.STOPPED:
                 self.refuse_if_stopped()
             if id is None:
-                id = self._free_id()
+                id = self._free_id(task)
             present = self._jobs.get(id)
             if present is not None and on_conflict == "keep":
                 return present
@@ -115,7 +121,7 @@ class Registry:
             job.task = task
             row = None if task is None else row_of(job)
             if present is not None and on_conflict == "update":
-                self._loop.call(self._renew, present, job, None if planned_alike(present, job, start) else first)
+                self._ask(present, self._renew, present, job, None if planned_alike(present, job, start) else first)
                 return present
             if present is not None:
                 self.remove(present)
@@ -175,6 +181,21 @@ class Registry:
                 if not each.job.is_removed:
                     self._begin(each.job, each.first)
                     self.remember(each.job)
+            asked, self._asked = self._asked, []
+        for ask in asked:
+            ask()
+
+    def needs_mending(self, job: Job) -> bool:
+        """Whether the job cannot start until its row is mended or its task is registered."""
+        return job.id in self.unreadable or job.id in self.without_task
+
+    def _ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
+        """Do it on the loop; with a job that waits for the store to be read, when it has begun."""
+        with self._lock:
+            if self.early is not None and job.id in self.early:
+                self._asked.append(partial(func, *args))
+                return
+        self._loop.call(func, *args)
 
     def enter(self, job: Job) -> None:
         """A job of the store is there. Whoever enters it plans it."""
@@ -244,21 +265,21 @@ class Registry:
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
         self._check_until(until)
-        self._loop.call(self._loop.pausing.pause, job, reason, until)
+        self._ask(job, self._loop.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
-        self._loop.call(self._loop.enable, job)
+        self._ask(job, self._loop.enable, job)
 
     def run_now(self, job: Job) -> None:
         self.refuse_if_stopped()
         self.refuse_if_removed(job)
-        self._loop.call(self._loop.runs.start_now, job)
+        self._ask(job, self._loop.runs.start_now, job)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         at_us = us_of(aware("at", at))
         self.refuse_if_stopped()
         self.refuse_if_removed(job)
-        self._loop.call(self._loop.set_next_start, job, at_us)
+        self._ask(job, self._loop.set_next_start, job, at_us)
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
         self._check_until(until)
@@ -268,6 +289,9 @@ class Registry:
         self._loop.call(self._loop.pausing.resume_scope, scope)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+        if self.needs_mending(job):
+            msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
+            raise InvalidJob(msg)
         changes = {name: settled(value) for name, value in changes.items()}
         update = update_of(job, changes)
         self._loop.runs.check_needs(update.policy.needs)
@@ -277,29 +301,13 @@ class Registry:
         with self._lock:
             start = self.dated_start(job) if update.start is None else update.start
             first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, start)
-        self._loop.call(self._apply, job, changes, first)
+        self._ask(job, self._apply, job, changes, first)
 
     def next_start(self, job: Job) -> datetime | None:
-        timeline = self._loop.timeline
-        starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
-        retry = job.retry
-        if retry is not None:
-            starts.append(timeline.us(retry.due, steady=False))
-        return some_instant_of(min(starts)) if starts else None
+        return next_start(job, self._loop.timeline)
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
-        if count != 0:
-            count_of("count", count)
-        starts: list[datetime] = []
-        due = job.due_us
-        while due is not None and len(starts) < count:
-            instant = some_instant_of(self._loop.timeline.reported(due, steady=job.planner.steady))
-            if instant is None:
-                break
-            starts.append(instant)
-            by_hand = job.is_due_by_hand and len(starts) == 1
-            due = job.planner.back(job.id, due) if by_hand else job.planner.following(due)
-        return starts
+        return next_starts(job, self._loop.timeline, count_of("count", count) if count else 0)
 
     def _forget_stored(self, job: Job) -> None:
         self.unreadable.pop(job.id, None)
@@ -321,7 +329,10 @@ class Registry:
         elif self.ledger is not None and not scope.startswith(JOB):
             self.ledger.pause(scope, None if pause is None else stored_pause(pause))
 
-    def _free_id(self) -> str:
+    def _free_id(self, task: str | None) -> str:
+        if task is not None:
+            msg = "a stored job needs an id: it is how the next run of this program finds it again"
+            raise InvalidJob(msg)
         while (id_ := f"job-{next(self._numbers)}") in self._jobs:
             pass
         return id_
@@ -379,12 +390,8 @@ class Registry:
         with self._lock:
             job.lateness = self.histogram(source.policy.kind)
         self._loop.pausing.reconsider(job)
-        early = None if self.early is None else self.early.get(job.id)
         if first is not None:
             job.schedule, job.planner = first.schedule, first.planner
-        if early is not None:
-            early.first = early.first if first is None else first
-        elif first is not None:
             self._queue.disarm(job)
             job.due_us = None
             self._loop.replan(job, first)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from logging import INFO, WARNING, getLogger
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
@@ -25,21 +26,28 @@ from ._call import NotLaunched
 from ._events import RunAbandoned, RunEnded, RunMissed, RunStarted
 from ._job import Job
 from ._launch import Launches
-from ._ledger import Ledger
 from ._listeners import Listeners
+from ._marking import Marks
 from ._next_attempt import NextAttempt
 from ._outcome import MissedReason, Outcome
 from ._overlap import may_start
 from ._policy import Delivery
 from ._run import Cause, Deadline, MarkedRun, Run, Timeout, state_of_runs
 from ._state import TRANSITIONS, JobState, Step, advance
-from ._timeline import Timeline
+from ._timeline import AT_ONCE, Timeline
+
+if TYPE_CHECKING:
+    from ._ledger import Ledger
 
 logger = getLogger(__name__)
 
 _START = TRANSITIONS[Step.START]
 _BEGIN = TRANSITIONS[Step.BEGIN]
 _END = TRANSITIONS[Step.END]
+
+
+OWED_AGAIN: Final = 1.0
+"""Seconds for which another attempt that must not be lost waits for a run of its job to end."""
 
 
 class Plans(Protocol):
@@ -87,11 +95,15 @@ class Runs:
         self.begun = 0
         self.missed = 0
         self.has_priorities = False
-        self.ledger: Ledger | None = None
-        """What remembers the runs of stored jobs, if anything does."""
+        self.marks = Marks(pool, timeline, clock.monotonic, partial(queue.push, AT_ONCE))
         self._last_now_us = 0
         self._held: list[Work] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What remembers the runs of stored jobs, if anything does."""
+        return self.marks.ledger
 
     def hold(self) -> None:
         """Collect what starts until `let_go`."""
@@ -130,39 +142,16 @@ class Runs:
 
     def start_again(self, attempt: NextAttempt) -> None:
         job = attempt.job
+        if attempt.is_owed and (job.runs or job.threads):
+            self.queue.arm(attempt, self.monotonic() + OWED_AGAIN)
+            return
         job.retry = None
         self.start(job, attempt.due, attempt.due_us, attempt.attempt)
         if not job.runs:
             self.plans.go_on(job)
 
     def mark(self, run: MarkedRun) -> bool:
-        if self.ledger is None or self.is_stopping:
-            return False
-        self.ledger.mark(run)
-        return True
-
-    def marks_committed(self, runs: list[MarkedRun]) -> None:
-        for run in runs:
-            run.is_marked = True
-        self.pool.let_begin(runs)
-
-    def mark_refused(self, run: MarkedRun) -> None:
-        """Its tick has a record.
-
-        If the clock was set back, and has yet to come to where it was, the same instants come once more, and whoever
-        starts at them has a tick of its own: the first free microsecond after the due instant.
-        """
-        is_repetition = (
-            run.attempt == 1 and self.timeline.us(self.monotonic(), steady=False) < self.timeline.furthest_us
-        )
-        if is_repetition and self.ledger is not None and run.cause is None:
-            run.due_us += 1
-            run.job.counts().runs -= 1
-            self.ledger.mark(run)
-            return
-        logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
-        run.is_repeated = True
-        self.pool.cancel(run)
+        return not self.is_stopping and self.marks.mark(run)
 
     def run_began(self, run: Run) -> bool:
         now = self.monotonic()
@@ -329,7 +318,8 @@ class Runs:
             return None
         if job.retry is not None:  # of a run beside this one
             return None
-        job.retry = NextAttempt(self, job, run.due_us, run.attempt + 1)
+        is_owed = run.cause is Cause.STOPPED
+        job.retry = NextAttempt(self, job, run.due_us, run.attempt + 1, is_owed=is_owed)
         with suppress(LifecycleError):  # the queue has stopped: it is only remembered
             self.queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in
@@ -383,7 +373,7 @@ class Runs:
         if self._held and work in self._held:
             self._held.remove(work)
             work.drop()
-        elif self.launches.withdraw(work):
+        elif self.marks.withdraw(work) or self.launches.withdraw(work):
             work.drop()
         else:
             self.pool.cancel(work)

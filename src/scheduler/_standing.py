@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ._call import on_the_loop
@@ -12,6 +13,7 @@ from ._outcome import Outcome
 from ._run import MarkedRun
 from ._statistics import Tally
 from ._stored import LONGEST_RESULT, StoredJob, StoredState
+from ._timeline import some_instant_of
 
 if TYPE_CHECKING:
     from ._job import Job
@@ -133,3 +135,25 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
     """Ticks of the job that are due and have no mark yet: their due instants and attempts."""
     waiting = [(run.due_us, run.attempt) for run in job.runs if isinstance(run, MarkedRun) and not run.is_held]
     return [*waiting, *(job.backlog or ())]
+
+
+def next_start(job: Job, timeline: Timeline) -> datetime | None:
+    """When it starts next, retries included."""
+    starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
+    if job.retry is not None:
+        starts.append(timeline.us(job.retry.due, steady=False))
+    return some_instant_of(min(starts)) if starts else None
+
+
+def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
+    """Its next `count` regular starts, or as many as there are."""
+    starts: list[datetime] = []
+    due = job.due_us
+    while due is not None and len(starts) < count:
+        instant = some_instant_of(timeline.reported(due, steady=job.planner.steady))
+        if instant is None:
+            break
+        starts.append(instant)
+        by_hand = job.is_due_by_hand and len(starts) == 1
+        due = job.planner.back(job.id, due) if by_hand else job.planner.following(due)
+    return starts

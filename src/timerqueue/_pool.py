@@ -159,6 +159,15 @@ class TaskPool:
                 crew.ready.append(work)
         crew.call_if_needed()
 
+    def step_aside(self, works: Iterable[Work]) -> list[Work]:
+        """Take back the room of what answered HELD, for others. It comes again by `submit`. Answers which did."""
+        aside = [work for work in works if work in self._crew.held]
+        for work in aside:
+            self._crew.held.remove(work)
+            self._release(work)
+        self._crew.call_if_needed()
+        return aside
+
     def cancel(self, work: Work) -> None:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
         if work.worker is not None:

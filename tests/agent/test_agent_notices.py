@@ -157,7 +157,7 @@ def test_what_was_left_out_before_the_start_is_told_once_and_together():
     monitor.tell_downtime()
     missed, notice = stream.getvalue().splitlines()
     assert "MISSED            api  1 check" in missed
-    assert notice.endswith("while no agent ran, 100 checks of 1 target were left out")
+    assert notice.endswith("left out while no agent ran: 100 checks of 1 target")
     assert known.missed == 1
 
 

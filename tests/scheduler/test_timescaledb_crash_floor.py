@@ -161,10 +161,26 @@ async def test_what_the_floor_costs_is_counted_as_missed(lives, clock, events, d
     """Each start of the five minutes, in one report; the tick that was lost is none of them."""
     await die(lives, Every("5s", anchor=START), delivery=delivery)
     async with lives.life() as s:
-        await clock.travel(0)
-        assert events.missed("a") == [(60, MissedReason.AFTER_CRASH)]
         await clock.travel(330)
+        assert events.missed("a") == [(60, MissedReason.AFTER_CRASH)]
         assert s.get("a").statistics().missed == 60
+
+
+async def test_slots_that_come_back_with_a_resumed_job_are_not_missed_as_well(lives, clock):
+    """Whoever resumes it by hand ends the five minutes: from the next slot on it runs, and each slot has one record."""
+    await die(lives, Every("10s", anchor=START))
+    async with lives.life() as s:
+        await clock.travel(54.5)
+        s.get("a").pause()
+        s.get("a").resume()
+        await clock.travel(50)
+        assert lives.starts() == [60, 70, 80, 90, 100]
+        await s.flush()
+        records = await s.history("a")
+        recorded = sum(record.count for record in records)
+        assert recorded == 1 + 5 + 5  # the crash, what it has cost, and what has run since
+        counts = s.get("a").statistics()
+        assert (counts.missed, counts.successes) == (5, 5)
 
 
 async def test_run_now_does_not_wait_for_the_floor(lives, clock):

@@ -1,9 +1,10 @@
 """What TimescaleDB's tests say of its job scheduler, said of ours.
 
 The scenarios are those of the notes on TimescaleDB, section 5. Its defects (section 6) are in
-test_timescaledb_defects.py and test_timescaledb_crash_floor.py, and what users ask for in test_timescaledb_pauses.py.
-Where a name is given it is that of the test, without "test_" and "timescaledb_"; "restarts", "grids", "api", "history"
-and "pauses" are test_timescaledb_restarts.py and so on.
+test_timescaledb_defects.py and test_timescaledb_crash_floor.py, and what users ask for in test_timescaledb_pauses.py;
+what holds in all of them is tried with random ones in test_timescaledb_stories.py. Where a name is given it is that of
+the test, without "test_" and "timescaledb_"; "restarts", "grids", "api", "history" and "pauses" are
+test_timescaledb_restarts.py and so on.
 
 | scenario | replayed by, or why not |
 |---|---|

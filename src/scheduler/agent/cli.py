@@ -65,8 +65,9 @@ STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 EXIT_CODES: Final = """\b
 Exit codes:
   0  a clean end, also by Ctrl-C or SIGTERM
-  1  with --once: something is neither up nor degraded; or it failed, or was cut off by a second Ctrl-C
-  2  called or configured wrongly: nothing was started
+  1  with --once: something is neither up nor degraded; or it failed, or was cut off by a second Ctrl-C;
+     with history: there is none
+  2  called or configured wrongly, or the store cannot be used: nothing was started
 """
 
 
@@ -213,7 +214,7 @@ def _run(
         click.echo(str(exc), err=True)
         code = BAD_USAGE
     except StoreError as exc:
-        _refuse(config.store, exc)
+        _refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
     sys.exit(code)
 
 
@@ -232,15 +233,15 @@ def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
         finally:
             made.close()
     except StoreError as exc:
-        _refuse(store, exc)
+        _refuse(store, str(exc))
 
 
-def _refuse(store: StorePlace, exc: Exception) -> NoReturn:
+def _refuse(store: StorePlace, reason: str) -> NoReturn:
     """One line about a store that cannot be used, without secrets."""
     from .redact import Redactor
     from .wording import printable
 
-    click.echo(printable(Redactor(store.secrets).clean(f"cannot use the store: {exc}")), err=True)
+    click.echo(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", err=True)
     sys.exit(BAD_USAGE)
 
 

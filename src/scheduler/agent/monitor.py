@@ -94,7 +94,7 @@ class Monitor:
         if left_out:
             checks = wording.count(left_out.total(), "check")
             targets = wording.count(len(left_out), "target")
-            self.notice(f"while no agent ran, {checks} of {targets} were left out")
+            self.notice(f"left out while no agent ran: {checks} of {targets}")
 
     def listen(self, event: Event) -> None:
         """Take an event of the scheduler."""
