@@ -100,7 +100,7 @@ class Plan:
 
 
 def ask(command: list[str], bound_s: float) -> dict[str, Any]:
-    """The contender's answer, or what came in its place. The folder for its databases is gone, also if it was stopped."""
+    """The answer, or what came in its place. The folder for databases is gone, also if the contender was stopped."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)  # a database server may be another user
         return _ask_in(folder, command, bound_s)

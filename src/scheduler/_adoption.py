@@ -18,10 +18,11 @@ from ._conflict import duplicate
 from ._errors import InvalidJob
 from ._events import JobAdded, RunEnded
 from ._first_start import FirstStart
+from ._floors import Floor
 from ._job import Job
 from ._next_attempt import NextAttempt
-from ._outcome import MissedReason, Outcome
-from ._planner import Gap, Once
+from ._outcome import Outcome
+from ._planner import Once
 from ._policy import Delivery
 from ._reading import Reading, Unreadable, read, unreadable
 from ._recovery import after_crash, after_downtime
@@ -130,7 +131,7 @@ class Adoption:
         crashes: Sequence[StoredTick] = (),
         job: Job | None = None,
     ) -> None:
-        reading, first = self._read(row)
+        reading, first = self._read(row, may_be_over=state is not None)
         if job is None:
             job = self._job_of(row, reading, first)
             self._registry.enter(job)
@@ -140,28 +141,28 @@ class Adoption:
         if state is not None:
             job.tally = tally_of(state)
             self._loop.timeline.has_been(state.last_start_us)
+        if crashes:
+            state = self._crashed(job, state, crashes)
         if reading.error is not None:
             self._park(job, row, state, reading)
-            for tick in crashes:
-                self._ledger.crashed(tick, self._now_us(), DIED)
             return
         self._loop.enroll(job)
         self._loop.pausing.reconsider(job)
         self._pause_as(job, row)
-        if crashes:
-            state = self._crashed(job, state, crashes)
         if state is None:
             self._ledger.touch(job)
             self._begin(job, first)
         else:
             self._go_on(job, state)
 
-    def _read(self, row: StoredJob, start: datetime | None = None) -> tuple[Reading, FirstStart]:
+    def _read(
+        self, row: StoredJob, start: datetime | None = None, *, may_be_over: bool = False
+    ) -> tuple[Reading, FirstStart]:
         """What the row says, and when its job would start for the first time."""
         reading = read(row, self._tasks)
         try:
             self._loop.runs.check_needs(reading.policy.needs)
-            return reading, self._registry.plan(reading.schedule, row.id, start)
+            return reading, self._registry.plan(reading.schedule, row.id, start, may_be_over=may_be_over)
         except (InvalidJob, ScheduleError, UnknownLimit, ValueError) as exc:
             reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
@@ -229,14 +230,15 @@ class Adoption:
         """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
         loop = self._loop
         if state.not_before_us is not None and state.not_before_us > self._now_us():
-            self._ledger.floors[job] = state.not_before_us
+            self._loop.floors.by_job[job] = Floor(state.not_before_us)
         if job.is_paused:
             if state.next_by_hand:
                 shift = loop.timeline.shift_us if job.planner.steady else 0
                 job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
             return
         if state.retry_at_us is not None and state.retry_due_us is not None:
-            at_us = max(state.retry_at_us, self._ledger.floors.get(job, 0))
+            floor = self._loop.floors.by_job.get(job)
+            at_us = state.retry_at_us if floor is None else max(state.retry_at_us, floor.until_us)
             is_owed = job.policy.delivery is Delivery.AT_LEAST_ONCE
             job.retry = NextAttempt(loop.runs, job, state.retry_due_us, state.retry_attempt or 1, is_owed=is_owed)
             loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
@@ -254,16 +256,10 @@ class Adoption:
         job.is_due_by_hand = state.next_by_hand and back.due_us is not None
         job.dated_us = back.due_us if job.is_due_by_hand else None
         loop.plan(job, None if job.retry is not None and job.planner.waits_for_end else back.due_us)
-        if back.skipped is not None:
-            self._miss(job, back.skipped, shift)
+        if back.skipped is not None and back.skipped.first_missed is not None and job in self._loop.floors.by_job:
+            self._loop.floors.by_job[job].first_us = back.skipped.first_missed + shift
         if back.due_us is None:
             loop.retire_if_done(job)
-
-    def _miss(self, job: Job, gap: Gap, shift: int) -> None:
-        """Starts that the floor after a crash has cost the job."""
-        if gap.first_missed is not None and gap.last_missed is not None:
-            first, last = gap.first_missed + shift, gap.last_missed + shift
-            self._loop.runs.miss(job, first, last, gap.missed, MissedReason.AFTER_CRASH, is_exact=gap.is_exact)
 
     # -- crashes -------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ._standing import state_of
 from ._stored import RUNNING, Batch, StoredJob, StoredPause, StoredTick
 
 if TYPE_CHECKING:
+    from ._floors import Floor
     from ._job import Job
     from ._run import MarkedRun
     from ._timeline import Timeline
@@ -31,12 +32,6 @@ class Sealed:
     runs: list[MarkedRun]
     """Those whose marks it holds."""
     flushed: list[Flushed]
-    lost: list[Exception] = Factory(list)
-    """Why parts of it are not stored. Shared by all parts of a batch that was taken apart."""
-
-    def tell_flushed(self) -> None:
-        for done in self.flushed:
-            done(self.lost[0] if self.lost else None)
 
     def job_ids(self) -> list[str]:
         batch = self.batch
@@ -47,7 +42,7 @@ class Sealed:
         """One for the pauses and one for each job. Whoever waits for all of it waits for the last."""
         parts = [self._of(job_id) for job_id in self.job_ids()]
         if self.batch.pauses:
-            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], [], self.lost))
+            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
         if parts:
             parts[-1].flushed = self.flushed
         return parts
@@ -62,7 +57,7 @@ class Sealed:
             [tick for tick in batch.missed if tick.job_id == job_id],
             [tick for tick in batch.marks if tick.job_id == job_id],
         )
-        return Sealed(part, [run for run in self.runs if run.job.id == job_id], [], self.lost)
+        return Sealed(part, [run for run in self.runs if run.job.id == job_id], [])
 
 
 @define
@@ -85,7 +80,7 @@ class Pending:
         parts = (self.jobs, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
         return sum(len(part) for part in parts)
 
-    def seal(self, timeline: Timeline, floors: Mapping[Job, int], now_us: int) -> tuple[Sealed, Pending]:
+    def seal(self, timeline: Timeline, floors: Mapping[Job, Floor], now_us: int) -> tuple[Sealed, Pending]:
         """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
         jobs = dict(islice(self.jobs.items(), MOST_JOBS))
         later = self.jobs.keys() - jobs.keys()

@@ -68,6 +68,13 @@ def duplicate(id: str) -> DuplicateJob:
     return DuplicateJob(msg)
 
 
+def refuse_switch(job: Job, other: Job) -> None:
+    """Raise InvalidJob if one of them is stored and the other is not."""
+    if (job.task is None) != (other.task is None):
+        msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
+        raise InvalidJob(msg)
+
+
 def planned_alike(job: Job, other: Job, start: Start) -> bool:
     """Whether the next start of `job` is also that of a job of the same id with the schedule of `other`."""
     return job.schedule == other.schedule and not isinstance(start, datetime)

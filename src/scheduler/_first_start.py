@@ -33,12 +33,19 @@ class FirstStart(NamedTuple):
 
 
 def first_start(
-    schedule: Schedule, key: str, start: Start, *, now: int, shift: int, shared: dict[Schedule, Planner]
+    schedule: Schedule,
+    key: str,
+    start: Start,
+    *,
+    now: int,
+    shift: int,
+    shared: dict[Schedule, Planner],
+    may_be_over: bool = False,
 ) -> FirstStart:
     """Plan the job `key`. `now` and `shift` in microseconds, on the steady base and from there to the wall.
 
     Planners that jobs can have in common are taken from `shared` and put there. Raises InvalidJob for what would
-    never start.
+    never start, unless it `may_be_over`.
     """
     if isinstance(start, datetime):
         return _at(_aware(start), schedule, key, now, shift)
@@ -60,7 +67,7 @@ def first_start(
     if at_once and planner.waits_for_end:
         return FirstStart(schedule, planner, at_once=True, due_us=None)
     due = planner.first(key, _from(planner, now, at_once=at_once) if planner.steady else now + shift)
-    if due is None and not at_once:
+    if due is None and not at_once and not may_be_over:
         msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
         raise InvalidJob(msg)
     return FirstStart(schedule, planner, at_once, due)

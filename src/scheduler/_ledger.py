@@ -22,12 +22,13 @@ from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._standing import result_text
 from ._store import StoreError
-from ._stored import Batch, Receipt, Retention, StoredJob, StoredPause, StoredTick
+from ._stored import Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE
 
 if TYPE_CHECKING:
     from timerqueue import TimerQueue
 
+    from ._floors import Floors
     from ._job import Job
     from ._listeners import Listeners
     from ._marking import Marks
@@ -45,6 +46,9 @@ LONGEST_RETRY: Final = 5.0
 
 STALLED: Final = 10.0
 """Seconds without an answer after which a store counts as down."""
+
+LOOKS: Final = 3
+"""So many looks in vain as well."""
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
@@ -65,6 +69,7 @@ class Ledger:
         timeline: Timeline,
         listeners: Listeners,
         marks: Marks,
+        floors: Floors,
         retention: Retention,
     ) -> None:
         self.store = store
@@ -72,8 +77,7 @@ class Ledger:
         self.trouble: str | None = None
         """What is wrong with the store; None: nothing that is known."""
         self.commits = 0
-        self.floors: dict[Job, int] = {}
-        """Before when, in UTC microseconds, jobs that were found crashed do not start."""
+        self._floors = floors
         self._queue = queue
         self._timeline = timeline
         self._listeners = listeners
@@ -85,8 +89,12 @@ class Ledger:
         """The first of these is being sent. There are several only if a batch had to be taken apart."""
         self._is_sending = False
         self._sent_at = 0.0
+        self._looks = 0
+        """How often an answer was looked for in vain."""
         self._is_turn_near = False
         self._failures = 0
+        self._lost: Exception | None = None
+        """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
         self._unpruned = PRUNE_AFTER
 
@@ -114,7 +122,7 @@ class Ledger:
     def removed(self, job: Job) -> None:
         self._pending.jobs[job.id] = None
         self._pending.dirty.pop(job, None)
-        self.floors.pop(job, None)
+        self._floors.by_job.pop(job, None)
         self._ask()
 
     def pause(self, scope: str, pause: StoredPause | None) -> None:
@@ -142,21 +150,27 @@ class Ledger:
         self._pending.last_missed.pop(run.job, None)
         self._touch_with_tick(run.job)
 
+    def withdraw(self, run: MarkedRun) -> bool:
+        """Take its mark back. False: it has been sent already."""
+        if run not in self._pending.marks:
+            return False
+        del self._pending.marks[run]
+        run.job.counts().runs -= 1
+        return True
+
     def unmark(self, run: MarkedRun, reason: MissedReason) -> None:
         """It has been marked, and will not begin after all."""
-        run.job.counts().runs -= 1
         self._touch_with_tick(run.job)
-        if run in self._pending.marks:
-            del self._pending.marks[run]
+        if self.withdraw(run):
             if run.attempt == 1:
                 self.missed(run.job, run.due_us, run.due_us, 1, reason)
-        elif reason is not MissedReason.REPEATED:
+            return
+        run.job.counts().runs -= 1
+        if reason is not MissedReason.REPEATED:
             self._pending.ended.append(_unmarked(run, reason))
 
     def ended(self, run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None) -> None:
         """It has ended, at `ended` in UTC seconds."""
-        if self.floors:
-            self.floors.pop(run.job, None)
         self._pending.ended.append(
             StoredTick(
                 run.job.id,
@@ -200,7 +214,11 @@ class Ledger:
 
     def look(self, now: float) -> None:
         """Notice that the store does not answer. Called now and then."""
-        if self._is_sending and now - self._sent_at > STALLED:
+        if not self._is_sending:
+            self._looks = 0
+            return
+        self._looks += 1  # a loop that stood still itself has looked seldom
+        if now - self._sent_at > STALLED and self._looks > LOOKS:
             self._is_down(f"{self.store!r} has not answered for {STALLED:g} s")
 
     def answered(self) -> None:
@@ -215,11 +233,11 @@ class Ledger:
         else:
             logger.error("the store failed", exc_info=error)
 
-    def left(self) -> list[Batch]:
+    def left(self) -> list[Sealed]:
         """What is not durable yet, for a last attempt when the loop has ended."""
         while self._pending and self._fence is not None:
             self._seal()
-        return [sealed.batch for sealed in self._sealed]
+        return list(self._sealed)
 
     def _ask(self) -> None:
         """See to it that what is pending is sent: in the next turn of the loop, with what comes until then."""
@@ -239,7 +257,7 @@ class Ledger:
 
     def _seal(self) -> None:
         now_us = self._timeline.us(self._queue.clock.monotonic(), steady=False)
-        sealed, self._pending = self._pending.seal(self._timeline, self.floors, now_us)
+        sealed, self._pending = self._pending.seal(self._timeline, self._floors.by_job, now_us)
         self._sealed.append(sealed)
 
     def _send(self) -> None:
@@ -250,6 +268,7 @@ class Ledger:
 
     def _answered(self, receipt: Receipt | None, error: Exception | None) -> None:
         self._is_sending = False
+        self._looks = 0
         if error is None and receipt is not None:
             self._committed(receipt)
         elif isinstance(error, StoreError):
@@ -277,7 +296,7 @@ class Ledger:
                 self._marks.refused(run)
         if sealed.runs:
             self._marks.committed(run for run in sealed.runs if run.fence_number not in refused)
-        sealed.tell_flushed()
+        self._tell_flushed(sealed)
         self._unpruned += len(sealed.batch.ended) + len(sealed.batch.missed)
         if self._unpruned >= PRUNE_AFTER:
             self._unpruned = 0
@@ -320,8 +339,14 @@ class Ledger:
         )
         for run in sealed.runs:
             self._marks.refused(run)
-        sealed.lost.append(error)
-        sealed.tell_flushed()
+        self._lost = error
+        self._tell_flushed(sealed)
+
+    def _tell_flushed(self, sealed: Sealed) -> None:
+        if sealed.flushed:
+            lost, self._lost = self._lost, None
+            for done in sealed.flushed:
+                done(lost)
 
     def _is_down(self, error: str) -> None:
         if self.trouble != error:

@@ -23,6 +23,7 @@ from timerqueue import OUT, Alarm, Clock, LifecycleError, LifecycleState, Random
 
 from ._events import ClockJumped, JobChanged, JobFinished, JobParked
 from ._first_start import FirstStart
+from ._floors import Floors
 from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
@@ -67,6 +68,7 @@ class Loop:
             max_subtasks=max_subtasks,
             kill_after=kill_after,
         )
+        self.floors = Floors(self.timeline, clock.monotonic, self.runs.miss)
         self.pausing = Pausing(self)
         self.forget: Callable[[Job], None] = _nobody
         """Called with each job whose schedule has ended."""
@@ -104,7 +106,7 @@ class Loop:
         """Let `due_us` be the job's next start, or what comes once a crash is far enough back; None: there is none."""
         if job.task is not None and self.runs.ledger is not None:
             self.runs.ledger.touch(job)
-            due_us = self._not_before(job, due_us, self.runs.ledger.floors.get(job))
+            due_us = self.floors.not_before(job, due_us)
         job.due_us = due_us
         if due_us is None or self.queue.state is LifecycleState.STOPPED:
             return
@@ -148,8 +150,8 @@ class Loop:
             return
         if not planner.steady and self._is_early(job, due_us):
             return
-        if job.retry is not None:
-            self._regular_start_replaces_retry(job)
+        if job.retry is not None or job.task is not None:
+            self._regular_start_comes(job)
         by_hand = job.is_due_by_hand
         if by_hand and self._must_wait(job):
             return
@@ -200,7 +202,7 @@ class Loop:
         now_us = self.timeline.us(self.monotonic(), steady=steady)
         job.dated_us = max(now_us, at_us - self.timeline.shift_us if steady else at_us)
         job.is_due_by_hand = True
-        self._forgive(job)
+        self.floors.forgive(job)
         self.runs.cancel_retry(job)
         if not job.is_paused:
             self.plan(job, job.dated_us)
@@ -241,22 +243,8 @@ class Loop:
 
     def enable(self, job: Job) -> None:
         """End the job's own pause. Whoever does that has seen to what made it crash."""
-        self._forgive(job)
+        self.floors.forgive(job)
         self.pausing.resume(job)
-
-    def _forgive(self, job: Job) -> None:
-        if self.runs.ledger is not None:
-            self.runs.ledger.floors.pop(job, None)
-
-    def _not_before(self, job: Job, due_us: int | None, floor_us: int | None) -> int | None:
-        if due_us is None or floor_us is None:
-            return due_us
-        if job.planner.steady:
-            floor_us -= self.timeline.shift_us
-        if due_us >= floor_us:
-            return due_us
-        following = None if job.planner.waits_for_end else job.planner.first(job.id, floor_us - 1)
-        return floor_us if following is None else following
 
     def retire_if_done(self, job: Job) -> None:
         """A job without a further start leaves when nothing of it is left to do."""
@@ -323,8 +311,11 @@ class Loop:
         if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
-    def _regular_start_replaces_retry(self, job: Job) -> None:
-        if job.retry is not None and job.retry.is_owed:
+    def _regular_start_comes(self, job: Job) -> None:
+        """It takes the place of a retry that is not owed, and a floor has been passed."""
+        if self.floors.by_job:
+            self.floors.forgive(job)
+        if job.retry is None or job.retry.is_owed:
             return
         retry = job.policy.retry
         if retry is None or not retry.past_next_start:

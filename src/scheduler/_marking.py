@@ -6,13 +6,14 @@ no store, and the subtasks of what runs, go on.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from logging import getLogger
 from typing import TYPE_CHECKING
 
 from timerqueue import TaskPool, Work
 
-from ._run import MarkedRun
+from ._run import MarkedRun, Run
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -46,6 +47,21 @@ class Marks:
             if not self._held:
                 self._soon(self._step_aside)
             self._held.append(run)
+        return True
+
+    def is_about_to_begin(self, run: Run) -> bool:
+        """Its mark is on the way, and nothing else is in its way."""
+        return isinstance(run, MarkedRun) and run.is_held and run not in self._aside
+
+    def leave_due(self, run: MarkedRun) -> bool:
+        """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
+        False: it is too late for that, because a mark of it may be durable.
+        """
+        if self.ledger is None or (run.is_held and not self.ledger.withdraw(run)):
+            return False
+        job = run.job
+        job.backlog = deque(sorted([*(job.backlog or ()), (run.due_us, run.attempt)]))
+        self.ledger.touch(job)
         return True
 
     def withdraw(self, work: Work) -> bool:

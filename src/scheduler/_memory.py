@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from logging import getLogger
+from operator import length_hint
 from threading import Event
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from timerqueue import LifecycleError
@@ -28,7 +31,7 @@ from ._stored import StoredJob, StoredState
 from ._writer import InlineWriter, ThreadWriter
 
 if TYPE_CHECKING:
-    from ._batch import Flushed
+    from ._batch import Flushed, Sealed
     from ._loop import Loop
     from ._registry import Registry
     from ._store import Store
@@ -66,6 +69,7 @@ def memory_of(
         timeline=loop.timeline,
         listeners=loop.listeners,
         marks=loop.runs.marks,
+        floors=loop.floors,
         retention=retention,
     )
     loop.runs.marks.ledger = registry.ledger = ledger
@@ -73,6 +77,9 @@ def memory_of(
     adoption = Adoption(registry, loop, ledger, tasks, loop.runs.random, crash_floor=crash_floor)
     return Memory(store, writer=writer, loop=loop, registry=registry, ledger=ledger, adoption=adoption, poll=poll)
 
+
+SLICE: Final = 100
+"""Jobs that are read, or follow their rows, before others on the event loop have their turn."""
 
 BETWEEN_LAST_WORDS: Final = 0.25
 
@@ -119,8 +126,10 @@ class Memory:
         rows = await self._ask(self.store.load)
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
-            for row, state in chunk:
+            for number, (row, state) in enumerate(chunk):
                 self.adoption.adopt(row, state, crashes.pop(row.id, ()))
+                if not number % SLICE:
+                    await checkpoint()
             count += len(chunk)
             if not self._registry.early:
                 self.ledger.open(opened.epoch)
@@ -128,7 +137,8 @@ class Memory:
         for ticks in crashes.values():  # of jobs that are gone
             for tick in ticks:
                 self.ledger.crashed(tick, now_us, "the process died under it, and its job has been removed since")
-        self._registry.begin_early()
+        while self._registry.begin_early(SLICE):
+            await checkpoint()
         self.ledger.open(opened.epoch)
         first_loaded.set()
         self._is_loaded = True
@@ -198,15 +208,29 @@ class Memory:
         if not self._writer.close(LAST_WORDS):
             return StoreUnavailable(f"{self.store!r} does not answer")
         try:
-            for batch in self.ledger.left():
-                self._commit_last(batch)
+            for sealed in self.ledger.left():
+                self._commit_last(sealed)
         except StoreError as exc:
             return exc
         finally:
             self.store.close()
         return None
 
-    def _commit_last(self, batch: Batch) -> None:
+    def _commit_last(self, sealed: Sealed) -> None:
+        """If it cannot be stored as a whole, store what can."""
+        try:
+            self._insist(sealed.batch)
+        except StoreError:
+            raise
+        except Exception as exc:
+            parts = sealed.by_job()
+            if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
+                logger.critical("what should be stored of %r is lost", sealed.job_ids(), exc_info=exc)
+                return
+            for part in parts:
+                self._commit_last(part)
+
+    def _insist(self, batch: Batch) -> None:
         """Try for some seconds: what is not said now is taken for a crash by the next scheduler."""
         for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
             try:
@@ -252,8 +276,14 @@ class Memory:
         if changes:
             for scope, pause in changes.pauses.items():
                 self._registry.pause_scope_stored(scope, pause)
-            for id, row in changes.jobs.items():
-                self._follow(id, row)
+            self._follow_all(iter(changes.jobs.items()))
+
+    def _follow_all(self, changed: Iterator[tuple[str, StoredJob | None]]) -> None:
+        """Some at a time: others are not to wait."""
+        for id, row in islice(changed, SLICE):
+            self._follow(id, row)
+        if length_hint(changed):
+            self._loop.call_soon(self._follow_all, changed)
 
     def _follow(self, id: str, row: StoredJob | None) -> None:
         """One changed row. Whatever is wrong with it, the next one is looked at. What was changed here since wins."""

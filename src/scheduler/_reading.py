@@ -60,7 +60,8 @@ def read(row: StoredJob, tasks: Tasks) -> Reading:
         func = tasks.get(row.task)
         call = call_of(func, inline=definition.inline)
     except UnknownTask as exc:
-        func, call, error = _missing(str(exc)), on_the_loop, str(exc)
+        func, error = _missing(str(exc)), str(exc)
+        call = call_of(func, inline=definition.inline)
     return Reading(
         func,
         call,

@@ -16,7 +16,7 @@ from typing import Any, Final
 from schedule import Schedule
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from ._conflict import Definable, Early, OnConflict, check_conflict, duplicate, is_same, planned_alike
+from ._conflict import Definable, Early, OnConflict, check_conflict, duplicate, is_same, planned_alike, refuse_switch
 from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
 from ._first_start import FirstStart, Start, first_start
@@ -28,7 +28,7 @@ from ._options import aware, count_of, id_of, schedule_of
 from ._pauses import JOB, Pause, pause_of, stored_pause
 from ._planner import Planner
 from ._policy import Policy
-from ._standing import next_start, next_starts, row_of
+from ._standing import check_row, next_start, next_starts, row_of
 from ._statistics import Histogram
 from ._stored import StoredJob, StoredPause, StoredState
 from ._timeline import AT_ONCE, instant_of, us_of
@@ -64,6 +64,8 @@ class Registry:
         self.without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
         """Jobs that wait for their task to be registered, by id."""
         loop.pausing.needs_mending = self.needs_mending
+        self.task_of: Callable[..., tuple[str | None, Any, bool]] = _no_task
+        """By what name the store knows a callable, what is to be called, and whether on the loop."""
         self._asked: list[Callable[[], object]] = []
         """What handles have asked for of jobs that have not begun because the store has not been read."""
 
@@ -121,6 +123,7 @@ class Registry:
             job.task = task
             row = None if task is None else row_of(job)
             if present is not None and on_conflict == "update":
+                refuse_switch(present, job)
                 self._ask(present, self._renew, present, job, None if planned_alike(present, job, start) else first)
                 return present
             if present is not None:
@@ -153,6 +156,8 @@ class Registry:
     def forget(self, job: Job) -> None:
         """The job's schedule has ended."""
         with self._lock:
+            if self.early is not None and job.id in self.early and self.early[job.id].job is job:
+                del self.early[job.id]
             job.is_removed = True
             if self._jobs.get(job.id) is job:
                 del self._jobs[job.id]
@@ -173,17 +178,20 @@ class Registry:
         self.ledger.put(row_of(job) if row is None else row)
         self.ledger.touch(job)
 
-    def begin_early(self) -> None:
-        """What the store holds is known: those who waited for that begin."""
+    def begin_early(self, most: int) -> bool:
+        """What the store holds is known: some of those who waited for that begin. False: there are no more."""
         with self._lock:
-            early, self.early = self.early or {}, None
-            for each in early.values():
-                if not each.job.is_removed:
-                    self._begin(each.job, each.first)
-                    self.remember(each.job)
+            for id in list(itertools.islice(self.early or (), most)):
+                each = (self.early or {}).pop(id)
+                self._begin(each.job, each.first)
+                self.remember(each.job)
+            if self.early:
+                return True
+            self.early = None
             asked, self._asked = self._asked, []
         for ask in asked:
             ask()
+        return False
 
     def needs_mending(self, job: Job) -> bool:
         """Whether the job cannot start until its row is mended or its task is registered."""
@@ -222,10 +230,12 @@ class Registry:
     def find(self, id: str) -> Job | None:
         return self._jobs.get(id)
 
-    def plan(self, schedule: Schedule, id: str, start: datetime | None) -> FirstStart:
-        """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
+    def plan(self, schedule: Schedule, id: str, start: datetime | None, *, may_be_over: bool) -> FirstStart:
+        """When a job with that schedule would start for the first time. Raises InvalidJob if never, unless it is an
+        old one that `may_be_over`.
+        """
         with self._lock:
-            return self._first_start(schedule, id, start)
+            return self._first_start(schedule, id, start, may_be_over=may_be_over)
 
     def dated_start(self, job: Job) -> datetime | None:
         """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
@@ -251,8 +261,9 @@ class Registry:
     def remove(self, job: Job) -> None:
         if job.is_removed:
             return
+        is_early = self.early is not None and job.id in self.early
         self.drop(job)
-        if job.task is not None:
+        if job.task is not None and not is_early:
             self._loop.call(self._forget_stored, job)
 
     def drop(self, job: Job) -> None:
@@ -293,6 +304,9 @@ class Registry:
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
             raise InvalidJob(msg)
         changes = {name: settled(value) for name, value in changes.items()}
+        task = job.task
+        if task is not None and "func" in changes:
+            task, changes["func"], _ = self.task_of(changes["func"], inline=False, durable=True)
         update = update_of(job, changes)
         self._loop.runs.check_needs(update.policy.needs)
         if schedule is None and update.start is not None:
@@ -301,7 +315,9 @@ class Registry:
         with self._lock:
             start = self.dated_start(job) if update.start is None else update.start
             first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, start)
-        self._ask(job, self._apply, job, changes, first)
+        if task is not None:
+            check_row(job, task, update, job.schedule if first is None else first.schedule)
+        self._ask(job, self._apply, job, changes, first, task)
 
     def next_start(self, job: Job) -> datetime | None:
         return next_start(job, self._loop.timeline)
@@ -337,12 +353,20 @@ class Registry:
             pass
         return id_
 
-    def _first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
+    def _first_start(self, schedule: Schedule, key: str, start: Start, *, may_be_over: bool = False) -> FirstStart:
         if len(self._planners) > SHARED_PLANNERS:
             self._planners.clear()
         loop = self._loop
         now = loop.timeline.us(loop.monotonic(), steady=True)
-        return first_start(schedule, key, start, now=now, shift=loop.timeline.shift_us, shared=self._planners)
+        return first_start(
+            schedule,
+            key,
+            start,
+            now=now,
+            shift=loop.timeline.shift_us,
+            shared=self._planners,
+            may_be_over=may_be_over,
+        )
 
     def histogram(self, kind: str) -> Histogram:
         histogram = self._lateness.get(kind)
@@ -364,12 +388,12 @@ class Registry:
             self.refuse_if_stopped()
             raise
 
-    def _apply(self, job: Job, changes: Mapping[str, Any], first: FirstStart | None) -> None:
+    def _apply(self, job: Job, changes: Mapping[str, Any], first: FirstStart | None, task: str | None) -> None:
         """Change a job as it is by now, on the loop, by changes that have been checked."""
         if job.is_removed:
             return
-        update = update_of(job, changes)
-        self.fill(job, update, first)
+        job.task = task
+        self.fill(job, update_of(job, changes), first)
 
     def _renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
         """Let the job be what another of its id was meant to be."""
@@ -399,3 +423,8 @@ class Registry:
         if not stored:
             self.remember(job)
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
+
+
+def _no_task(func: Any, **_: Any) -> tuple[str | None, Any, bool]:
+    """Nothing is stored."""
+    return None, func, False

@@ -158,7 +158,7 @@ class Runs:
         job = run.job
         policy = job.policy
         lateness = now - run.due
-        if self.is_stopping:
+        if self.is_stopping and not (isinstance(run, MarkedRun) and run.is_marked):
             self.miss_run(run, MissedReason.STOPPED)
             return False
         if (
@@ -234,6 +234,8 @@ class Runs:
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
         """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
+        if reason is MissedReason.STOPPED and isinstance(run, MarkedRun) and self.marks.leave_due(run):
+            return
         if isinstance(run, MarkedRun) and run.is_held and self.ledger is not None:
             self.ledger.unmark(run, reason)
             if run.attempt == 1:
@@ -253,9 +255,10 @@ class Runs:
     def stop(self, *, only_waiting: bool) -> None:
         """Cancel what runs, or only what still waits for room. What waited for the end of a run is missed."""
         for job in {run.job: None for run in self.active}:
-            self.drop_backlog(job, MissedReason.STOPPED)
+            if job.task is None:
+                self.drop_backlog(job, MissedReason.STOPPED)
         for run in list(self.active):
-            if run.started is None or not only_waiting:
+            if not only_waiting or (run.started is None and not self.marks.is_about_to_begin(run)):
                 run.terminate(Cause.STOPPED)
 
     def cancel_retry(self, job: Job) -> None:

@@ -93,6 +93,7 @@ class Scheduler:
         self._registry = Registry(self._loop, self._lifecycle, self._listeners)
         self._loop.forget = self._registry.finish
         self._tasks = Tasks()
+        self._registry.task_of = self._task_of
         self._memory = (
             None
             if store is None

@@ -16,11 +16,15 @@ from ._stored import LONGEST_RESULT, StoredJob, StoredState
 from ._timeline import some_instant_of
 
 if TYPE_CHECKING:
+    from schedule import Schedule
+
+    from ._floors import Floor
     from ._job import Job
     from ._timeline import Timeline
+    from ._update import Update
 
 
-def state_of(job: Job, timeline: Timeline, not_before_us: int | None) -> StoredState:
+def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
     """The job's state at this moment.
 
     A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
@@ -32,6 +36,8 @@ def state_of(job: Job, timeline: Timeline, not_before_us: int | None) -> StoredS
     retry = (
         None if job.retry is None else (job.retry.due_us, job.retry.attempt, timeline.us(job.retry.due, steady=False))
     )
+    if floor is not None and floor.first_us is not None and next_us is not None:
+        next_us = min(next_us, floor.first_us)
     if job.runs or job.backlog:
         for due_us, attempt in unmarked(job):
             if attempt > 1:
@@ -46,7 +52,7 @@ def state_of(job: Job, timeline: Timeline, not_before_us: int | None) -> StoredS
         retry_due_us,
         retry_attempt,
         retry_at_us,
-        not_before_us,
+        None if floor is None else floor.until_us,
         tally.runs,
         tally.successes,
         tally.failures,
@@ -119,6 +125,14 @@ def row_of(job: Job) -> StoredJob:
         job.name,
         None if job.paused_by is None else job.paused_by.reason,
         job.paused_until_us,
+    )
+
+
+def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
+    """Raise InvalidJob if the job could not be stored with that update."""
+    inline = update.call is on_the_loop
+    stored_job(
+        job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
     )
 
 

@@ -231,7 +231,7 @@ class PostgresStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Lend the connection for history to one thread at a time. That of a store that is not open here is a visitor's:
+        """Lend the connection for history to one thread at a time. That of a store that is not open is a visitor's:
         used once, whoever has the store.
         """
         opened = self._opened

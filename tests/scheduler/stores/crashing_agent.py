@@ -12,6 +12,7 @@ What a line says:
     takes     seconds of a run
     add       jobs: the arguments of Scheduler.add; those that are there are kept
     runs      how often each job runs before the agent goes on to its end
+    attempts  which attempt at some tick has to succeed before that, too
     then      verbs for jobs after that: [["remove", "id"], ["pause", "id"], ["update", "id"]]
     full_disk after some runs no file can grow, until half a second after the scheduler has noticed
     stubborn  runs do not end by themselves: they are cut off when the agent stops
@@ -157,6 +158,7 @@ class Agent:
         self.scheduler.listen(self.hear)
         self.begun = Counter()
         self.ended = Counter()
+        self.attempts = 1
         self.moved = anyio.Event()
 
     def note(self, *words):
@@ -178,7 +180,13 @@ class Agent:
             await anyio.sleep_forever()
         if len(self.ended) == len(self.config["add"]) - 1 and run.job_id not in self.ended:
             self.point.reach("as the last run ends")
+        self.attempts = max(self.attempts, run.attempt)
         self.move(run.job_id)
+
+    def has_done_enough(self):
+        return self.attempts >= self.config.get("attempts", 1) and all(
+            self.ended[job["id"]] >= self.config["runs"] for job in self.config["add"]
+        )
 
     def hear(self, event):
         """Fill the disk after some runs, if told to, and make room when that has been noticed for a while."""
@@ -210,7 +218,7 @@ class Agent:
                 self.scheduler.add("work", **{"start": start, "on_conflict": "keep", **given})
             await self.scheduler.flush()
             self.note("done", "add")
-            while any(self.ended[job["id"]] < self.config["runs"] for job in self.config["add"]):
+            while not self.has_done_enough():
                 await self.moved.wait()
             for verb, job_id in self.config.get("then", ()):
                 job = self.scheduler.get(job_id)
