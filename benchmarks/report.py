@@ -77,21 +77,21 @@ def by_scenario(runs: Iterable[Run]) -> list[Results]:
 
 
 def markdown(runs: Sequence[Run], where: str) -> str:
-    """A table per scenario, under a line that says where and how often it was measured."""
-    rounds = max((run.round for run in runs), default=0)
-    sizes = "quick sizes, not comparable with the targets" if any(run.quick for run in runs) else "full sizes"
-    head = f"{where}. Medians of {rounds}; {sizes}."
-    return "\n\n".join([head, *(_section(results) for results in by_scenario(runs))])
+    """A section per scenario: a line that says where and how often it was measured, and the table."""
+    return "\n\n".join(_section(results, where) for results in by_scenario(runs))
 
 
-def _section(results: Results) -> str:
+def _section(results: Results, where: str) -> str:
     scenario = results.scenario
+    rounds = max(run.round for run in results.runs)
+    sizes = "quick sizes, not comparable with the targets" if any(run.quick for run in results.runs) else "full sizes"
     names = [name for name in scenario.contenders if results.of(name)]
     header = ["", "target", "reached", *(CONTENDERS[name].title for name in names)]
     rows = [header, ["---"] * 3 + ["---:"] * len(names)]
     rows += [_row(results, measure, names) for measure in scenario.measures]
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return "\n\n".join([f"### {scenario.name}: {scenario.what}", table, *results.trouble()])
+    head = f"{where}. Medians of {rounds}; {sizes}."
+    return "\n\n".join([f"### {scenario.name}: {scenario.what}", head, table, *results.trouble()])
 
 
 def _row(results: Results, measure: Measure, names: Sequence[str]) -> list[str]:
@@ -124,9 +124,19 @@ def _figure(results: Results, contender: str, measure: Measure) -> str:
 
 
 def write_between_markers(file: Path, text: str) -> None:
-    """What stood between the two marker lines of the file is replaced by the text. ValueError: it lacks the lines."""
+    """The sections of the text stand between the two marker lines of the file, each in the place of its forerunner.
+
+    Sections of other scenarios stay. ValueError: it lacks the lines.
+    """
     before, begin, rest = file.read_text("utf-8").partition(BEGIN)
-    _, end, after = rest.partition(END)
+    old, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{file} has no lines {BEGIN} and {END}: put them where the table shall stand")
-    file.write_text(f"{before}{begin}\n{text}\n{end}{after}", "utf-8")
+    sections = _sections(old) | _sections(text)
+    ordered = "\n\n".join(sections[name] for name in SCENARIOS if name in sections)
+    file.write_text(f"{before}{begin}\n{ordered}\n{end}{after}", "utf-8")
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The sections by the name of their scenario."""
+    return {section.partition(":")[0]: f"### {section.strip()}" for section in text.split("### ")[1:]}

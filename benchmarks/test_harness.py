@@ -11,7 +11,7 @@ from .environments import Environments
 from .report import BEGIN, END, by_scenario, markdown, write_between_markers
 from .runner import SCRIPTS, Plan, Run, Status, ask
 
-TINY = {
+TINY: dict[str, dict[str, float]] = {
     "durable_sqlite": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
     "durable_postgres": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
     "durable_steady": {"jobs": 20, "rounds": 1},
@@ -148,12 +148,14 @@ def test_a_measurement_that_fails_is_recorded_and_not_repeated(
 
 
 def test_the_table_is_written_between_its_markers(tmp_path: Path) -> None:
-    """What stands around the markers stays, what stood between them goes."""
+    """What stands around the markers stays, and so do tables of scenarios that were not measured now."""
     file = tmp_path / "README.md"
-    file.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n", "utf-8")
+    old = "### steady: kept\n\n| 1 |\n\n### no_more: gone\n\n### cron: old\n\n| 2 |"
+    file.write_text(f"before\n{BEGIN}\n{old}\n{END}\nafter\n", "utf-8")
 
-    write_between_markers(file, "new")
+    write_between_markers(file, "### cron: new\n\n| 3 |\n\n### burst: new\n\n| 4 |")
 
-    assert file.read_text("utf-8") == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
+    sections = "### burst: new\n\n| 4 |\n\n### steady: kept\n\n| 1 |\n\n### cron: new\n\n| 3 |"
+    assert file.read_text("utf-8") == f"before\n{BEGIN}\n{sections}\n{END}\nafter\n"
     with pytest.raises(ValueError, match="has no lines"):
         write_between_markers(Path(__file__), "new")

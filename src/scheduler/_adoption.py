@@ -70,7 +70,7 @@ class Adoption:
 
         Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
         """
-        early = None if self._registry.early is None else self._registry.early.get(row.id)
+        early = None if self._registry.stored.early is None else self._registry.stored.early.get(row.id)
         if early is None and self._registry.find(row.id) is not None:
             logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
             return
@@ -93,7 +93,7 @@ class Adoption:
                     state = state._replace(next_us=early.first.due_us, next_by_hand=False, retry_at_us=None)
                 self._adopt(wanted, state, crashes, early.job)
                 if wanted != row:
-                    self._registry.remember(early.job)
+                    self._registry.stored.remember(early.job)
 
     def change(self, id: str, row: StoredJob | None) -> None:
         """Somebody else has changed this row, or removed it."""
@@ -103,8 +103,8 @@ class Adoption:
         elif row is None:
             if job is not None:
                 logger.info("job %r is gone from the store", id)
-                self._registry.unreadable.pop(id, None)
-                self._registry.without_task.pop(id, None)
+                self._registry.stored.unreadable.pop(id, None)
+                self._registry.stored.without_task.pop(id, None)
                 self._registry.drop(job)
         elif job is None:
             logger.info("job %r has come into the store", id)
@@ -116,7 +116,7 @@ class Adoption:
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
-        for id, (row, state) in list(self._registry.without_task.items()):
+        for id, (row, state) in list(self._registry.stored.without_task.items()):
             job = self._registry.find(id)
             if row.task == task and job is not None:
                 self._take_early(job)
@@ -193,9 +193,9 @@ class Adoption:
         """It stays as it is in the store, visible and with its error, until somebody mends it."""
         assert reading.error is not None
         if isinstance(reading.schedule, Unreadable):
-            self._registry.unreadable[row.id] = row
+            self._registry.stored.unreadable[row.id] = row
         else:
-            self._registry.without_task[row.id] = (row, state)
+            self._registry.stored.without_task[row.id] = (row, state)
         self._loop.park_because(job, reading.error)
 
     def _is_promised(self, state: StoredState) -> bool:
@@ -204,10 +204,10 @@ class Adoption:
 
     def _take_early(self, job: Job) -> None:
         """The job is here already, and is about to be told what it is."""
-        if self._registry.early is not None:
-            self._registry.early.pop(job.id, None)
-        self._registry.without_task.pop(job.id, None)
-        self._registry.unreadable.pop(job.id, None)
+        if self._registry.stored.early is not None:
+            self._registry.stored.early.pop(job.id, None)
+        self._registry.stored.without_task.pop(job.id, None)
+        self._registry.stored.unreadable.pop(job.id, None)
         if job.is_parked:
             job.is_parked = False
             job.settle_pause()
@@ -215,7 +215,7 @@ class Adoption:
 
     def _pause_as(self, job: Job, row: StoredJob) -> None:
         if row.paused is not None:
-            self._registry.pause_stored(job, row.paused, row.paused_until_us)
+            self._registry.stored.pause(job, row.paused, row.paused_until_us)
 
     # -- when it starts ------------------------------------------------------------------------------------------------
 
@@ -314,8 +314,8 @@ class Adoption:
     # -- rows that change ----------------------------------------------------------------------------------------------
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
-        if job.id in self._registry.unreadable:
-            return self._registry.unreadable[job.id] == row
+        if job.id in self._registry.stored.unreadable:
+            return self._registry.stored.unreadable[job.id] == row
         return row_of(job) == row
 
     def _follow(self, job: Job, row: StoredJob) -> None:
@@ -330,7 +330,7 @@ class Adoption:
             return
         self._registry.fill(job, reading, None if first.schedule == before and not was_parked else first, stored=True)
         if row.paused is None:
-            self._registry.resume_stored(job)
+            self._registry.stored.resume(job)
         elif row.paused is not None:
             self._pause_as(job, row)
 

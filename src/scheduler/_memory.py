@@ -72,8 +72,8 @@ def memory_of(
         floors=loop.floors,
         retention=retention,
     )
-    loop.runs.marks.ledger = registry.ledger = ledger
-    registry.early = {}
+    loop.runs.marks.ledger = registry.stored.ledger = ledger
+    registry.stored.early = {}
     adoption = Adoption(registry, loop, ledger, tasks, loop.runs.random, crash_floor=crash_floor)
     return Memory(store, writer=writer, loop=loop, registry=registry, ledger=ledger, adoption=adoption, poll=poll)
 
@@ -119,7 +119,7 @@ class Memory:
         now_us = self._loop.timeline.us(self._loop.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self._hint))
         for pause in await self._ask(self.store.pauses):
-            self._registry.pause_scope_stored(pause.scope, pause)
+            self._registry.stored.pause_scope(pause.scope, pause)
         crashes: defaultdict[str, list[StoredTick]] = defaultdict(list)
         for tick in await self._ask(self.store.running):
             crashes[tick.job_id].append(tick)
@@ -131,7 +131,7 @@ class Memory:
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
-            if not self._registry.early:
+            if not self._registry.stored.early:
                 self.ledger.open(opened.epoch)
                 first_loaded.set()
         for ticks in crashes.values():  # of jobs that are gone
@@ -275,7 +275,7 @@ class Memory:
         self.ledger.answered()
         if changes:
             for scope, pause in changes.pauses.items():
-                self._registry.pause_scope_stored(scope, pause)
+                self._registry.stored.pause_scope(scope, pause)
             self._follow_all(iter(changes.jobs.items()))
 
     def _follow_all(self, changed: Iterator[tuple[str, StoredJob | None]]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from functools import partial
 from logging import getLogger
 from threading import RLock
 from typing import Any, Final
@@ -21,16 +20,16 @@ from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
 from ._first_start import FirstStart, Start, first_start
 from ._job import Job
-from ._ledger import Ledger
 from ._listeners import Listeners
 from ._loop import Loop
 from ._options import aware, count_of, id_of, schedule_of
-from ._pauses import JOB, Pause, pause_of, stored_pause
+from ._pauses import JOB, Pause
 from ._planner import Planner
 from ._policy import Policy
 from ._standing import check_row, next_start, next_starts, row_of
 from ._statistics import Histogram
-from ._stored import StoredJob, StoredPause, StoredState
+from ._stored import StoredJob
+from ._stored_jobs import StoredJobs
 from ._timeline import AT_ONCE, instant_of, us_of
 from ._update import settled, update_of
 
@@ -55,19 +54,10 @@ class Registry:
         self._lateness: dict[str, Histogram] = {}
         loop.pausing.jobs = self.jobs
         loop.pausing.changed = self._pause_changed
-        self.ledger: Ledger | None = None
-        """What remembers stored jobs, if anything does."""
-        self.early: dict[str, Early] | None = None
-        """Until the store has been read: what was added meanwhile, by id."""
-        self.unreadable: dict[str, StoredJob] = {}
-        """Rows that no job can be made of. Their jobs are parked."""
-        self.without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
-        """Jobs that wait for their task to be registered, by id."""
-        loop.pausing.needs_mending = self.needs_mending
+        self.stored = StoredJobs(loop, self._lock)
+        loop.pausing.needs_mending = self.stored.needs_mending
         self.task_of: Callable[..., tuple[str | None, Any, bool]] = _no_task
         """By what name the store knows a callable, what is to be called, and whether on the loop."""
-        self._asked: list[Callable[[], object]] = []
-        """What handles have asked for of jobs that have not begun because the store has not been read."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -124,7 +114,9 @@ class Registry:
             row = None if task is None else row_of(job)
             if present is not None and on_conflict == "update":
                 refuse_switch(present, job)
-                self._ask(present, self._renew, present, job, None if planned_alike(present, job, start) else first)
+                self.stored.ask(
+                    present, self._renew, present, job, None if planned_alike(present, job, start) else first
+                )
                 return present
             if present is not None:
                 self.remove(present)
@@ -136,12 +128,12 @@ class Registry:
     def _put(self, job: Job, first: FirstStart, row: StoredJob | None, on_conflict: OnConflict) -> None:
         job.dated_us = first.due_us if first.is_dated else None
         self._jobs[job.id] = job
-        if row is not None and self.early is not None:
-            self.early[job.id] = Early(job, first, on_conflict)
+        if row is not None and self.stored.early is not None:
+            self.stored.early[job.id] = Early(job, first, on_conflict)
             return
         self._begin(job, first)
         if row is not None:
-            self._loop.call(self.remember, job, row)
+            self._loop.call(self.stored.remember, job, row)
 
     def refuse_if_stopped(self) -> None:
         if self._lifecycle.state is LifecycleState.STOPPED:
@@ -156,76 +148,32 @@ class Registry:
     def forget(self, job: Job) -> None:
         """The job's schedule has ended."""
         with self._lock:
-            if self.early is not None and job.id in self.early and self.early[job.id].job is job:
-                del self.early[job.id]
+            if self.stored.early is not None and self.stored.is_early(job):
+                del self.stored.early[job.id]
             job.is_removed = True
             if self._jobs.get(job.id) is job:
                 del self._jobs[job.id]
 
-    def remember(self, job: Job, row: StoredJob | None = None) -> None:
-        """Let the store know the job's definition, `row` if that has been made already. On the loop."""
-        if (
-            job.task is None
-            or self.ledger is None
-            or job.is_removed
-            or (self.early is not None and job.id in self.early)
-        ):
-            return
-        raw = self.unreadable.get(job.id)
-        if raw is not None:
-            paused = None if job.paused_by is None else job.paused_by.reason
-            row = raw._replace(paused=paused, paused_until_us=job.paused_until_us)
-        self.ledger.put(row_of(job) if row is None else row)
-        self.ledger.touch(job)
-
     def begin_early(self, most: int) -> bool:
         """What the store holds is known: some of those who waited for that begin. False: there are no more."""
+        stored = self.stored
         with self._lock:
-            for id in list(itertools.islice(self.early or (), most)):
-                each = (self.early or {}).pop(id)
+            for id in list(itertools.islice(stored.early or (), most)):
+                each = (stored.early or {}).pop(id)
                 self._begin(each.job, each.first)
-                self.remember(each.job)
-            if self.early:
+                stored.remember(each.job)
+            if stored.early:
                 return True
-            self.early = None
-            asked, self._asked = self._asked, []
+            stored.early = None
+            asked, stored.asked = stored.asked, []
         for ask in asked:
             ask()
         return False
-
-    def needs_mending(self, job: Job) -> bool:
-        """Whether the job cannot start until its row is mended or its task is registered."""
-        return job.id in self.unreadable or job.id in self.without_task
-
-    def _ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
-        """Do it on the loop; with a job that waits for the store to be read, when it has begun."""
-        with self._lock:
-            if self.early is not None and job.id in self.early:
-                self._asked.append(partial(func, *args))
-                return
-        self._loop.call(func, *args)
 
     def enter(self, job: Job) -> None:
         """A job of the store is there. Whoever enters it plans it."""
         with self._lock:
             self._jobs[job.id] = job
-
-    def pause_stored(self, job: Job, reason: str, until_us: int | None) -> None:
-        """The job is paused in the store. On the loop."""
-        until = None if until_us is None else instant_of(until_us)
-        self._loop.pausing.pause(job, reason, until, is_stored=True)
-
-    def resume_stored(self, job: Job) -> None:
-        """The job is not paused in the store. On the loop."""
-        if job.paused_by is not None:
-            self._loop.pausing.resume(job, is_stored=True)
-
-    def pause_scope_stored(self, scope: str, pause: StoredPause | None) -> None:
-        """A scope is paused in the store, or is not any more. On the loop."""
-        if pause is None:
-            self._loop.pausing.resume_scope(scope, is_stored=True)
-        else:
-            self._loop.pausing.hold(pause_of(pause), is_stored=True)
 
     def find(self, id: str) -> Job | None:
         return self._jobs.get(id)
@@ -261,7 +209,7 @@ class Registry:
     def remove(self, job: Job) -> None:
         if job.is_removed:
             return
-        is_early = self.early is not None and job.id in self.early
+        is_early = self.stored.is_early(job)
         self.drop(job)
         if job.task is not None and not is_early:
             self._loop.call(self._forget_stored, job)
@@ -276,21 +224,21 @@ class Registry:
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
         self._check_until(until)
-        self._ask(job, self._loop.pausing.pause, job, reason, until)
+        self.stored.ask(job, self._loop.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
-        self._ask(job, self._loop.enable, job)
+        self.stored.ask(job, self._loop.enable, job)
 
     def run_now(self, job: Job) -> None:
         self.refuse_if_stopped()
         self.refuse_if_removed(job)
-        self._ask(job, self._loop.runs.start_now, job)
+        self.stored.ask(job, self._loop.runs.start_now, job)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         at_us = us_of(aware("at", at))
         self.refuse_if_stopped()
         self.refuse_if_removed(job)
-        self._ask(job, self._loop.set_next_start, job, at_us)
+        self.stored.ask(job, self._loop.set_next_start, job, at_us)
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
         self._check_until(until)
@@ -300,7 +248,7 @@ class Registry:
         self._loop.call(self._loop.pausing.resume_scope, scope)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
-        if self.needs_mending(job):
+        if self.stored.needs_mending(job):
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
             raise InvalidJob(msg)
         changes = {name: settled(value) for name, value in changes.items()}
@@ -317,18 +265,13 @@ class Registry:
             first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, start)
         if task is not None:
             check_row(job, task, update, job.schedule if first is None else first.schedule)
-        self._ask(job, self._apply, job, changes, first, task)
+        self.stored.ask(job, self._apply, job, changes, first, task)
 
     def next_start(self, job: Job) -> datetime | None:
         return next_start(job, self._loop.timeline)
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         return next_starts(job, self._loop.timeline, count_of("count", count) if count else 0)
-
-    def _forget_stored(self, job: Job) -> None:
-        self.unreadable.pop(job.id, None)
-        if self.ledger is not None and self._jobs.get(job.id) is None:
-            self.ledger.removed(job)
 
     def _check_until(self, until: datetime | None) -> None:
         if until is None:
@@ -338,12 +281,12 @@ class Registry:
             raise InvalidJob(msg)
 
     def _pause_changed(self, scope: str, pause: Pause | None) -> None:
-        """Let the store know."""
         job = self._jobs.get(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
-        if job is not None:
-            self.remember(job)
-        elif self.ledger is not None and not scope.startswith(JOB):
-            self.ledger.pause(scope, None if pause is None else stored_pause(pause))
+        self.stored.pause_changed(scope, pause, job)
+
+    def _forget_stored(self, job: Job) -> None:
+        if job.id not in self._jobs:
+            self.stored.forget(job)
 
     def _free_id(self, task: str | None) -> str:
         if task is not None:
@@ -421,7 +364,7 @@ class Registry:
             self._loop.replan(job, first)
         self._loop.enroll(job)
         if not stored:
-            self.remember(job)
+            self.stored.remember(job)
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
 
 

@@ -110,7 +110,7 @@ def test_a_run_that_is_killed_is_a_crash(story, point, begun):
     assert story.live(point=point)[0] == KILLED
     dues = dues_of_the_killed(story)
     assert set(dues) == {"once", "again"}
-    status, recovery = story.live()
+    status, recovery = story.live(attempts=2)
     assert status == 0
     check_the_crashed(story, dues, begun, recovery)
     check_what_always_holds(story, crashes=1)
@@ -122,7 +122,7 @@ def test_an_end_that_was_not_committed_is_a_crash(story, point):
     assert story.live(point=point, runs=2)[0] == KILLED
     dues = dues_of_the_killed(story)
     assert dues
-    assert story.live()[0] == 0
+    assert story.live(attempts=2)[0] == 0
     _, ticks = story.content()
     for job_id, due in dues.items():
         (tick,) = (tick for tick in ticks[job_id] if tick.due_us == due)
@@ -202,7 +202,7 @@ def test_a_recovery_that_is_killed_is_begun_anew(story, point):
     dues = dues_of_the_killed(story)
     status, recovery = story.live(point=point)
     assert status == KILLED
-    assert story.live()[0] == 0
+    assert story.live(attempts=2)[0] == 0
     check_the_crashed(story, dues, 1, recovery)
     check_what_always_holds(story, crashes=1)
 
