@@ -82,7 +82,8 @@ class Plan:
         try:
             command = self.environments.command(contender)
             began = time.monotonic()
-            answer = ask([*command, str(SCRIPTS / contender.script), scenario.name, json.dumps(sizes)], self.bound_s)
+            arguments = [str(SCRIPTS / contender.script), scenario.name, json.dumps(sizes)]
+            answer = ask([*command, *arguments], self.bound_s + scenario.preparing_s)
         except EnvironmentFailed as error:
             answer = {"status": Status.FAILED, "reason": f"could not be installed: {error}"}
         return Run.from_json(

@@ -24,7 +24,7 @@ from ._next_attempt import NextAttempt
 from ._outcome import Outcome
 from ._planner import Once
 from ._policy import Delivery
-from ._reading import Reading, Unreadable, read, unreadable
+from ._reading import Reading, Unreadable, check_interval, read, unreadable
 from ._recovery import after_crash, after_downtime
 from ._standing import row_of, tally_of
 from ._stored import StoredState
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from timerqueue import Random
 
+    from ._conflict import Early
     from ._ledger import Ledger
     from ._loop import Loop
     from ._registry import Registry
@@ -77,9 +78,17 @@ class Adoption:
         if early is None:
             self._adopt(row, state, crashes)
             return
+        self._resolve(early, row, state, crashes)
+
+    def _resolve(self, early: Early, row: StoredJob, state: StoredState | None, crashes: Sequence[StoredTick]) -> None:
+        """A job was added under the id of the row before that was read."""
         match early.on_conflict:
             case "error":
-                raise duplicate(row.id)
+                if not early.is_late:
+                    raise duplicate(row.id)
+                logger.error("%s: the one in the store stays, the new one is dropped", duplicate(row.id))
+                self._registry.drop(early.job)
+                self._adopt(row, state, crashes)
             case "replace":
                 for tick in crashes:
                     self._ledger.crashed(tick, self._now_us(), DIED)
@@ -140,7 +149,8 @@ class Adoption:
         job.task = row.task
         if state is not None:
             job.tally = tally_of(state)
-            self._loop.timeline.has_been(state.last_start_us)
+            if (state.last_start_us or 0) > self._now_us():
+                self._loop.timeline.has_been(state.last_start_us)
         if crashes:
             state = self._crashed(job, state, crashes)
         if reading.error is not None:
@@ -162,7 +172,9 @@ class Adoption:
         reading = read(row, self._tasks)
         try:
             self._loop.runs.check_needs(reading.policy.needs)
-            return reading, self._registry.plan(reading.schedule, row.id, start, may_be_over=may_be_over)
+            first = self._registry.plan(reading.schedule, row.id, start, may_be_over=may_be_over)
+            check_interval(row.id, first.planner.interval)
+            return reading, first
         except (InvalidJob, ScheduleError, UnknownLimit, ValueError) as exc:
             reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)

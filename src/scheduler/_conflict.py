@@ -53,6 +53,8 @@ class Early:
     job: Job
     first: FirstStart
     on_conflict: OnConflict
+    is_late: bool = False
+    """It was added while the scheduler ran already, by somebody whose mistake is not to end it."""
 
 
 def check_conflict(on_conflict: str) -> None:

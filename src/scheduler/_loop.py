@@ -27,6 +27,7 @@ from ._floors import Floors
 from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
+from ._overlap import drop_waiting
 from ._pausing import NEVER_EARLY, Pausing
 from ._policy import Overlap
 from ._run import Cause
@@ -170,13 +171,19 @@ class Loop:
         job.due_us = following
         policy = job.policy
         if policy.missed is Missed.SKIP and self._now - due > policy.grace:
-            reported = self.timeline.reported(due_us, steady=planner.steady)
-            self.runs.miss(job, reported, reported, 1, MissedReason.LATE)
-            self.go_on(job)
+            self._too_late(job, due_us)
             return
         self.runs.start(job, due, due_us + self.timeline.shift_us if planner.steady else due_us)
         if following is None and not job.runs:
             self.go_on(job)
+
+    def _too_late(self, job: Job, due_us: int) -> None:
+        """The tick is missed. What of a stored job waits for room is older, and so too late as well."""
+        if job.task is not None:
+            drop_waiting(job)
+        reported = self.timeline.reported(due_us, steady=job.planner.steady)
+        self.runs.miss(job, reported, reported, 1, MissedReason.LATE)
+        self.go_on(job)
 
     def park(self, job: Job, error: Exception) -> None:
         """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""

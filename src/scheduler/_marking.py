@@ -25,12 +25,9 @@ logger = getLogger(__name__)
 class Marks:
     """Those of one scheduler's runs. `soon`: calls a function in the next turn of the loop."""
 
-    def __init__(
-        self, pool: TaskPool, timeline: Timeline, monotonic: Callable[[], float], soon: Callable[..., object]
-    ) -> None:
+    def __init__(self, pool: TaskPool, timeline: Timeline, soon: Callable[..., object]) -> None:
         self._pool = pool
         self._timeline = timeline
-        self._monotonic = monotonic
         self._soon = soon
         self._aside: set[MarkedRun] = set()
         self._held: list[MarkedRun] = []
@@ -84,10 +81,10 @@ class Marks:
     def refused(self, run: MarkedRun) -> None:
         """Its tick has a record.
 
-        If the clock was set back, and has yet to come to where it was, the same instants come once more, and whoever
-        starts at them has a tick of its own: the first free microsecond after the due instant.
+        If the clock was set back the same instants come once more, and whoever starts at them has a tick of its own:
+        the first free microsecond after the due instant.
         """
-        has_been = self._timeline.us(self._monotonic(), steady=False) < self._timeline.furthest_us
+        has_been = run.due_us <= self._timeline.furthest_us
         if has_been and run.attempt == 1 and self.ledger is not None and run.cause is None:
             run.due_us += 1
             run.job.counts().runs -= 1

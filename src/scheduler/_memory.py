@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from logging import getLogger
-from operator import length_hint
-from threading import Event
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
@@ -110,6 +110,9 @@ class Memory:
         self._is_loaded = False
         self._is_polling = False
         self._is_over = False
+        self._is_called = Lock()
+        """Held by a thread that is in the store, for `open` and `load`."""
+        self._is_given_up = False
 
     async def load(self, first_loaded: anyio.Event) -> None:
         """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there.
@@ -185,7 +188,8 @@ class Memory:
 
     async def history(self, job_id: str | None, limit: int, before_us: int | None) -> list[StoredTick]:
         """Records of ticks, latest first."""
-        return await self._ask(lambda: self.store.history(job_id, limit=limit, before_us=before_us))
+        read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
+        return read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self.ledger.commits, self.ledger.unsaved, self.ledger.trouble)
@@ -197,11 +201,23 @@ class Memory:
             f"{self.store!r} does not answer: {self.ledger.unsaved} changes are lost"
         )
         with anyio.move_on_after(LAST_WORDS, shield=True):
-            lost = await self._ask(self._say_last_words)
+            lost = (
+                self._say_last_words() if self.store.is_immediate else await run_sync(self._end, abandon_on_cancel=True)
+            )
         if lost is not None and self.ledger.unsaved:
             logger.error("what was not saved at the end is lost: %s", lost)
         for flushed in list(self._flushes):
             flushed(lost)
+
+    def _end(self) -> Exception | None:
+        """The last words, once the call that is under way has come to its end."""
+        if not self._is_called.acquire(timeout=LAST_WORDS):
+            self._is_given_up = True
+            return StoreUnavailable(f"{self.store!r} does not answer")
+        try:
+            return self._say_last_words()
+        finally:
+            self._is_called.release()
 
     def _say_last_words(self) -> Exception | None:
         """In a thread of its own, or on the loop for an immediate store. What went wrong."""
@@ -244,7 +260,16 @@ class Memory:
     async def _ask(self, call: Callable[[], T]) -> T:
         if self.store.is_immediate:
             return call()
-        return await run_sync(call, abandon_on_cancel=True)
+        return await run_sync(self._alone, call, abandon_on_cancel=True)
+
+    def _alone(self, call: Callable[[], T]) -> T:
+        """One call at a time. What nobody waits for any more lets go of the store at its end."""
+        with self._is_called:
+            try:
+                return call()
+            finally:
+                if self._is_given_up:
+                    self.store.close()
 
     # -- while it runs -------------------------------------------------------------------------------------------------
 
@@ -276,19 +301,23 @@ class Memory:
         if changes:
             for scope, pause in changes.pauses.items():
                 self._registry.stored.pause_scope(scope, pause)
-            self._follow_all(iter(changes.jobs.items()))
+            unfollowed = self._registry.stored.unfollowed
+            is_going_on = bool(unfollowed)
+            unfollowed.update((id, row) for id, row in changes.jobs.items() if not self.ledger.holds(id))
+            if not is_going_on:
+                self._follow_some()
 
-    def _follow_all(self, changed: Iterator[tuple[str, StoredJob | None]]) -> None:
+    def _follow_some(self) -> None:
         """Some at a time: others are not to wait."""
-        for id, row in islice(changed, SLICE):
-            self._follow(id, row)
-        if length_hint(changed):
-            self._loop.call_soon(self._follow_all, changed)
+        unfollowed = self._registry.stored.unfollowed
+        for id in list(islice(unfollowed, SLICE)):
+            if id in unfollowed:
+                self._follow(id, unfollowed.pop(id))
+        if unfollowed:
+            self._loop.call_soon(self._follow_some)
 
     def _follow(self, id: str, row: StoredJob | None) -> None:
-        """One changed row. Whatever is wrong with it, the next one is looked at. What was changed here since wins."""
-        if self.ledger.holds(id):
-            return
+        """One changed row. Whatever is wrong with it, the next one is looked at."""
         try:
             self.adoption.change(id, row)
         except Exception:

@@ -17,6 +17,7 @@ from ._policy import Delivery, Overlap, Policy
 from ._retry import Retry
 
 DEFAULT: Final = Policy()
+MOST_CATCH_UP: Final = 10_000
 DEFAULT_MAX_RUNNING: Final = 10
 
 
@@ -109,6 +110,13 @@ def count_of(name: str, value: Any) -> int:
     return value
 
 
+def _catch_up(name: str, value: Any) -> int:
+    if count_of(name, value) > MOST_CATCH_UP:
+        msg = f"{name} must be {MOST_CATCH_UP:,} at most, not {value!r}: all of them would wait at once"
+        raise InvalidJob(msg)
+    return int(value)
+
+
 def _delivery(name: str, value: Any) -> Delivery:
     try:
         return Delivery(value)
@@ -142,7 +150,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "max_running": count_of,
     "missed": _one_of(Missed),
     "grace": seconds_of,
-    "catch_up": count_of,
+    "catch_up": _catch_up,
     "delivery": _delivery,
 }
 

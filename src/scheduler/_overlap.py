@@ -58,6 +58,12 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     return False
 
 
+def drop_waiting(job: Job) -> None:
+    """The ticks that wait for room are missed."""
+    for run in _waiting(job):
+        run.terminate(Cause.REPLACED)
+
+
 def _waiting(job: Job) -> list[Run]:
     """The runs that wait for room and may stand for other ticks, oldest first, which is how they stand in the queue."""
     return [run for run in job.runs if _is_exchangeable(run)]
@@ -84,7 +90,12 @@ def _queue(runs: Missing, job: Job, tick: tuple[int, int], room: int, waiting: l
         job.backlog = deque()
     backlog = job.backlog
     while len(backlog) >= room:
-        due_us, attempt = backlog.popleft()
+        oldest = next((each for each in backlog if each[1] == 1), None)
+        if oldest is None:  # what waits are attempts that are owed
+            runs.miss(job, tick[0], tick[0], 1, MissedReason.OVERLAP)
+            return
+        backlog.remove(oldest)
+        due_us, attempt = oldest
         if waiting:
             runs.miss_run(waiting[0], MissedReason.NO_ROOM)
             _shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt)

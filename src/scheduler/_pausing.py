@@ -218,6 +218,8 @@ class Pausing:
         self._plans.runs.cancel_retry(job)
         self._plans.runs.drop_backlog(job, MissedReason.PAUSED)
         job.due_us = None
+        if job.task is not None and self._plans.runs.ledger is not None:
+            self._plans.runs.ledger.touch(job)
         job.settle_pause()
         self.settle_state(job)
 

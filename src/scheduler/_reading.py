@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import field, frozen
 
@@ -19,6 +19,10 @@ from ._policy import Policy
 if TYPE_CHECKING:
     from ._stored import StoredJob
     from ._tasks import Tasks
+
+
+SHORTEST: Final = 1_000
+"""Microseconds: the shortest interval that a row may ask for."""
 
 
 @frozen
@@ -73,6 +77,15 @@ def read(row: StoredJob, tasks: Tasks) -> Reading:
         definition.name,
         error,
     )
+
+
+def check_interval(id: str, interval: int | None) -> None:
+    """Raise MalformedJob for an interval, in microseconds, at which a row could keep the loop busy for ever."""
+    if interval is not None and interval < SHORTEST:
+        msg = (
+            f"stored job {id!r}: its interval of {interval} us is shorter than the {SHORTEST} us that a row may ask for"
+        )
+        raise MalformedJob(msg)
 
 
 def unreadable(row: StoredJob, error: Exception) -> Reading:

@@ -129,7 +129,7 @@ class Registry:
         job.dated_us = first.due_us if first.is_dated else None
         self._jobs[job.id] = job
         if row is not None and self.stored.early is not None:
-            self.stored.early[job.id] = Early(job, first, on_conflict)
+            self.stored.early[job.id] = Early(job, first, on_conflict, self._lifecycle.state is LifecycleState.RUNNING)
             return
         self._begin(job, first)
         if row is not None:

@@ -12,6 +12,7 @@ locks.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -47,7 +48,7 @@ _END = TRANSITIONS[Step.END]
 
 
 OWED_AGAIN: Final = 1.0
-"""Seconds for which another attempt that must not be lost waits for a run of its job to end."""
+"""Seconds for which another attempt that must not be lost waits for a thread of its job to end."""
 
 
 class Plans(Protocol):
@@ -95,7 +96,7 @@ class Runs:
         self.begun = 0
         self.missed = 0
         self.has_priorities = False
-        self.marks = Marks(pool, timeline, clock.monotonic, partial(queue.push, AT_ONCE))
+        self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
         self._last_now_us = 0
         self._held: list[Work] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
@@ -142,10 +143,13 @@ class Runs:
 
     def start_again(self, attempt: NextAttempt) -> None:
         job = attempt.job
-        if attempt.is_owed and (job.runs or job.threads):
+        if attempt.is_owed and job.threads and not job.runs:
             self.queue.arm(attempt, self.monotonic() + OWED_AGAIN)
             return
         job.retry = None
+        if attempt.is_owed and job.runs:
+            job.backlog = deque([(attempt.due_us, attempt.attempt), *(job.backlog or ())])
+            return
         self.start(job, attempt.due, attempt.due_us, attempt.attempt)
         if not job.runs:
             self.plans.go_on(job)

@@ -37,6 +37,8 @@ class StoredJobs:
         """Rows that no job can be made of. Their jobs are parked."""
         self.without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
         """Jobs that wait for their task to be registered, by id."""
+        self.unfollowed: dict[str, StoredJob | None] = {}
+        """Rows that others have changed, and that jobs are still to follow. What is changed here since wins."""
         self.asked: list[Callable[[], object]] = []
         """What handles of early jobs have been asked for."""
 
@@ -62,6 +64,7 @@ class StoredJobs:
         """Let the store know the job's definition, `row` if that has been made already."""
         if job.task is None or self.ledger is None or job.is_removed or self.is_early(job):
             return
+        self.unfollowed.pop(job.id, None)
         raw = self.unreadable.get(job.id)
         if raw is not None:
             paused = None if job.paused_by is None else job.paused_by.reason
@@ -73,6 +76,7 @@ class StoredJobs:
         """The job is gone, and no other has taken its place: so is its row."""
         self.unreadable.pop(job.id, None)
         self.without_task.pop(job.id, None)
+        self.unfollowed.pop(job.id, None)
         if self.ledger is not None:
             self.ledger.removed(job)
 

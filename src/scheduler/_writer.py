@@ -5,6 +5,7 @@ A call that has ended, well or not, is answered on the loop. What is done about 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from logging import getLogger
 from queue import SimpleQueue
@@ -33,20 +34,35 @@ class Writer(Protocol):
         """Take no more calls, and wait so many seconds for those that were taken. False: one does not return."""
 
 
-class InlineWriter:
-    """For a store that never waits: each call is carried out where it is submitted."""
-
-    def submit(self, call: Call, done: Done) -> None:
-        done(*_result(call))
-
-    def close(self, wait: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
-        return True
-
-
 @frozen
 class _Task:
     call: Call
     done: Done
+
+
+class InlineWriter:
+    """For a store that never waits: each call is carried out where it is submitted, unless that is in an answer: then
+    right after that.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: deque[_Task] = deque()
+        self._is_busy = False
+
+    def submit(self, call: Call, done: Done) -> None:
+        self._tasks.append(_Task(call, done))
+        if self._is_busy:
+            return
+        self._is_busy = True
+        try:
+            while self._tasks:
+                task = self._tasks.popleft()
+                task.done(*_result(task.call))
+        finally:
+            self._is_busy = False
+
+    def close(self, wait: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
+        return True
 
 
 class ThreadWriter:

@@ -122,7 +122,7 @@ def test_an_end_that_was_not_committed_is_a_crash(story, point):
     assert story.live(point=point, runs=2)[0] == KILLED
     dues = dues_of_the_killed(story)
     assert dues
-    assert story.live(attempts=2)[0] == 0
+    assert story.live(attempts=2 if "again" in dues else 1)[0] == 0
     _, ticks = story.content()
     for job_id, due in dues.items():
         (tick,) = (tick for tick in ticks[job_id] if tick.due_us == due)
