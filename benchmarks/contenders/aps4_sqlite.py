@@ -1,8 +1,8 @@
 """APScheduler 4 with its SQLAlchemy store in a SQLite file: WAL and synchronous FULL, as ours has it.
 
-The engine is a synchronous one with a single connection: SQLite has one writer, and this was the fastest of what its
-documentation allows. Results of runs are kept for an hour, which is the history that ours keeps. The rest is as in
-`aps4.py`.
+The engine is a synchronous one with a single connection: SQLite has one writer, and this was faster than aiosqlite with
+one connection and with several. Results of runs are kept for an hour, which is the history that ours keeps. The rest is
+as in `aps4.py`.
 """
 
 import asyncio
@@ -141,7 +141,7 @@ def restart(jobs: int) -> Values:
 
 
 def prepare(jobs: int, place: str) -> Values:
-    """What is overdue and one job of the hour are added, the others copied, because adding them takes half an hour."""
+    """What is overdue and one job of the hour are added, the others copied, because adding them takes long."""
 
     async def main() -> None:
         async with ready(place, run_first) as s:

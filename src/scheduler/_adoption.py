@@ -11,7 +11,7 @@ from datetime import datetime
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
-from schedule import ScheduleError
+from schedule import Schedule, ScheduleError
 from timerqueue import UnknownLimit
 
 from ._conflict import duplicate
@@ -140,7 +140,7 @@ class Adoption:
         crashes: Sequence[StoredTick] = (),
         job: Job | None = None,
     ) -> None:
-        reading, first = self._read(row, may_be_over=state is not None)
+        reading, first = self._read(row, is_known=state is not None)
         if job is None:
             job = self._job_of(row, reading, first)
             self._registry.enter(job)
@@ -166,18 +166,21 @@ class Adoption:
             self._go_on(job, state)
 
     def _read(
-        self, row: StoredJob, start: datetime | None = None, *, may_be_over: bool = False
+        self, row: StoredJob, start: datetime | None = None, *, is_known: bool = False
     ) -> tuple[Reading, FirstStart]:
         """What the row says, and when its job would start for the first time."""
         reading = read(row, self._tasks)
         try:
             self._loop.runs.check_needs(reading.policy.needs)
-            first = self._registry.plan(reading.schedule, row.id, start, may_be_over=may_be_over)
+            first = self._first(row.id, reading.schedule, start, is_known=is_known)
             check_interval(row.id, first.planner.interval)
             return reading, first
         except (InvalidJob, ScheduleError, UnknownLimit, ValueError) as exc:
             reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
+
+    def _first(self, id: str, schedule: Schedule, start: datetime | None, *, is_known: bool) -> FirstStart:
+        return self._registry.planned(schedule, id) if is_known else self._registry.plan(schedule, id, start)
 
     def _job_of(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
         return Job(
@@ -267,7 +270,10 @@ class Adoption:
         )
         job.is_due_by_hand = state.next_by_hand and back.due_us is not None
         job.dated_us = back.due_us if job.is_due_by_hand else None
-        loop.plan(job, None if job.retry is not None and job.planner.waits_for_end else back.due_us)
+        if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job not in loop.floors.by_job:
+            loop.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
+        else:
+            loop.plan(job, None if job.retry is not None and job.planner.waits_for_end else back.due_us)
         if back.skipped is not None and back.skipped.first_missed is not None and job in self._loop.floors.by_job:
             self._loop.floors.by_job[job].first_us = back.skipped.first_missed + shift
         if back.due_us is None:

@@ -40,12 +40,11 @@ def first_start(
     now: int,
     shift: int,
     shared: dict[Schedule, Planner],
-    may_be_over: bool = False,
 ) -> FirstStart:
     """Plan the job `key`. `now` and `shift` in microseconds, on the steady base and from there to the wall.
 
     Planners that jobs can have in common are taken from `shared` and put there. Raises InvalidJob for what would
-    never start, unless it `may_be_over`.
+    never start.
     """
     if isinstance(start, datetime):
         return _at(_aware(start), schedule, key, now, shift)
@@ -55,6 +54,21 @@ def first_start(
     if start == "phase" and not isinstance(schedule, (Every, After)):
         msg = f'start="phase" is for Every and After; {schedule} says itself when it starts'
         raise InvalidJob(msg)
+    schedule, planner = bound_planner(schedule, key, shift, shared)
+    at_once = start == "now" or (start is None and planner.waits_for_end)
+    if at_once and planner.waits_for_end:
+        return FirstStart(schedule, planner, at_once=True, due_us=None)
+    due = planner.first(key, _from(planner, now, at_once=at_once) if planner.steady else now + shift)
+    if due is None and not at_once:
+        msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
+        raise InvalidJob(msg)
+    return FirstStart(schedule, planner, at_once, due)
+
+
+def bound_planner(
+    schedule: Schedule, key: str, shift: int, shared: dict[Schedule, Planner]
+) -> tuple[Schedule, Planner]:
+    """The schedule as it stands for the job `key`, and its planner: one from `shared`, if jobs can have it in common."""
     is_shared = type(schedule) in _SHARED and not (type(schedule) is Every and schedule.jitter)
     planner = shared.get(schedule) if is_shared else None
     if planner is None:
@@ -63,14 +77,7 @@ def first_start(
         planner = planner_for(schedule, shift)
         if is_shared:
             shared[schedule] = planner
-    at_once = start == "now" or (start is None and planner.waits_for_end)
-    if at_once and planner.waits_for_end:
-        return FirstStart(schedule, planner, at_once=True, due_us=None)
-    due = planner.first(key, _from(planner, now, at_once=at_once) if planner.steady else now + shift)
-    if due is None and not at_once and not may_be_over:
-        msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
-        raise InvalidJob(msg)
-    return FirstStart(schedule, planner, at_once, due)
+    return schedule, planner
 
 
 def _from(planner: Planner, now: int, *, at_once: bool) -> int:

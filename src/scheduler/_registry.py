@@ -18,7 +18,7 @@ from timerqueue import Lifecycle, LifecycleError, LifecycleState
 from ._conflict import Definable, Early, OnConflict, check_conflict, duplicate, is_same, planned_alike, refuse_switch
 from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
-from ._first_start import FirstStart, Start, first_start
+from ._first_start import FirstStart, Start, bound_planner, first_start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import Loop
@@ -178,12 +178,16 @@ class Registry:
     def find(self, id: str) -> Job | None:
         return self._jobs.get(id)
 
-    def plan(self, schedule: Schedule, id: str, start: datetime | None, *, may_be_over: bool) -> FirstStart:
-        """When a job with that schedule would start for the first time. Raises InvalidJob if never, unless it is an
-        old one that `may_be_over`.
-        """
+    def plan(self, schedule: Schedule, id: str, start: datetime | None) -> FirstStart:
+        """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
         with self._lock:
-            return self._first_start(schedule, id, start, may_be_over=may_be_over)
+            return self._first_start(schedule, id, start)
+
+    def planned(self, schedule: Schedule, id: str) -> FirstStart:
+        """The same for a job of which it is known when it starts."""
+        with self._lock:
+            bound, planner = bound_planner(schedule, id, self._loop.timeline.shift_us, self._shared_planners())
+        return FirstStart(bound, planner, at_once=False, due_us=None)
 
     def dated_start(self, job: Job) -> datetime | None:
         """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
@@ -296,9 +300,12 @@ class Registry:
             pass
         return id_
 
-    def _first_start(self, schedule: Schedule, key: str, start: Start, *, may_be_over: bool = False) -> FirstStart:
+    def _shared_planners(self) -> dict[Schedule, Planner]:
         if len(self._planners) > SHARED_PLANNERS:
             self._planners.clear()
+        return self._planners
+
+    def _first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
         loop = self._loop
         now = loop.timeline.us(loop.monotonic(), steady=True)
         return first_start(
@@ -307,8 +314,7 @@ class Registry:
             start,
             now=now,
             shift=loop.timeline.shift_us,
-            shared=self._planners,
-            may_be_over=may_be_over,
+            shared=self._shared_planners(),
         )
 
     def histogram(self, kind: str) -> Histogram:
