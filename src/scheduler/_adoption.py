@@ -7,6 +7,7 @@ why, and no other job notices. All of it happens on the loop.
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import datetime
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
@@ -287,14 +288,14 @@ class Adoption:
         tally = job.counts()
         tally.consecutive_crashes += 1
         tally.last_outcome, tally.last_error = Outcome.CRASHED, DIED
-        tick = max(ticks, key=lambda each: each.due_us)
+        first, *others = sorted(ticks, key=lambda each: each.due_us)
         aftermath = after_crash(
             now_us,
             self._floor_us,
             tally.consecutive_crashes,
             job.policy.delivery,
             job.policy,
-            attempt=tick.attempt,
+            attempt=first.attempt,
             interval=job.planner.interval,
             random=self._random(),
             not_before_us=None if state is None else state.not_before_us,
@@ -306,12 +307,15 @@ class Adoption:
         if aftermath.quarantine is not None:
             self._registry.pause(job, aftermath.quarantine)
         self._ledger.touch(job)
-        return (state or StoredState(job.id))._replace(
-            not_before_us=aftermath.not_before_us,
-            retry_due_us=None if aftermath.retry_at_us is None else tick.due_us,
-            retry_attempt=aftermath.retry_attempt,
-            retry_at_us=aftermath.retry_at_us,
-        )
+        state = (state or StoredState(job.id))._replace(not_before_us=aftermath.not_before_us)
+        if aftermath.retry_at_us is None:
+            return state._replace(retry_due_us=None, retry_attempt=None, retry_at_us=None)
+        owed = [(each.due_us, each.attempt + 1) for each in (first, *others)]
+        if state.retry_due_us is not None:
+            owed.append((state.retry_due_us, state.retry_attempt or 1))
+        (due_us, attempt), *later = sorted(set(owed))
+        job.backlog = deque(later) if later else None
+        return state._replace(retry_due_us=due_us, retry_attempt=attempt, retry_at_us=aftermath.retry_at_us)
 
     def _tell(self, tick: StoredTick, now_us: int) -> None:
         started = (tick.started_us or tick.due_us) * 1e-6

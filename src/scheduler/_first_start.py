@@ -68,7 +68,7 @@ def first_start(
 def bound_planner(
     schedule: Schedule, key: str, shift: int, shared: dict[Schedule, Planner]
 ) -> tuple[Schedule, Planner]:
-    """The schedule as it stands for the job `key`, and its planner: one from `shared`, if jobs can have it in common."""
+    """The schedule as it stands for the job `key`, and its planner: one from `shared`, if jobs can share it."""
     is_shared = type(schedule) in _SHARED and not (type(schedule) is Every and schedule.jitter)
     planner = shared.get(schedule) if is_shared else None
     if planner is None:

@@ -12,6 +12,7 @@ on. Everything here happens in the thread of the loop; the store is called by th
 
 from __future__ import annotations
 
+from contextlib import suppress
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
 
@@ -43,6 +44,14 @@ FIRST_RETRY: Final = 0.05
 """Seconds after which a store that failed is asked again. Doubles with each failure."""
 
 LONGEST_RETRY: Final = 5.0
+
+BETWEEN_COMMITS: Final = 0.004
+"""Seconds from one commit's beginning to the next one's, if there is little to do: a commit costs what a hundred runs do,
+and half of this is what it adds to the lateness of a start.
+"""
+
+MANY: Final = 100
+"""With more ends of runs than this there is much to do."""
 
 STALLED: Final = 10.0
 """Seconds without an answer after which a store counts as down."""
@@ -241,13 +250,17 @@ class Ledger:
 
     def _ask(self) -> None:
         """See to it that what is pending is sent: in the next turn of the loop, with what comes until then."""
-        if self._is_turn_near or self._sealed or self._fence is None:
+        if self._sealed or self._fence is None or (self._is_turn_near and not self._pending.flushed):
             return
         self._is_turn_near = True
-        try:
-            self._queue.push(AT_ONCE, self._turn)
-        except LifecycleError:  # the loop has ended: `left` is asked
-            self._is_turn_near = False
+        with suppress(LifecycleError):  # the loop has ended: `left` is asked
+            self._queue.push(self._next_turn(), self._turn)
+
+    def _next_turn(self) -> float:
+        """When to send: a little after the last time, so that more share a commit, unless somebody waits for it."""
+        if self.store.is_immediate or self._pending.flushed or len(self._pending.ended) > MANY:
+            return AT_ONCE
+        return self._sent_at + BETWEEN_COMMITS
 
     def _turn(self) -> None:
         self._is_turn_near = False
@@ -277,10 +290,11 @@ class Ledger:
             self._take_apart(error)
         if self._is_sending or self._failures:
             return
-        if not self._sealed and self._pending:
-            self._seal()
         if self._sealed:
             self._send()
+        elif self._pending:
+            self._is_turn_near = False
+            self._ask()
 
     def _committed(self, receipt: Receipt) -> None:
         self._is_up()

@@ -250,8 +250,12 @@ class Loop:
 
     def enable(self, job: Job) -> None:
         """End the job's own pause. Whoever does that has seen to what made it crash."""
+        rested = job in self.floors.by_job
         self.floors.forgive(job)
         self.pausing.resume(job)
+        if rested and not job.is_paused and not job.planner.waits_for_end:
+            now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
+            self.plan(job, job.planner.first(job.id, now_us))
 
     def retire_if_done(self, job: Job) -> None:
         """A job without a further start leaves when nothing of it is left to do."""
@@ -322,7 +326,12 @@ class Loop:
         """It takes the place of a retry that is not owed, and a floor has been passed."""
         if self.floors.by_job:
             self.floors.forgive(job)
-        if job.retry is None or job.retry.is_owed:
+        if job.retry is None:
+            return
+        if job.retry.is_owed:
+            if job.retry.is_waiting and job.retry.due <= self._now:  # what is owed goes first
+                self.queue.disarm(job.retry)
+                job.retry.fire()
             return
         retry = job.policy.retry
         if retry is None or not retry.past_next_start:

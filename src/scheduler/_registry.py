@@ -348,6 +348,9 @@ class Registry:
         """Let the job be what another of its id was meant to be."""
         if job.is_removed:
             return
+        if self.stored.needs_mending(job):
+            self.stored.mended(job)
+            first = self.plan(source.schedule, job.id, None) if first is None else first
         was_same = first is None and is_same(job, source)
         job.task = source.task
         if not was_same:

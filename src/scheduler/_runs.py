@@ -352,8 +352,9 @@ class Runs:
     def drop_backlog(self, job: Job, reason: MissedReason) -> None:
         """Nothing waits for the end of a run any more."""
         waiting, job.backlog = job.backlog, None
-        for due_us, _ in waiting or ():
-            self.miss(job, due_us, due_us, 1, reason)
+        for due_us, attempt in waiting or ():
+            if attempt == 1:  # of another attempt's tick there is a record already
+                self.miss(job, due_us, due_us, 1, reason)
 
     def _take_from_backlog(self, job: Job) -> None:
         """Start the tick that waited for the end of a run."""

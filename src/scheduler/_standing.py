@@ -41,7 +41,7 @@ def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
     if job.runs or job.backlog:
         for due_us, attempt in unmarked(job):
             if attempt > 1:
-                retry = (due_us, attempt, due_us)
+                retry = (due_us, attempt, due_us) if retry is None else min(retry, (due_us, attempt, due_us))
             else:
                 next_us = due_us if next_us is None else min(next_us, due_us)
     retry_due_us, retry_attempt, retry_at_us = retry or (None, None, None)

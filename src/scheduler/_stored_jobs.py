@@ -49,6 +49,11 @@ class StoredJobs:
         """Whether the job cannot start until its row is mended or its task is registered."""
         return job.id in self.unreadable or job.id in self.without_task
 
+    def mended(self, job: Job) -> None:
+        """Somebody has said anew what the job is: what stands in the store does not count any more."""
+        self.unreadable.pop(job.id, None)
+        self.without_task.pop(job.id, None)
+
     def ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
         """Do it on the loop; with an early job when it has begun."""
         if self.early is not None:

@@ -42,6 +42,7 @@ async def a_few_turns() -> None:
 
 
 async def test_held_work_keeps_its_unit_and_runs_when_it_is_let_begin() -> None:
+    """Opened twice, run once."""
     log: list[str] = []
     async with TaskPool(1) as pool:
         work = Patient(log)
@@ -54,6 +55,7 @@ async def test_held_work_keeps_its_unit_and_runs_when_it_is_let_begin() -> None:
 
 
 async def test_what_needs_the_room_of_held_work_waits() -> None:
+    """Room that is held is room that is taken."""
     log: list[str] = []
     async with TaskPool(5, {"door": 1}) as pool:
         first, second = Patient(log, (("door", 1),)), Patient(log, (("door", 1),))
@@ -67,6 +69,7 @@ async def test_what_needs_the_room_of_held_work_waits() -> None:
 
 
 async def test_held_work_that_is_cancelled_is_dropped_and_gives_its_unit_to_the_next() -> None:
+    """And what is let begin afterwards is only the other."""
     log: list[str] = []
     async with TaskPool(1) as pool:
         first, second = Patient(log), Patient(log)
@@ -81,6 +84,7 @@ async def test_held_work_that_is_cancelled_is_dropped_and_gives_its_unit_to_the_
 
 
 async def test_killing_held_work_drops_it() -> None:
+    """There is no code of it that could resist."""
     log: list[str] = []
     async with TaskPool(1) as pool:
         work = Patient(log)
@@ -92,6 +96,7 @@ async def test_killing_held_work_drops_it() -> None:
 
 
 async def test_held_work_is_dropped_when_the_pool_is_left_by_an_error() -> None:
+    """It is told, like everything that waits."""
     log: list[str] = []
 
     async def leave() -> None:
@@ -106,9 +111,26 @@ async def test_held_work_is_dropped_when_the_pool_is_left_by_an_error() -> None:
 
 
 async def test_letting_begin_what_is_not_held_does_nothing() -> None:
+    """It has never been submitted."""
     log: list[str] = []
     async with TaskPool(1) as pool:
         work = Patient(log)
         pool.let_begin([work])
         await a_few_turns()
         assert log == []
+
+
+async def test_what_steps_aside_gives_its_unit_away_and_comes_back_by_submit() -> None:
+    """It is opened again when there is room again."""
+    log: list[str] = []
+    async with TaskPool(1) as pool:
+        first, second = Patient(log), Patient(log)
+        pool.submit(first, second)
+        await a_few_turns()
+        assert pool.step_aside([first]) == [first]
+        await a_few_turns()
+        assert (second.times_opened, pool.active) == (1, 1)
+        pool.submit(first)
+        pool.let_begin([first, second])
+        await a_few_turns()
+        assert log == ["opened", "opened", "opened", "ran", "closed", "opened", "ran", "closed"]
