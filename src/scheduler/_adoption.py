@@ -148,8 +148,9 @@ class Adoption:
         else:
             self._set(job, reading, first)
         job.task = row.task
-        if state is not None:
+        if state is not None and job.tally is None:
             job.tally = tally_of(state)
+        if state is not None:
             if (state.last_start_us or 0) > self._now_us():
                 self._loop.timeline.has_been(state.last_start_us)
         if crashes:

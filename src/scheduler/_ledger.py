@@ -46,7 +46,7 @@ FIRST_RETRY: Final = 0.05
 LONGEST_RETRY: Final = 5.0
 
 BETWEEN_COMMITS: Final = 0.004
-"""Seconds from one commit's beginning to the next one's, if there is little to do: a commit costs what a hundred runs do,
+"""Seconds from one commit to the next, if there is little to do: a commit costs what a hundred runs cost,
 and half of this is what it adds to the lateness of a start.
 """
 

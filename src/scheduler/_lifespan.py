@@ -14,7 +14,6 @@ from anyio.abc import TaskGroup
 
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, SystemClock, TaskPool
 
-from ._errors import SchedulerError
 from ._events import SchedulerStarted, SchedulerStopped
 from ._stall import StallWatch
 
@@ -118,8 +117,9 @@ class Lifespan:
         group.start_soon(queue_runs, name="scheduler timer queue")
         try:
             await self._memory.load(first_loaded)
-        except SchedulerError as exc:  # raised where it is not wrapped in the groups' errors
+        except Exception as exc:  # noqa: BLE001 - raised where it is not wrapped in the groups' errors
             self.failure = exc
+            self._loop.runs.is_stopping = True
             first_loaded.set()
 
     def raise_failure(self) -> None:

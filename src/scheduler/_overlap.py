@@ -49,7 +49,8 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
         runs.miss_run(waiting[0], MissedReason.NO_ROOM)
         _shift(waiting, due, due_us, attempt)
     elif not job.runs or room == 0:
-        runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+        if attempt == 1:  # of another attempt's tick it is known already how it ended
+            runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
     else:
         _queue(runs, job, (due_us, attempt), room, waiting)
         if overlap is Overlap.REPLACE:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ._call import on_the_loop
 from ._definition import stored_job
 from ._outcome import Outcome
+from ._planner import Grid
 from ._run import MarkedRun
 from ._statistics import Tally
 from ._stored import LONGEST_RESULT, StoredJob, StoredState
@@ -40,6 +41,8 @@ def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
         next_us = min(next_us, floor.first_us)
     if job.runs or job.backlog:
         for due_us, attempt in unmarked(job):
+            if attempt == 1 and not _is_slot(job, due_us, next_us):
+                continue
             if attempt > 1:
                 retry = (due_us, attempt, due_us) if retry is None else min(retry, (due_us, attempt, due_us))
             else:
@@ -143,6 +146,12 @@ def result_text(results: Sequence[object]) -> str | None:
     except (TypeError, ValueError, RecursionError):
         return None
     return text if len(text) <= LONGEST_RESULT else None
+
+
+def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
+    """Whether a job that goes on from there stays on its grid. What `run_now` asked for does not lie on it."""
+    grid = job.planner
+    return next_us is None or not isinstance(grid, Grid) or (next_us - due_us) % grid.interval == 0
 
 
 def unmarked(job: Job) -> list[tuple[int, int]]:

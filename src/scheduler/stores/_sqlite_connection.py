@@ -67,6 +67,7 @@ def _connect(path: str, *settings: str) -> sqlite3.Connection:
         timeout=BUSY_TIMEOUT,
         isolation_level=None,
         check_same_thread=False,
+        cached_statements=256,
     )
     try:
         for setting in (*_SETTINGS, *settings):
