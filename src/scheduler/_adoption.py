@@ -150,9 +150,8 @@ class Adoption:
         job.task = row.task
         if state is not None and job.tally is None:
             job.tally = tally_of(state)
-        if state is not None:
-            if (state.last_start_us or 0) > self._now_us():
-                self._loop.timeline.has_been(state.last_start_us)
+        if state is not None and (state.last_start_us or 0) > self._now_us():
+            self._loop.timeline.has_been(state.last_start_us)
         if crashes:
             state = self._crashed(job, state, crashes)
         if reading.error is not None:
