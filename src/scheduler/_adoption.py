@@ -301,7 +301,7 @@ class Adoption:
             not_before_us=None if state is None else state.not_before_us,
         )
         for each in ticks:
-            self._ledger.crashed(each, now_us, DIED)
+            self._ledger.crashed(each, now_us, DIED, job)
             self._tell(each, now_us)
         logger.warning("job %r: %s %d time(s) in a row", job.id, DIED, tally.consecutive_crashes)
         if aftermath.quarantine is not None:

@@ -197,10 +197,13 @@ class Ledger:
         )
         self._touch_with_tick(run.job)
 
-    def crashed(self, tick: StoredTick, now_us: int, error: str) -> None:
-        """A tick that was found RUNNING at the start has ended then."""
+    def crashed(self, tick: StoredTick, now_us: int, error: str, job: Job | None = None) -> None:
+        """A tick that was found RUNNING at the start has ended then. `job`: None if that is gone."""
         self._pending.ended.append(tick._replace(outcome=Outcome.CRASHED.value, ended_us=now_us, error=error))
-        self._ask()
+        if job is None:
+            self._ask()
+        else:
+            self._touch_with_tick(job)
 
     def missed(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
         """Ticks have no run. Those that follow one another for one reason are one record."""

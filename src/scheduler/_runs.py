@@ -143,6 +143,8 @@ class Runs:
 
     def start_again(self, attempt: NextAttempt) -> None:
         job = attempt.job
+        if self.is_stopping:  # it stays the job's retry, and is remembered as that
+            return
         if attempt.is_owed and job.threads and not job.runs:
             self.queue.arm(attempt, self.monotonic() + OWED_AGAIN)
             return
