@@ -46,7 +46,7 @@ T = TypeVar("T")
 Chunk = list[tuple[StoredJob, StoredState | None]]
 Rows = Iterator[Chunk]
 
-LAST_WORDS: Final = 10.0
+LAST_WORDS: Final = 5.0
 """Seconds that a store has at the end of the scheduler to take what is not durable yet."""
 
 

@@ -24,6 +24,9 @@ class Policies:
     def __init__(self) -> None:
         self._policies: dict[Any, Policy] = {}
 
+    def __len__(self) -> int:
+        return len(self._policies)
+
     def of(self, options: tuple[Any, ...]) -> Policy:
         """The policy for the options of Scheduler.add, in the order in which they stand there. Raises InvalidJob."""
         if options == _DEFAULTS:

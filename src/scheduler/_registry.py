@@ -191,7 +191,8 @@ class Registry:
 
     def dated_start(self, job: Job) -> datetime | None:
         """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
-        if job.dated_us is None or job.dated_us != job.due_us or (job.tally is not None and job.tally.runs):
+        has_run = job.tally is not None and job.tally.runs
+        if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None
         return instant_of(self._loop.timeline.reported(job.dated_us, steady=job.planner.steady))
 

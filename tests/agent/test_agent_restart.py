@@ -13,6 +13,8 @@ import anyio
 import psycopg
 import pytest
 
+pytestmark = pytest.mark.slow
+
 HOUR_US = 3_600_000_000
 
 

@@ -15,6 +15,8 @@ from cronsim import CronSim
 
 from schedule import Cron
 
+pytestmark = pytest.mark.slow
+
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 FIRST, LAST = datetime(2024, 1, 1, tzinfo=UTC), datetime(2028, 1, 1, tzinfo=UTC)
 

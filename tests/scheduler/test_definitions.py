@@ -355,7 +355,7 @@ options = st.fixed_dictionaries(
         "max_running": st.none() | st.integers(1, 99),
         "missed": st.sampled_from(Missed),
         "grace": st.just(0) | seconds,
-        "catch_up": st.integers(1, 10**6),
+        "catch_up": st.integers(1, 10**4),
         "delivery": st.sampled_from(Delivery),
     },
 )

@@ -108,7 +108,7 @@ def test_floors_only_rise(steps, policy, data):
         known = found
 
 
-@given(schedules, st.integers(0, 10**11), st.integers(1, 10**11), st.sampled_from(Missed))
+@given(schedules, st.integers(0, 10**11), st.integers(1, LONGEST_FLOOR), st.sampled_from(Missed))
 def test_no_start_comes_before_the_floor(schedule, ahead, floor, missed):
     """And what was skipped for it is counted, from the stored start on."""
     planner = planner_for(schedule)

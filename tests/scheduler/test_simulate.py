@@ -338,6 +338,7 @@ YEAR = {
 
 
 @BACKENDS
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_a_year_of_a_thousand_jobs_is_the_same_each_time(backend):
     """With clock steps and crashing tasks, twice with the same seed: one and the same log."""
@@ -352,6 +353,7 @@ def test_a_year_of_a_thousand_jobs_is_the_same_each_time(backend):
 
 
 @BACKENDS
+@pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_a_month_with_a_wrong_clock_of_ten_years(backend):
     """Forth and back again: every job goes on, and what was jumped over is counted, not run through."""

@@ -20,7 +20,7 @@ from .._job import Job
 from .._outcome import MissedReason, Outcome
 from .._scheduler import Scheduler
 from .._state import JobState
-from .._store import Store
+from .._store import Store, StoreUnusable
 from .._stored import Batch, StoredState
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, jobs_of, no_hint
@@ -235,7 +235,7 @@ class RulesOfSchedulers(StoreFixtures):
 
     async def test_what_has_been_flushed_outlives_a_crash(self, make_store: MakeStore) -> None:
         """What came later is lost, and nothing else."""
-        dying = FlakyStore(make_store())
+        dying = FlakyStore(make_store(), error=StoreUnusable("its process is dead"))
         async with Life(dying) as first:
             first.add("greet", "@every 100d", id="flushed")
             await first.flush()
@@ -246,7 +246,7 @@ class RulesOfSchedulers(StoreFixtures):
 
     async def test_a_run_whose_process_died_is_a_crash_and_waits(self, make_store: MakeStore) -> None:
         """It is counted and recorded; the job does not start again at once; the next restart finds no other crash."""
-        dying = FlakyStore(make_store())
+        dying = FlakyStore(make_store(), error=StoreUnusable("its process is dead"))
         first = Life(dying)
 
         async def die() -> None:

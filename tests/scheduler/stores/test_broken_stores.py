@@ -11,6 +11,8 @@ from scheduler._stored import RUNNING, Batch, Changes, Receipt
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing.stores import StoreConformance
 
+pytestmark = pytest.mark.slow
+
 
 class Broken(MemoryStore):
     """Another object on the same data is broken in the same way."""

@@ -7,6 +7,8 @@ from itertools import pairwise
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FLOOR = 0.1
 """As in crashing_agent.py."""
 

@@ -16,6 +16,8 @@ from scheduler._stored import RUNNING, Batch, Receipt, StoredJob, StoredState, S
 from scheduler.stores._postgres_connection import Connection, psycopg as driver, translated
 from scheduler.stores.postgres import PostgresStore
 
+pytestmark = pytest.mark.slow
+
 SOON = 9.0
 """Seconds in which every call ends, however frozen the server: connecting takes 5 of them at most, silence 7."""
 

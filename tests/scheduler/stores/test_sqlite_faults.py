@@ -18,6 +18,8 @@ from scheduler._store import StoreUnavailable, StoreUnusable
 from scheduler._stored import RUNNING, Batch, Retention, StoredJob, StoredState, StoredTick
 from scheduler.stores.sqlite import SQLiteStore
 
+pytestmark = pytest.mark.slow
+
 NOW_US = 1_800_000_000_000_000
 A_JOB = Batch(jobs={"a": StoredJob("a", "task", "every 1m")})
 PRELUDE = """

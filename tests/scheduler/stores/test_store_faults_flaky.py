@@ -7,6 +7,8 @@ import pytest
 from scheduler import Retry, Scheduler, StoreDown, StoreUp
 from scheduler.testing import FlakyStore
 
+pytestmark = pytest.mark.slow
+
 NEVER = "0 0 1 1 *"
 """No job of these tests starts by itself."""
 

@@ -9,6 +9,8 @@ from anyio.to_thread import run_sync
 from scheduler import StoreDown, StoreUp
 from scheduler.stores._postgres_connection import Connection
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["postgres"])
 def place(place):

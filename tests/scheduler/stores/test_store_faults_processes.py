@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 JOB = {"schedule": "@every 50ms", "id": "ticks"}
 SLOT = 50_000
 

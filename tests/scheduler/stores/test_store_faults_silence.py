@@ -7,6 +7,8 @@ import pytest
 
 from scheduler import SchedulerError, StoreDown, StoreUp, _ledger, _memory
 
+pytestmark = pytest.mark.slow
+
 
 class SilentStore:
     """The store, but a commit does not return while it is told to be silent."""

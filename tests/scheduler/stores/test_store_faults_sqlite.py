@@ -12,6 +12,8 @@ from scheduler import Scheduler, StoreDown, StoreUp, _memory
 from scheduler._store import StoreUnusable
 from scheduler.stores import _sqlite_connection
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["sqlite"])
 def place(place):
