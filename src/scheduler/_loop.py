@@ -329,7 +329,7 @@ class Loop:
         if job.retry is None:
             return
         if job.retry.is_owed:
-            if job.retry.is_waiting and job.retry.due <= self._now:  # what is owed goes first
+            if job.retry.due <= self._now:  # what is owed goes first, be it later in the same batch
                 self.queue.disarm(job.retry)
                 job.retry.fire()
             return
