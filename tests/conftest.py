@@ -10,7 +10,8 @@ from hypothesis import settings
 
 # A deadline measures the machine, not the code. Hypothesis brings the profile "ci" itself: fixed examples, no deadline.
 settings.register_profile("local", deadline=None)
-settings.load_profile("ci" if "CI" in os.environ else "local")
+settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in os.environ else "local"))
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])

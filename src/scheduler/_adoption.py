@@ -242,9 +242,21 @@ class Adoption:
         if first.due_us is not None and not job.is_paused:
             self._loop.plan(job, first.due_us)
 
+    def _is_simple(self, job: Job, state: StoredState) -> bool:
+        """Its next start is to come within an interval, and there is nothing else to be seen to."""
+        interval = job.planner.interval
+        if job.is_paused or state.next_by_hand or interval is None or state.next_us is None:
+            return False
+        if state.not_before_us is not None or state.retry_at_us is not None:
+            return False
+        return 0 < state.next_us - self._now_us() <= interval
+
     def _go_on(self, job: Job, state: StoredState) -> None:
         """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
         loop = self._loop
+        if self._is_simple(job, state) and state.next_us is not None:  # what nearly all are, at a restart of 100,000
+            loop.plan_first(job, state.next_us - (loop.timeline.shift_us if job.planner.steady else 0))
+            return
         if state.not_before_us is not None and state.not_before_us > self._now_us():
             self._loop.floors.by_job[job] = Floor(state.not_before_us)
         if job.is_paused:

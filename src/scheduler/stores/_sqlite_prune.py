@@ -37,8 +37,8 @@ _OLDEST_OF_JOB: Final = (
 )
 # What ended before an instant was due before it. The first condition is a range of the primary key.
 _OLDER: Final = (
-    f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE due_us < ?1 AND coalesce(ended_us, due_us) < ?1 AND {_ENDED} "  # noqa: S608
-    "ORDER BY due_us, job_id LIMIT ?2"
+    f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE due_us < ? AND coalesce(ended_us, due_us) < ? AND {_ENDED} "  # noqa: S608
+    "ORDER BY due_us, job_id LIMIT ?"
 )
 _COUNT_OF_JOBS: Final = (
     "SELECT column1, (SELECT count(*) FROM tick WHERE job_id = column1), "  # noqa: S608 - our own constants
@@ -77,7 +77,8 @@ class Tally:
         self._count(connection)
         found: dict[tuple[int, str], int] = {}
         if retention.age is not None:
-            _note(found, fetch(connection, _OLDER, (now_us - int(min(retention.age * 1e6, _LONGEST)), MOST)))
+            before_us = now_us - int(min(retention.age * 1e6, _LONGEST))
+            _note(found, fetch(connection, _OLDER, (before_us, before_us, MOST)))
         if retention.per_job is not None:
             self._note_those_of_jobs(found, connection, retention.per_job)
         if retention.total_bytes is not None:
