@@ -14,9 +14,9 @@ settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in os.environ else "local"))
 
 
-@pytest.fixture(scope="module", params=["asyncio", "trio"])
+@pytest.fixture(scope="module", params=os.environ.get("BACKENDS", "asyncio trio").split())
 def anyio_backend(request):
-    """Run each async test on both backends."""
+    """Run each async test on both backends, or on those that the environment names."""
     return request.param
 
 
