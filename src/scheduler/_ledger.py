@@ -45,7 +45,7 @@ FIRST_RETRY: Final = 0.05
 
 LONGEST_RETRY: Final = 5.0
 
-BETWEEN_COMMITS: Final = 0.004
+BETWEEN_COMMITS: Final = 0.003
 """Seconds from one commit to the next, if there is little to do: a commit costs what a hundred runs cost,
 and half of this is what it adds to the lateness of a start.
 """
@@ -62,7 +62,7 @@ LOOKS: Final = 3
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
 
-PRUNE_AFTER: Final = 1_000
+PRUNE_AFTER: Final = 10_000
 """Records after which history is pruned."""
 
 
