@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import Factory, define
 
+from ._outcome import MissedReason, Outcome
 from ._standing import state_of
 from ._stored import RUNNING, Batch, StoredJob, StoredPause, StoredTick
 
@@ -104,3 +105,27 @@ class Pending:
         with_ticks = (job for job, is_with_tick in self.dirty.items() if is_with_tick)
         others = (job for job, is_with_tick in self.dirty.items() if not is_with_tick and job.id not in later)
         return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])
+
+
+def unmarked_tick(run: MarkedRun, reason: MissedReason) -> StoredTick:
+    """The end of a tick whose mark may be durable, of a run that never began."""
+    if run.attempt == 1:
+        return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, fence=run.fence_number)
+    error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
+    return StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, Outcome.CANCELLED.value, error=error)
+
+
+def missed_tick(
+    job_id: str, first_us: int, last_us: int, count: int, reason: MissedReason, *, fence: int = 0
+) -> StoredTick:
+    """The record of ticks in a row that have no run."""
+    return StoredTick(
+        job_id,
+        first_us,
+        0,
+        fence,
+        Outcome.MISSED.value,
+        reason=reason.value,
+        count=count,
+        last_due_us=last_us,
+    )

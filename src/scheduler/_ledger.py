@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from timerqueue import LifecycleError
 
-from ._batch import Flushed, Pending, Sealed
+from ._batch import Flushed, Pending, Sealed, missed_tick, unmarked_tick
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._standing import result_text
@@ -61,6 +61,9 @@ LOOKS: Final = 3
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
+
+PRUNE_AT_LEAST_EVERY: Final = 3_600.0
+"""Seconds after which it is pruned if there is anything new at all."""
 
 PRUNE_AFTER: Final = 10_000
 """Records after which history is pruned."""
@@ -106,6 +109,7 @@ class Ledger:
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
         self._unpruned = PRUNE_AFTER
+        self._pruned_at = 0.0
 
     @property
     def unsaved(self) -> int:
@@ -176,7 +180,7 @@ class Ledger:
             return
         run.job.counts().runs -= 1
         if reason is not MissedReason.REPEATED:
-            self._pending.ended.append(_unmarked(run, reason))
+            self._pending.ended.append(unmarked_tick(run, reason))
 
     def ended(self, run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None) -> None:
         """It has ended, at `ended` in UTC seconds."""
@@ -214,7 +218,7 @@ class Ledger:
             pending.missed[index] = one._replace(count=one.count + count, last_due_us=max(last_us, one.due_us))
         else:
             pending.last_missed[job] = len(pending.missed)
-            pending.missed.append(_missed(job.id, first_us, last_us, count, reason))
+            pending.missed.append(missed_tick(job.id, first_us, last_us, count, reason))
         self._touch_with_tick(job)
 
     def flush(self, done: Flushed) -> None:
@@ -315,8 +319,9 @@ class Ledger:
             self._marks.committed(run for run in sealed.runs if run.fence_number not in refused)
         self._tell_flushed(sealed)
         self._unpruned += len(sealed.batch.ended) + len(sealed.batch.missed)
-        if self._unpruned >= PRUNE_AFTER:
+        if self._unpruned >= PRUNE_AFTER or (self._unpruned and self._sent_at - self._pruned_at > PRUNE_AT_LEAST_EVERY):
             self._unpruned = 0
+            self._pruned_at = self._sent_at
             self._prune()
 
     def _prune(self) -> None:
@@ -382,26 +387,3 @@ class Ledger:
         self.trouble = self._down_since = None
         logger.info("the store works again, after %.1f s", seconds)
         self._listeners.tell(StoreUp(self._queue.clock.wall(), seconds))
-
-
-def _unmarked(run: MarkedRun, reason: MissedReason) -> StoredTick:
-    """The end of a tick whose mark may be durable, of a run that never began."""
-    if run.attempt == 1:
-        return _missed(run.job.id, run.due_us, run.due_us, 1, reason, fence=run.fence_number)
-    error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
-    return StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, Outcome.CANCELLED.value, error=error)
-
-
-def _missed(
-    job_id: str, first_us: int, last_us: int, count: int, reason: MissedReason, *, fence: int = 0
-) -> StoredTick:
-    return StoredTick(
-        job_id,
-        first_us,
-        0,
-        fence,
-        Outcome.MISSED.value,
-        reason=reason.value,
-        count=count,
-        last_due_us=last_us,
-    )
