@@ -19,6 +19,8 @@ from scheduler import (
 from scheduler._stored import StoredJob
 from timerqueue.testing import START
 
+pytestmark = pytest.mark.slow
+
 SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
 timescaledb_lives = module_from_spec(SPEC)
 SPEC.loader.exec_module(timescaledb_lives)

@@ -13,6 +13,8 @@ from scheduler import Delivery, JobState, MissedReason, Outcome, Overlap
 from scheduler._stored import Retention
 from timerqueue.testing import START
 
+pytestmark = pytest.mark.slow
+
 SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
 timescaledb_lives = module_from_spec(SPEC)
 SPEC.loader.exec_module(timescaledb_lives)

@@ -14,6 +14,8 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
 
+pytestmark = pytest.mark.slow
+
 SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
 timescaledb_lives = module_from_spec(SPEC)
 SPEC.loader.exec_module(timescaledb_lives)

@@ -18,6 +18,8 @@ from schedule import After, Calendar, Cron, Every, Missed
 from scheduler import Delivery, JobState, Outcome, Overlap, Retry, RunEnded, RunStarted, current_run
 from timerqueue.testing import START, ManualClock
 
+pytestmark = pytest.mark.slow
+
 SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
 timescaledb_lives = module_from_spec(SPEC)
 SPEC.loader.exec_module(timescaledb_lives)
