@@ -56,8 +56,8 @@ class Registry:
         loop.pausing.changed = self._pause_changed
         self.stored = StoredJobs(loop, self._lock)
         loop.pausing.needs_mending = self.stored.needs_mending
-        self.task_of: Callable[..., tuple[str | None, Any, bool]] = _no_task
-        """By what name the store knows a callable, what is to be called, and whether on the loop."""
+        self.task_of: Callable[..., tuple[str | None, Any, object]] = _no_task
+        """By what name the store knows a callable, what is to be called, and how."""
 
     def __len__(self) -> int:
         return len(self._jobs)
@@ -378,6 +378,6 @@ class Registry:
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
 
 
-def _no_task(func: Any, **_: Any) -> tuple[str | None, Any, bool]:
+def _no_task(func: Any, **_: Any) -> tuple[str | None, Any, object]:
     """Nothing is stored."""
-    return None, func, False
+    return None, func, None

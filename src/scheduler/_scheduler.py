@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._call import call_of
+from ._call import Call, call_of
 from ._conflict import OnConflict
 from ._errors import InvalidJob
 from ._events import Listener, RunEnded
@@ -179,8 +179,7 @@ class Scheduler:
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)
-        task, called, inline = self._task_of(func, inline=inline, durable=durable)
-        call = call_of(called, inline=inline)
+        task, called, call = self._task_of(func, inline=inline, durable=durable)
 
         def make(id: str, first: FirstStart, lateness: Histogram) -> Job:
             return Job(
@@ -366,18 +365,18 @@ class Scheduler:
         # What the body raised goes on by itself: the group is only to wait for `run`.
         await self._group.__aexit__(None, None, None)
 
-    def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, bool]:
-        """The name in the store, if the job is to stand there, what is to be called, and whether on the loop."""
+    def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
+        """The name in the store, if the job is to stand there, what is to be called, and how."""
         name = func if isinstance(func, str) else self._tasks.name_of(func)
         if isinstance(func, str) and (self._memory is not None or len(self._tasks)):
             task = self._tasks.task(func)
             func, inline = task.func, inline or task.inline
         if self._memory is None or not durable:
-            return None, func, inline  # a text is refused by whoever is to call it
+            return None, func, call_of(func, inline=inline)  # type: ignore[arg-type] # which refuses a text
         if name is None:
             msg = (
                 f"{func!r} has no name by which a stored job could find it again: give it one, as in "
                 f's.register("name", func), or add the job with durable=False'
             )
             raise InvalidJob(msg)
-        return name, func, inline
+        return name, func, call_of(func, inline=inline)  # type: ignore[arg-type] # it is none any more
