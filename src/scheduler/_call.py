@@ -36,7 +36,7 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
 
 def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
     """The coroutine that the `async def` itself makes."""
-    return func(*args, **kwargs)  # type: ignore[no-any-return]
+    return func(*args, **kwargs) if kwargs else func(*args)  # type: ignore[no-any-return]
 
 
 async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from schedule import Schedule
 from timerqueue import Alarm
 
-from ._state import JobState
+from ._state import SCHEDULED
 from ._statistics import Histogram, JobStatistics, Tally
 from ._timeline import us_of
 
@@ -113,7 +114,7 @@ class Job(Alarm):
         self.tags = tags
         self.task: str | None = None
         """The name of its task in the store; None: it is not stored."""
-        self.state = JobState.SCHEDULED
+        self.state = SCHEDULED
         self.due_us: int | None = None
         """The next regular start, on the planner's time base; None: there is none."""
         self.is_due_by_hand = False
@@ -155,7 +156,11 @@ class Job(Alarm):
 
     def statistics(self) -> JobStatistics:
         """Its counts at this moment."""
-        return self.counts().snapshot()
+        tally = copy(self.counts())
+        for run in self.runs:
+            if run.counts_at_end and run.started is not None:
+                tally.begin(run.started_at, run.lateness)
+        return tally.snapshot()
 
     def remove(self) -> None:
         """Take it out of its scheduler. A run that goes on is cancelled. Twice is harmless."""

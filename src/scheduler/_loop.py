@@ -29,12 +29,15 @@ from ._listeners import Listeners
 from ._outcome import MissedReason
 from ._overlap import drop_waiting
 from ._pausing import NEVER_EARLY, Pausing
+from ._planner import Grid
 from ._policy import Overlap
 from ._run import Cause
 from ._runs import Runs
 from ._timeline import AT_ONCE, JUMP, Timeline
 
 logger = getLogger(__name__)
+
+_SKIP: Final = Missed.SKIP
 
 REPLAN_SLICE: Final = 200
 """Jobs re-planned in one go after the clock was set."""
@@ -77,6 +80,8 @@ class Loop:
         """Schedules are ignored: jobs run when told to."""
         self._calendar_jobs: dict[Job, None] = {}
         """Jobs whose starts move when the wall clock is set."""
+        self._to_arm: list[tuple[Alarm, float]] = []
+        """Plain jobs of this batch with their next starts: one call for all is cheaper than one for each."""
         self._now = clock.monotonic()
         self._thread: int | None = None
 
@@ -146,21 +151,52 @@ class Loop:
 
     def tick(self, job: Job) -> None:
         """The job is due: plan the start after this one, then start this one."""
+        due_us, planner = job.due_us, job.planner
+        if type(planner) is Grid and due_us is not None and self._is_plain(job):
+            following = due_us + planner.interval
+            at = following * 1e-6 - self.timeline.steady_offset
+            if at > self._now:
+                self._to_arm.append((job, at))
+                job.due_us = following
+                self.runs.start(job, job.due, due_us + self.timeline.shift_us)
+                return
+        self._arm_all()
+        self._tick(job)
+
+    def _is_plain(self, job: Job) -> bool:
+        """Whether a tick of the job means nothing but a run and the next slot of its grid."""
+        return not (
+            job.runs
+            or job.is_paused
+            or job.is_due_by_hand
+            or job.retry is not None
+            or job.task is not None
+            or job.threads
+            or self.only_on_demand
+            or not job.policy.begins_plainly
+        )
+
+    def _tick(self, job: Job) -> None:
+        """The same, for every kind of job."""
         due, due_us, planner = job.due, job.due_us, job.planner
-        if self.runs.is_stopping or self.only_on_demand or due_us is None or job.is_paused:
+        if due_us is None or job.is_paused or self.only_on_demand or self.runs.is_stopping:
             return
-        if not planner.steady and self._is_early(job, due_us):
+        steady = planner.steady
+        if not steady and self._is_early(job, due_us):
             return
         if job.retry is not None or job.task is not None:
             self._regular_start_comes(job)
         by_hand = job.is_due_by_hand
         if by_hand and self._must_wait(job):
             return
+        timeline = self.timeline
         try:
-            regular = planner.back(job.id, due_us) if by_hand else planner.following(due_us)
-            following = None if planner.waits_for_end else regular
+            if planner.waits_for_end:
+                following = None
+            else:
+                following = planner.back(job.id, due_us) if by_hand else planner.following(due_us)
             if following is not None:
-                at = following * 1e-6 - (self.timeline.steady_offset if planner.steady else self.timeline.offset)
+                at = following * 1e-6 - (timeline.steady_offset if steady else timeline.offset)
                 if at <= self._now and not by_hand:
                     self._make_up(job, due_us)
                     return
@@ -169,11 +205,10 @@ class Loop:
             self.park(job, exc)
             following = None
         job.due_us = following
-        policy = job.policy
-        if policy.missed is Missed.SKIP and self._now - due > policy.grace:
+        if job.policy.missed is _SKIP and self._now - due > job.policy.grace:
             self._too_late(job, due_us)
             return
-        self.runs.start(job, due, due_us + self.timeline.shift_us if planner.steady else due_us)
+        self.runs.start(job, due, due_us + timeline.shift_us if steady else due_us)
         if following is None and not job.runs:
             self.go_on(job)
 
@@ -350,11 +385,19 @@ class Loop:
                     if type(alarm) is Job:
                         self.tick(alarm)
                     else:
+                        self._arm_all()
                         alarm.fire()
                 except Exception:
                     logger.exception("a timer of the scheduler failed: %r", alarm)
         finally:
+            self._arm_all()
             self.runs.let_go()
+
+    def _arm_all(self) -> None:
+        """Put the next starts of plain jobs into the heap, before anybody else can do anything about them."""
+        if self._to_arm:
+            self.queue.arm_all(self._to_arm)
+            self._to_arm.clear()
 
     def look_at_clock(self, now: float) -> None:
         """Notice a step of the wall clock, or a suspend, and plan anew what depends on it."""

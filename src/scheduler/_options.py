@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeGuard
 
-from attrs import evolve, fields
+from attrs import evolve
 
 from schedule import Missed, Schedule, ScheduleError, duration, parse
 from timerqueue import needs_of
 
 from ._errors import InvalidJob
-from ._policy import Delivery, Overlap, Policy
+from ._policy import OPTIONS, Delivery, Overlap, Policy
 from ._retry import Retry
 
 DEFAULT: Final = Policy()
@@ -154,7 +154,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "delivery": _delivery,
 }
 
-assert set(_CHECKS) == {attribute.name for attribute in fields(Policy)}
+assert set(_CHECKS) == set(OPTIONS)
 
 
 def tags_of(tags: Iterable[str]) -> frozenset[str]:

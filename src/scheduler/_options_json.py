@@ -18,18 +18,17 @@ from schedule import duration
 from ._errors import InvalidJob
 from ._json import json_text, kept, read_json
 from ._options import DEFAULT, DEFAULT_MAX_RUNNING, policy_of
-from ._policy import Overlap, Policy
+from ._policy import OPTIONS, Overlap, Policy
 from ._retry import Retry
 
 _HINTS: Final[Mapping[type, Mapping[str, Any]]] = {kind: typing.get_type_hints(kind) for kind in (Policy, Retry)}
-_NAMES: Final = tuple(attribute.name for attribute in fields(Policy))
 
 
 @lru_cache(maxsize=256)  # few sets of options serve many jobs
 def options_text(policy: Policy, inline: bool) -> str:  # noqa: FBT001 - a cache wants no names
     """The options that differ from the defaults, as JSON. Raises InvalidJob for a need whose name cannot be stored."""
     found: dict[str, Any] = {}
-    for name in _NAMES:
+    for name in OPTIONS:
         value = getattr(policy, name)
         if value != _default(name, policy):
             found[name] = _needs(value) if name == "needs" else _plain(value)
@@ -45,7 +44,7 @@ def read_options(text: str) -> tuple[Policy, bool]:
     if not isinstance(found, dict):
         msg = 'it must be a JSON object such as {"timeout": "5s"}'
         raise InvalidJob(msg)
-    _check_names(found, (*_NAMES, "inline"), "option")
+    _check_names(found, (*OPTIONS, "inline"), "option")
     inline = found.pop("inline", False)
     if not isinstance(inline, bool):
         msg = f"inline must be true or false, not {inline!r}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from typing import Final
 
-from attrs import frozen
+from attrs import field, fields, frozen
 
 from schedule import Missed
 from timerqueue import Needs
@@ -50,9 +51,19 @@ class Policy:
     catch_up: int = 100
     """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
     delivery: Delivery = Delivery.AT_MOST_ONCE
+    begins_plainly: bool = field(init=False, eq=False, repr=False)
+    """Nothing has to be looked at when a run begins: no timeout, and no tick that might come too late."""
+
+    @begins_plainly.default
+    def _begins_plainly(self) -> bool:
+        return self.timeout is None and self.missed is not Missed.SKIP
 
     @property
     def kind(self) -> str:
         """By what lateness is summed up: a need outside the families, else its first family, else "default"."""
         names = [name for name, _ in self.needs]
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
+
+
+OPTIONS: Final = tuple(attribute.name for attribute in fields(Policy) if attribute.init)
+"""What can be said of a job; what follows from that is left out."""

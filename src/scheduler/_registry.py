@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from datetime import datetime
 from logging import getLogger
 from threading import RLock
@@ -74,8 +75,11 @@ class Registry:
             return list(self._jobs.values())
 
     def lateness(self) -> Mapping[str, Histogram]:
-        """By type: the first of a job's needs."""
-        return dict(self._lateness)
+        """By type: the first of a job's needs. Of every run that has begun."""
+        histograms = {kind: deepcopy(histogram) for kind, histogram in dict(self._lateness).items()}
+        for run in self._loop.runs.uncounted():
+            histograms[run.job.policy.kind].add(run.lateness)
+        return histograms
 
     def add(
         self,
@@ -191,7 +195,7 @@ class Registry:
 
     def dated_start(self, job: Job) -> datetime | None:
         """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
-        has_run = job.tally is not None and job.tally.runs
+        has_run = job.statistics().runs
         if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None
         return instant_of(self._loop.timeline.reported(job.dated_us, steady=job.planner.steady))

@@ -13,12 +13,13 @@ from timerqueue import HELD, Alarm, Held, Needs, Work, is_cancellation
 from ._call import Call, NotLaunched
 from ._current import RUN
 from ._errors import TooManySubtasks
-from ._outcome import Outcome
-from ._state import JobState
+from ._outcome import SUCCEEDED, Outcome
+from ._state import RUNNING, STARTING, JobState
 from ._subtask import Subtask, subtasks_in
 
 if TYPE_CHECKING:
     from ._job import Job
+    from ._listeners import Listeners
 
 HEAD_START: Final = 60.0
 """Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
@@ -38,17 +39,19 @@ class Owner(Protocol):
 
     max_subtasks: int
     kill_after: float
+    is_stopping: bool
+    listeners: Listeners
 
     def mark(self, run: MarkedRun) -> bool:
         """It has room. True: it begins once its mark is durable. False: it need not wait for that."""
 
     def run_began(self, run: Run) -> bool:
-        """It has room. False: it is too late, do not run."""
+        """It has room, and there is something to look at or to tell. False: it is too late, do not run."""
 
     def run_terminates(self, run: Run) -> None:
         """It has been cancelled and has not ended yet."""
 
-    def run_ended(self, run: Run) -> None:
+    def run_ended(self, run: Run, now: float) -> None:
         """It and all its subtasks have ended, or it was dropped before it began."""
 
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
@@ -68,34 +71,38 @@ class Owner(Protocol):
 
     def monotonic(self) -> float: ...
 
+    def utc(self, monotonic: float) -> float: ...
+
     def wall_us(self, monotonic: float) -> int: ...
 
 
 class Run(Work):
     """The entry task of a tick, and the account of everything that came of it.
 
-    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has
-    room, and `started_at` the same instant in UTC seconds.
+    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
     """
 
     __slots__ = (
+        "_started_at",
         "attempt",
         "cause",
         "deadline",
         "due_us",
         "error",
         "is_over",
+        "is_plain",
         "job",
-        "lateness",
         "open_tasks",
         "owner",
         "results",
         "started",
-        "started_at",
         "subtask_count",
         "subtasks",
         "time_allowed",
     )
+
+    counts_at_end = True
+    """The job's statistics hear of it when it has ended. False: when it begins and when it ends."""
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         # Written out, not through super(): this is made for every run.
@@ -111,17 +118,32 @@ class Run(Work):
         self.due_us = due_us
         self.attempt = attempt
         self.started: float | None = None
-        self.started_at = 0.0
-        self.lateness = 0.0
+        self._started_at: float | None = None
+        self.is_plain = True
+        """Nothing has become of it but its entry task: no subtask, no result, no error, nobody who ended it."""
+        self.is_over = False
         self.open_tasks = 1
         self.cause: Cause | None = None
         self.deadline: Deadline | None = None
         self.error: BaseException | None = None
-        self.is_over = False
         self.results: list[object] | tuple[()] = ()
         self.subtasks: set[SubtaskWork] | None = None
         self.subtask_count = 0
-        self.time_allowed = policy.timeout or 0.0
+        self.time_allowed = 0.0
+
+    @property
+    def lateness(self) -> float:
+        """Seconds from due to begin, once it has begun."""
+        return 0.0 if self.started is None else self.started - self.due
+
+    @property
+    def started_at(self) -> float:
+        """When it began, in UTC seconds; 0.0 if it has not."""
+        if self._started_at is None:
+            if self.started is None:
+                return 0.0
+            self._started_at = self.owner.utc(self.started)
+        return self._started_at
 
     @property
     def deadline_us(self) -> int | None:
@@ -135,22 +157,27 @@ class Run(Work):
         """Rises with every attempt at its tick."""
         return self.attempt
 
-    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
-        if not self.owner.run_began(self):
-            return None
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
+        job, owner = self.job, self.owner
+        self.started = now if now > self.due else self.due  # noqa: FURB136 - `max` costs more than the rest of the line
+        if job.task is not None or owner.is_stopping or owner.listeners.anybody or not job.policy.begins_plainly:
+            if not owner.run_began(self):
+                self.started = None
+                self.is_plain = False
+                return None
+        elif job.state is STARTING:
+            job.state = RUNNING
         RUN.set(self)
-        job = self.job
         return job.call(job.func, job.args, job.kwargs)
 
-    def close(self, value: Any, error: BaseException | None) -> None:
-        if value is None and error is None and self.open_tasks == 1 and not self.is_over:
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:
+        if value is None and error is None and self.is_plain:
             self.is_over = True
-            if self.deadline is not None:
-                self.owner.disarm_deadline(self.deadline)
-            self.owner.run_ended(self)
+            self.owner.run_ended(self, now)
         elif isinstance(error, NotLaunched) and self.may_wait:
             self.owner.not_launched(self, self, error)
         else:
+            self.is_plain = False
             self.task_ended(value, error, self.context)
 
     @property
@@ -172,11 +199,16 @@ class Run(Work):
         if not self.open_tasks:
             self._finish()
 
+    def take_back_start(self) -> None:
+        """It could not be launched: it has not begun."""
+        self.started = self._started_at = None
+
     def terminate(self, cause: Cause) -> None:
         """Cancel whatever of it runs or waits. It ends when that has ended."""
         if self.cause is not None or self.is_over:
             return
         self.cause = cause
+        self.is_plain = False
         self.owner.run_terminates(self)
         for work in self._works():
             self.owner.cancel(work)
@@ -191,6 +223,7 @@ class Run(Work):
         """It has ignored its cancellation: end it here and now, whatever its code is doing."""
         if self.is_over:
             return
+        self.is_plain = False
         works = self._works()
         self.owner.kill(self, works)
         self.open_tasks = 0
@@ -199,7 +232,7 @@ class Run(Work):
     def outcome(self) -> Outcome:
         """How it ended. The one place where that is decided."""
         if self.cause is None:
-            return Outcome.SUCCEEDED if self.error is None else Outcome.FAILED
+            return SUCCEEDED if self.error is None else Outcome.FAILED
         match self.cause:
             case Cause.TIMEOUT:
                 return Outcome.TIMED_OUT
@@ -264,7 +297,7 @@ class Run(Work):
         self.is_over = True
         if self.deadline is not None:
             self.owner.disarm_deadline(self.deadline)
-        self.owner.run_ended(self)
+        self.owner.run_ended(self, self.owner.monotonic())
 
 
 class MarkedRun(Run):
@@ -275,6 +308,8 @@ class MarkedRun(Run):
     """
 
     __slots__ = ("fence_number", "is_held", "is_marked", "is_repeated")
+
+    counts_at_end = False
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
@@ -288,8 +323,8 @@ class MarkedRun(Run):
     def fence(self) -> int:
         return self.fence_number
 
-    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
-        return super().open() if self.is_marked or not self.owner.mark(self) else HELD
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
+        return super().open(now) if self.is_marked or not self.owner.mark(self) else HELD
 
 
 def state_of_runs(runs: tuple[Run, ...]) -> JobState:
@@ -324,13 +359,13 @@ class SubtaskWork(Work):
     def job(self) -> Job:
         return self.run.job
 
-    def open(self) -> Coroutine[Any, Any, Any] | None:
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002 - nobody asks when it began
         if self.timeout is not None:
             self.deadline = Timeout(self.run, self.timeout)
             self.run.owner.arm_deadline(self.deadline)
         return self.call(self.func, self.args, self.kwargs)
 
-    def close(self, value: Any, error: BaseException | None) -> None:
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - its run asks itself
         if isinstance(error, NotLaunched) and self.run.may_wait:
             self._forget_deadline()
             self.run.owner.not_launched(self.run, self, error)

@@ -30,11 +30,11 @@ from ._launch import Launches
 from ._listeners import Listeners
 from ._marking import Marks
 from ._next_attempt import NextAttempt
-from ._outcome import MissedReason, Outcome
+from ._outcome import SUCCEEDED, MissedReason, Outcome
 from ._overlap import may_start
 from ._policy import Delivery
 from ._run import Cause, Deadline, MarkedRun, Run, Timeout, state_of_runs
-from ._state import TRANSITIONS, JobState, Step, advance
+from ._state import STARTING, TRANSITIONS, JobState, Step, advance
 from ._timeline import AT_ONCE, Timeline
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ logger = getLogger(__name__)
 _START = TRANSITIONS[Step.START]
 _BEGIN = TRANSITIONS[Step.BEGIN]
 _END = TRANSITIONS[Step.END]
-
+_SKIP = Missed.SKIP
 
 OWED_AGAIN: Final = 1.0
 """Seconds for which another attempt that must not be lost waits for a thread of its job to end."""
@@ -93,13 +93,16 @@ class Runs:
         self.is_stopping = False
         self.when_idle: Callable[[], None] | None = None
         self.launches = Launches(queue, pool.submit, listeners)
-        self.begun = 0
         self.missed = 0
         self.has_priorities = False
         self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
         self._last_now_us = 0
         self._held: list[Work] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
+
+    def uncounted(self) -> list[Run]:
+        """What runs and will be counted when it has ended. Any thread."""
+        return [run for run in list(self.active) if run.counts_at_end and run.started is not None]
 
     @property
     def ledger(self) -> Ledger | None:
@@ -125,10 +128,12 @@ class Runs:
             return
         if (job.runs or job.threads) and not may_start(self, job, due, due_us, attempt):
             return
-        if not job.runs:
-            job.state = _START[job.state]
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
-        job.runs = (*job.runs, run)
+        if job.runs:
+            job.runs = (*job.runs, run)
+        else:
+            job.runs = (run,)
+            job.state = _START[job.state]
         self.active[run] = None
         if self._held is None:
             self.pool.submit(run)
@@ -160,35 +165,33 @@ class Runs:
         return not self.is_stopping and self.marks.mark(run)
 
     def run_began(self, run: Run) -> bool:
-        now = self.monotonic()
         job = run.job
-        policy = job.policy
-        lateness = now - run.due
+        if not self._is_in_time(run):
+            return False
+        if job.state is STARTING:
+            job.state = _BEGIN[job.state]
+        if not run.counts_at_end:
+            job.counts().begin(run.started_at, run.lateness, 0)
+            job.lateness.add(run.lateness)
+        if (timeout := job.policy.timeout) is not None:
+            run.is_plain = False
+            run.time_allowed = timeout
+            run.deadline = Timeout(run, timeout)
+            self.arm_deadline(run.deadline)
+        if self.listeners.anybody:
+            self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, run.started_at, run.attempt, run.lateness))
+        return True
+
+    def _is_in_time(self, run: Run) -> bool:
+        """Whether it may begin now that it has room; if not, its tick is missed."""
+        policy = run.job.policy
         if self.is_stopping and not (isinstance(run, MarkedRun) and run.is_marked):
             self.miss_run(run, MissedReason.STOPPED)
             return False
-        if (
-            policy.missed is Missed.SKIP
-            and lateness > policy.grace
-            and run.attempt == 1
-            and not self.plans.only_on_demand
-        ):
+        is_late = policy.missed is _SKIP and run.lateness > policy.grace
+        if is_late and run.attempt == 1 and not self.plans.only_on_demand:
             self.miss_run(run, MissedReason.NO_ROOM)
             return False
-        run.started = now
-        run.time_allowed = policy.timeout or 0.0
-        run.lateness = lateness
-        if job.state is JobState.STARTING:
-            job.state = _BEGIN[job.state]
-        self.begun += 1
-        run.started_at = started = now + self.timeline.offset
-        (job.tally or job.counts()).begin(started, lateness, 1 if job.task is None else 0)
-        job.lateness.add(lateness)
-        if policy.timeout is not None:
-            run.deadline = Timeout(run, policy.timeout)
-            self.arm_deadline(run.deadline)
-        if self.listeners.anybody:
-            self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, started, run.attempt, lateness))
         return True
 
     def run_terminates(self, run: Run) -> None:
@@ -197,19 +200,18 @@ class Runs:
 
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
         job = run.job
-        if work is not run or run.started is None:
-            job.counts().launch_failures += 1
-        else:
-            job.counts().take_back(run.lateness, 1 if job.task is None else 0)
-            job.lateness.take_back(run.lateness)
-            self.begun -= 1
-            run.started = None
+        job.counts().launch_failures += 1
+        if work is run and run.started is not None:
+            if not run.counts_at_end:
+                job.counts().take_back(run.lateness)
+                job.lateness.take_back(run.lateness)
+            run.take_back_start()
             if run.deadline is not None:
                 self.disarm_deadline(run.deadline)
             job.state = state_of_runs(job.runs)
         self.launches.failed(run, work, error)
 
-    def run_ended(self, run: Run) -> None:
+    def run_ended(self, run: Run, now: float) -> None:
         job = run.job
         if self.launches.stretches:
             self.launches.run_ended(run)
@@ -220,11 +222,16 @@ class Runs:
         else:
             job.runs = tuple(other for other in job.runs if other is not run)
             job.state = state_of_runs(job.runs)
-        if run.started is None:
+        started = run.started
+        if started is None:
             self._was_dropped(run)
+        elif run.is_plain and job.task is None and not self.listeners.anybody:
+            lateness, offset = started - run.due, self.timeline.offset
+            (job.tally or job.counts()).succeed(started + offset, now + offset, lateness, now - started)
+            job.lateness.add(lateness)
         else:
-            self._record(run, run.started)
-        if job.backlog or job.planner.waits_for_end or job.is_paused or job.due_us is None or job.is_due_by_hand:
+            self._record(run, started, now)
+        if job.backlog or job.due_us is None or job.planner.waits_for_end or job.is_paused or job.is_due_by_hand:
             self._take_from_backlog(job)
             self.plans.go_on(job)
         if self.when_idle is not None and not self.active:
@@ -284,26 +291,30 @@ class Runs:
         elif run.cause is Cause.REMOVED:
             self.miss_run(run, MissedReason.REMOVED)
 
-    def _record(self, run: Run, started: float) -> None:
+    def _record(self, run: Run, started: float, now: float) -> None:
         """Count a run that has ended, decide what follows, do it, and tell."""
         job = run.job
-        now = self.monotonic()
         duration = now - started
         ended = now + self.timeline.offset
         outcome = run.outcome()
-        (job.tally or job.counts()).end(
-            outcome, ended, duration, None if outcome is Outcome.SUCCEEDED else run.error_text()
-        )
+        if run.counts_at_end:
+            job.counts().begin(run.started_at, run.lateness)
+            job.lateness.add(run.lateness)
+        job.counts().end(outcome, ended, duration, run.error_text())
         retry_at: float | None = None
-        if outcome is not Outcome.SUCCEEDED:
+        if outcome is not SUCCEEDED:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)
             retry_at = None if retry_in is None else ended + retry_in
-        if isinstance(run, MarkedRun) and self.ledger is not None:
-            error = None if outcome is Outcome.SUCCEEDED else run.error_text()
-            self.ledger.ended(run, outcome, ended, error, run.traceback_text())
+        if job.task is not None:
+            self._remember_end(run, outcome, ended)
         if self.listeners.anybody:
             self._tell_end(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
         run.error = None  # its traceback holds frames, and those hold the run
+
+    def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
+        if isinstance(run, MarkedRun) and self.ledger is not None:
+            error = None if outcome is SUCCEEDED else run.error_text()
+            self.ledger.ended(run, outcome, ended, error, run.traceback_text())
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job
@@ -344,7 +355,7 @@ class Runs:
                 run.lateness,
                 duration,
                 outcome,
-                None if outcome is Outcome.SUCCEEDED else run.error_text(),
+                None if outcome is SUCCEEDED else run.error_text(),
                 run.traceback_text(),
                 tuple(run.results),
                 retry_at,
@@ -393,6 +404,9 @@ class Runs:
         for work in works:
             self.pool.kill(work)
         self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
+
+    def utc(self, monotonic: float) -> float:
+        return monotonic + self.timeline.offset
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)

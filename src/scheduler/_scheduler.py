@@ -282,15 +282,16 @@ class Scheduler:
     def statistics(self) -> SchedulerStatistics:
         """Its counts at this moment."""
         pool = self._pool.statistics()
+        lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()}
         return SchedulerStatistics(
             jobs=len(self._registry),
             active_jobs=len({run.job.id for run in list(self._loop.runs.active)}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
-            runs=self._loop.runs.begun,
+            runs=sum(each.total for each in lateness.values()),
             missed=self._loop.runs.missed,
             limits=pool.limits,
-            lateness={kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()},
+            lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
         )
 

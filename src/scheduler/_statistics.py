@@ -9,7 +9,7 @@ from attrs import define, field, frozen
 
 from timerqueue import LimitStatistics
 
-from ._outcome import Outcome
+from ._outcome import SUCCEEDED, Outcome
 
 BUCKETS: Final = 64
 
@@ -87,17 +87,29 @@ class Tally:
         self.lateness_sum += lateness
         self.lateness_max = max(self.lateness_max, lateness)
 
-    def take_back(self, lateness: float, runs: int = 1) -> None:
+    def take_back(self, lateness: float) -> None:
         """What was begun could not be launched: it was no run. The same tick will set `last_start` anew."""
-        self.runs -= runs
         self.lateness_sum -= lateness
-        self.launch_failures += 1
+
+    def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
+        """Count all of a run that has succeeded and was not counted when it began."""
+        self.runs += 1
+        self.successes += 1
+        self.lateness_sum += lateness
+        if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
+            self.lateness_max = lateness
+        self.total_duration += duration
+        self.last_start = started
+        self.last_finish = self.last_successful_finish = ended
+        self.last_outcome = SUCCEEDED
+        self.consecutive_crashes = self.consecutive_failures = 0
 
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
+        """Count the end of a run. `error`: what went wrong, if anything did."""
         self.last_finish = ended
         self.last_outcome = outcome
         self.consecutive_crashes = 0
-        if outcome is Outcome.SUCCEEDED:
+        if outcome is SUCCEEDED:
             self.successes += 1
             self.consecutive_failures = 0
             self.total_duration += duration

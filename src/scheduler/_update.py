@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from attrs import fields, frozen
+from attrs import frozen
 
 from ._call import Call, call_of, on_the_loop
 from ._errors import InvalidJob
 from ._first_start import Start
 from ._options import args_of, kwargs_of, policy_of, tags_of
-from ._policy import Policy
+from ._policy import OPTIONS, Policy
 
 if TYPE_CHECKING:
     from ._job import Job
 
-_OPTIONS: Final = frozenset(attribute.name for attribute in fields(Policy))
 _DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
 
 
@@ -36,9 +35,9 @@ class Update:
 
 def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
     """The job with these changes; what they do not name stays. Raises InvalidJob."""
-    unknown = sorted(set(changes) - _OPTIONS - _DEFINITION)
+    unknown = sorted(set(changes) - set(OPTIONS) - _DEFINITION)
     if unknown:
-        msg = f"update has no {unknown[0]!r}; it has schedule, {', '.join(sorted(_OPTIONS | _DEFINITION))}"
+        msg = f"update has no {unknown[0]!r}; it has schedule, {', '.join(sorted({*OPTIONS, *_DEFINITION}))}"
         raise InvalidJob(msg)
     func = changes.get("func", job.func)
     inline = changes.get("inline", job.call is on_the_loop)
@@ -47,7 +46,7 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         args=args_of(changes.get("args", job.args)),
         kwargs=kwargs_of(changes.get("kwargs", job.kwargs)),
         call=call_of(func, inline=inline),
-        policy=policy_of({name: value for name, value in changes.items() if name in _OPTIONS}, job.policy),
+        policy=policy_of({name: value for name, value in changes.items() if name in OPTIONS}, job.policy),
         tags=tags_of(changes.get("tags", job.tags)),
         name=changes.get("name", job.name),
         start=changes.get("start"),

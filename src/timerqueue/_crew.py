@@ -75,7 +75,7 @@ class Crew:
         self.current: Work | None = None
         """The work whose code runs at this very moment. For a watchdog in another thread."""
         self.steps = 0
-        """How often work has been taken up, so that a watchdog can tell one long step from many short ones."""
+        """How often work has gone on after a wait, so that a watchdog can tell one long step from many short ones."""
 
     def begin(self, group: TaskGroup) -> None:
         """Work in this task group, and by default in the caller's context."""
@@ -148,20 +148,20 @@ class Crew:
 
         The busiest loop of all: what it does per piece of work is written out.
         """
-        ready, monotonic = self.ready, self._monotonic
-        until = monotonic() + SLICE
-        while ready and not worker.is_cancelled:
+        ready, monotonic, base = self.ready, self._monotonic, self._context
+        now = monotonic()  # read once for a piece of work: where one ends the next begins
+        until = now + SLICE
+        while ready:
             work = ready.popleft()
             work.is_waiting = False
             work.worker = worker
-            context = work.context = (self._context if work.context is None else work.context).copy()
+            context = work.context = (base if work.context is None else work.context).copy()
             self.current = work
-            self.steps += 1
             value: Any = None
             error: BaseException | None = None
             running: Any = None
             try:
-                running = context.run(work.open)
+                running = context.run(work.open, now)
                 if running is not None and running is not HELD:
                     yielded = context.run(running.send, None)
                     value = await self._drive(running, yielded, context, worker)
@@ -170,16 +170,19 @@ class Crew:
                         logger.warning("work has left a cancel scope open: another worker takes over from its own")
                         worker.is_cancelled = True
             except StopIteration as stop:  # it has ended without ever waiting
-                value, error = (None, stop) if running is None else (stop.value, None)
+                if running is None:
+                    error = stop
+                else:
+                    value = stop.value
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
                 error = exc
-            self.current = None
+            now = monotonic()
             work.worker = None
             if running is HELD and error is None:
                 self.held.add(work)
             else:
                 try:
-                    work.close(value, error)
+                    work.close(value, error, now)
                 except Exception:
                     logger.exception("work raised when it was told of its end")
                 finally:
@@ -187,14 +190,18 @@ class Crew:
                     if not worker.is_killed:
                         self._release(work)
                 if error is not None or worker.cancelling():
+                    self.current = None
+                    # An exception holds this frame by its traceback: what this frame holds must let go of it.
+                    del work, context, value, running
                     await self._let_out(worker, error)
-            # An exception holds this frame by its traceback: what this frame holds must let go of it.
-            del work, context, value, error, running
-            if self._is_yielding:
-                return
-            if monotonic() >= until:
+                    del error
+            if self._is_yielding or worker.is_cancelled:
+                break
+            if now >= until:
+                self.current = None
                 await self._yield()
-                return
+                break
+        self.current = None
 
     @coroutine
     def _drive(

@@ -20,18 +20,13 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from attrs import define, field, frozen
 
 from ._errors import UnknownLimit
+from ._plain_line import COMPACT_ABOVE, PlainLine, Rank
 
 PATIENCE: Final = 8
 """Refusals after which a line reserves what it needs."""
 
-COMPACT_ABOVE: Final = 100
-"""Below this many pieces of cancelled work in a line compacting it is not worth the walk."""
-
 Needs = tuple[tuple[str, int], ...]
 """Names of limits with the units needed of each, sorted by name."""
-
-Rank = tuple[float, int]
-"""Smaller goes first. The second part is a sequence number: no two are equal."""
 
 
 class Claim(Protocol):
@@ -140,9 +135,8 @@ class Limits(Generic[C]):
         self._lines: dict[Needs, Line[C]] = {}
         self.open_lines: list[tuple[Rank, Line[C]]] = []
         self._reserved: Line[C] | None = None
-        self.plain: list[tuple[Rank, C]] = []
-        """heapq of the work that needs capacity alone: the same as a line, without what lines cost."""
-        self._plain_cancelled = 0
+        self.plain: PlainLine[C] = PlainLine()
+        """The work that needs capacity alone: the same as a line, without what lines cost."""
         self.waiting = 0
         """How much work waits for room."""
 
@@ -172,7 +166,7 @@ class Limits(Generic[C]):
         """Stand in line. `admit` gives it out when there is room."""
         self.waiting += 1
         if not claim.needs:
-            heappush(self.plain, (rank, claim))
+            self.plain.push(rank, claim)
             return
         line = self._lines.get(claim.needs)
         if line is None:
@@ -186,7 +180,7 @@ class Limits(Generic[C]):
         """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
         self.waiting -= 1
         if not claim.needs:
-            self._forget_plain()
+            self.plain.cancelled()
             return
         line = self._lines[claim.needs]
         line.cancelled += 1
@@ -209,7 +203,7 @@ class Limits(Generic[C]):
     def admit(self) -> Iterator[C]:
         """Give out, best first, all the waiting work for which there is room, each with its units taken."""
         while self.used < self.capacity:
-            if self.plain and (not self.open_lines or self.plain[0][0] < self.open_lines[0][0]):
+            if self.plain and (not self.open_lines or self.plain.head() < self.open_lines[0][0]):
                 claim = self.next_plain()
             elif self.open_lines:
                 claim = self._next_of_lines()
@@ -219,23 +213,19 @@ class Limits(Generic[C]):
                 yield claim
 
     def next_plain(self) -> C | None:
-        """Give out the best work that needs capacity alone, of which there must be some. None: it was cancelled."""
-        _, claim = heappop(self.plain)
-        if not claim.is_waiting:
-            self._plain_cancelled -= 1
-            return None
-        self.waiting -= 1
-        self.used += 1
+        """Give out the best work that needs capacity alone. None: it was cancelled, or there is none."""
+        claim = self.plain.pop()
+        if claim is not None:
+            self.waiting -= 1
+            self.used += 1
         return claim
 
     def clear(self) -> list[C]:
         """Forget and answer everything that waits."""
-        queues = [self.plain, *(line.queue for line in self._lines.values())]
-        claims = [claim for queue in queues for _, claim in queue if claim.is_waiting]
+        of_lines = [claim for line in self._lines.values() for _, claim in line.queue if claim.is_waiting]
+        claims = [*self.plain.clear(), *of_lines]
         self._lines.clear()
         self.open_lines.clear()
-        self.plain.clear()
-        self._plain_cancelled = 0
         self._reserved = None
         self.waiting = 0
         for limit in self._limits.values():
@@ -284,13 +274,6 @@ class Limits(Generic[C]):
         else:
             return self._start_head(line)
         return None
-
-    def _forget_plain(self) -> None:
-        self._plain_cancelled += 1
-        if self._plain_cancelled > COMPACT_ABOVE and self._plain_cancelled * 2 > len(self.plain):
-            self.plain = [(rank, claim) for rank, claim in self.plain if claim.is_waiting]
-            heapify(self.plain)
-            self._plain_cancelled = 0
 
     def _size_of(self, name: str) -> float:
         size = self._sizes.get(name)

@@ -42,10 +42,10 @@ class _Call(Work):
         self.func = func
         self.args = args
 
-    def open(self) -> Coroutine[Any, Any, Any]:
+    def open(self, now: float) -> Coroutine[Any, Any, Any]:  # noqa: ARG002 - it does not ask when
         return _as_coroutine(self.func(*self.args))
 
-    def close(self, value: Any, error: BaseException | None) -> None:  # noqa: ARG002 - what it returns is nobody's
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - nobody asks for them
         if error is not None and not is_cancellation(error):
             logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
 
@@ -139,14 +139,15 @@ class TaskPool:
         limits, ready = self._limits, self._crew.ready
         for work in works:
             work.is_waiting = True
-            if not work.needs and limits.used < limits.capacity and not limits.waiting:
+            if not work.needs and not limits.waiting and limits.used < limits.capacity:
                 limits.used += 1
                 ready.append(work)
             elif limits.take(work):
                 ready.append(work)
             else:
                 limits.wait(work, (work.due - AGEING * work.priority, next(self._sequence)))
-                ready.extend(limits.admit())
+                if limits.used < limits.capacity:
+                    ready.extend(limits.admit())
         self._crew.call_if_needed()
 
     def let_begin(self, works: Iterable[Work]) -> None:
@@ -247,15 +248,13 @@ class TaskPool:
             limits.give_back(work)
         else:
             limits.used -= 1
-            if limits.plain and not limits.open_lines and limits.used < limits.capacity:
-                following = limits.next_plain()
-                if following is not None:
-                    self._crew.ready.append(following)
-                    return  # the worker that released takes it next
-        if limits.waiting:
+        if not limits.waiting:
+            if self._emptied is not None and not limits.used:
+                self._emptied.set()
+        elif limits.open_lines or limits.used >= limits.capacity or (following := limits.next_plain()) is None:
             self._fill()
-        elif not limits.used and self._emptied is not None:
-            self._emptied.set()
+        else:
+            self._crew.ready.append(following)  # the worker that released takes it next
 
     def _fill(self) -> None:
         self._crew.ready.extend(self._limits.admit())

@@ -152,6 +152,14 @@ class TimerQueue:
         if due < self._awaited:
             self._call_loop()
 
+    def arm_all(self, alarms: list[tuple[Alarm, float]]) -> None:
+        """The same for many (alarm, due) at once. After `stop` none of them will fire."""
+        with self._lock:
+            if not self._is_stopped:
+                self._heap.push_all(alarms)
+        if self._awaited > -math.inf and any(due < self._awaited for _, due in alarms):
+            self._call_loop()
+
     def disarm(self, alarm: Alarm) -> bool:
         """Take a waiting alarm out. False if it was not waiting. Any thread."""
         with self._lock:

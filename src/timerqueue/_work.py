@@ -46,13 +46,13 @@ class Work:
         self.is_waiting = False
         self.worker: Worker | None = None
 
-    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
-        """Begin, in the work's own context. Answer the coroutine to drive, None if all has been done already, or HELD
-        to be opened once more later.
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
+        """Begin at `now` (monotonic seconds), in the work's own context. Answer the coroutine to drive, None if all
+        has been done already, or HELD to be opened once more later.
         """
         raise NotImplementedError
 
-    def close(self, value: Any, error: BaseException | None) -> None:
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:
         """The end, in the worker: what the coroutine returned, or what it or `open` raised. Must not raise."""
 
     def drop(self) -> None:

@@ -21,7 +21,7 @@ class Patient(Work):
         self.log = log
         self.times_opened = 0
 
-    def open(self) -> Coroutine[Any, Any, Any] | Held | None:
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         self.times_opened += 1
         self.log.append("opened")
         return HELD if self.times_opened == 1 else self.run()
@@ -29,7 +29,7 @@ class Patient(Work):
     async def run(self) -> None:
         self.log.append("ran")
 
-    def close(self, value: Any, error: BaseException | None) -> None:
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:
         self.log.append("closed" if error is None else repr(error))
 
     def drop(self) -> None:

@@ -60,11 +60,11 @@ class Told(Work):
         self.args = args
         self.told = []
 
-    def open(self):
+    def open(self, now):
         self.told.append("open")
         return self.func(*self.args)
 
-    def close(self, value, error):
+    def close(self, value, error, now):
         self.told.append(type(error).__name__ if error is not None else value)
 
     def drop(self):

@@ -138,10 +138,10 @@ async def test_work_that_cannot_be_told_of_its_end_gives_back_its_units(caplog):
     """Its units once leaked, and the pool never drained."""
 
     class Rude(Work):
-        def open(self):
+        def open(self, now):
             return checkpoint()
 
-        def close(self, value, error):
+        def close(self, value, error, now):
             raise ValueError("rude")
 
     async with TaskPool(1) as pool:

@@ -1,0 +1,85 @@
+"""The line of work that needs capacity and no named limit: nearly all there is.
+
+What comes in the order of its rank is appended to a deque, and taken from its front: that costs next to nothing, and is
+how work comes as long as nobody gives priorities. Only what overtakes goes through a heap.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+COMPACT_ABOVE: Final = 100
+"""Below this many pieces of cancelled work in a line compacting it is not worth the walk."""
+
+Rank = tuple[float, int]
+"""Smaller goes first. The second part is a sequence number: no two are equal."""
+
+
+class Waiting(Protocol):
+    """Work as a line sees it."""
+
+    is_waiting: bool
+
+
+W = TypeVar("W", bound=Waiting)
+
+
+class PlainLine(Generic[W]):
+    """Work by rank. What was cancelled (`is_waiting` is False) stays until it comes to the front."""
+
+    __slots__ = ("_cancelled", "_in_order", "_overtaking")
+
+    def __init__(self) -> None:
+        self._in_order: deque[tuple[Rank, W]] = deque()
+        self._overtaking: list[tuple[Rank, W]] = []
+        self._cancelled = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._in_order or self._overtaking)
+
+    def push(self, rank: Rank, work: W) -> None:
+        in_order = self._in_order
+        if not in_order or in_order[-1][0] < rank:
+            in_order.append((rank, work))
+        else:
+            heappush(self._overtaking, (rank, work))
+
+    def head(self) -> Rank:
+        """The best rank. There must be some."""
+        in_order, overtaking = self._in_order, self._overtaking
+        if overtaking and (not in_order or overtaking[0] < in_order[0]):
+            return overtaking[0][0]
+        return in_order[0][0]
+
+    def pop(self) -> W | None:
+        """Take out the best. None: it was cancelled, or there is none."""
+        in_order, overtaking = self._in_order, self._overtaking
+        if overtaking and (not in_order or overtaking[0] < in_order[0]):
+            work = heappop(overtaking)[1]
+        elif in_order:
+            work = in_order.popleft()[1]
+        else:
+            return None
+        if work.is_waiting:
+            return work
+        self._cancelled -= 1
+        return None
+
+    def cancelled(self) -> None:
+        """One that stands here does not wait any more."""
+        self._cancelled += 1
+        if self._cancelled > COMPACT_ABOVE and self._cancelled * 2 > len(self._in_order) + len(self._overtaking):
+            self._in_order = deque(entry for entry in self._in_order if entry[1].is_waiting)
+            self._overtaking = [entry for entry in self._overtaking if entry[1].is_waiting]
+            heapify(self._overtaking)
+            self._cancelled = 0
+
+    def clear(self) -> list[Any]:
+        """Forget and answer all that waits."""
+        waiting = [work for _, work in [*self._in_order, *self._overtaking] if work.is_waiting]
+        self._in_order.clear()
+        self._overtaking.clear()
+        self._cancelled = 0
+        return waiting
