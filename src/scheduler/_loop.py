@@ -152,29 +152,24 @@ class Loop:
     def tick(self, job: Job) -> None:
         """The job is due: plan the start after this one, then start this one."""
         due_us, planner = job.due_us, job.planner
-        if type(planner) is Grid and due_us is not None and self._is_plain(job):
+        if (
+            type(planner) is Grid
+            and due_us is not None
+            and not (job.runs or job.threads or job.is_paused or job.is_due_by_hand)
+            and not (self.only_on_demand or self.runs.is_stopping)
+            and job.retry is None
+            and job.task is None
+            and job.policy.missed is not _SKIP
+        ):  # then a tick is nothing but a run and the next slot
             following = due_us + planner.interval
             at = following * 1e-6 - self.timeline.steady_offset
             if at > self._now:
                 self._to_arm.append((job, at))
                 job.due_us = following
-                self.runs.start(job, job.due, due_us + self.timeline.shift_us)
+                self.runs.start_alone(job, job.due, due_us + self.timeline.shift_us)
                 return
         self._arm_all()
         self._tick(job)
-
-    def _is_plain(self, job: Job) -> bool:
-        """Whether a tick of the job means nothing but a run and the next slot of its grid."""
-        return not (
-            job.runs
-            or job.is_paused
-            or job.is_due_by_hand
-            or job.retry is not None
-            or job.task is not None
-            or job.threads
-            or self.only_on_demand
-            or not job.policy.begins_plainly
-        )
 
     def _tick(self, job: Job) -> None:
         """The same, for every kind of job."""

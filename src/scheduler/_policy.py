@@ -51,12 +51,12 @@ class Policy:
     catch_up: int = 100
     """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
     delivery: Delivery = Delivery.AT_MOST_ONCE
-    begins_plainly: bool = field(init=False, eq=False, repr=False)
-    """Nothing has to be looked at when a run begins: no timeout, and no tick that might come too late."""
+    is_plain: bool = field(init=False, eq=False, repr=False)
+    """There is nothing to look at when a run begins: no limit, no timeout, and no tick that may come too late."""
 
-    @begins_plainly.default
-    def _begins_plainly(self) -> bool:
-        return self.timeout is None and self.missed is not Missed.SKIP
+    @is_plain.default
+    def _is_plain(self) -> bool:
+        return not self.needs and self.timeout is None and self.missed is not Missed.SKIP
 
     @property
     def kind(self) -> str:

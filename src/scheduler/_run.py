@@ -111,7 +111,7 @@ class Run(Work):
         self.priority = policy.priority
         self.due = due
         self.context = None
-        self.is_waiting = True
+        self.is_waiting = False
         self.worker = None
         self.owner = owner
         self.job = job
@@ -160,7 +160,7 @@ class Run(Work):
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         job, owner = self.job, self.owner
         self.started = now if now > self.due else self.due  # noqa: FURB136 - `max` costs more than the rest of the line
-        if job.task is not None or owner.is_stopping or owner.listeners.anybody or not job.policy.begins_plainly:
+        if job.task is not None or owner.is_stopping or owner.listeners.anybody or not job.policy.is_plain:
             if not owner.run_began(self):
                 self.started = None
                 self.is_plain = False

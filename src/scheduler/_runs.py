@@ -23,7 +23,7 @@ from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
 
 from ._after_run import Verdict, after_run
-from ._call import NotLaunched
+from ._call import NotLaunched, awaited
 from ._events import RunAbandoned, RunEnded, RunMissed, RunStarted
 from ._job import Job
 from ._launch import Launches
@@ -36,6 +36,7 @@ from ._policy import Delivery
 from ._run import Cause, Deadline, MarkedRun, Run, Timeout, state_of_runs
 from ._state import STARTING, TRANSITIONS, JobState, Step, advance
 from ._timeline import AT_ONCE, Timeline
+from ._volley import RunVolley
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -97,8 +98,10 @@ class Runs:
         self.has_priorities = False
         self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
         self._last_now_us = 0
-        self._held: list[Work] | None = None
-        """While many jobs start at the same moment: their runs, which begin in order of priority."""
+        self._held: list[Run | list[Run]] | None = None
+        """While many jobs start at the same moment: their runs, which begin in order of priority. Plain runs that come
+        one after another are in lists.
+        """
 
     def uncounted(self) -> list[Run]:
         """What runs and will be counted when it has ended. Any thread."""
@@ -119,8 +122,14 @@ class Runs:
         if not held:
             return
         if self.has_priorities:
-            held.sort(key=lambda work: (work.due, -work.priority))
-        self.pool.submit(*held)
+            runs = [run for each in held for run in (each if isinstance(each, list) else (each,))]
+            runs.sort(key=lambda run: (run.due, -run.priority))
+            self.pool.submit(*runs)
+        else:
+            self.pool.submit(*[self._in_one(each) if isinstance(each, list) else each for each in held])
+
+    def _in_one(self, plain: list[Run]) -> Work:
+        return plain[0] if len(plain) == 1 else RunVolley(self, plain)
 
     def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
@@ -128,17 +137,32 @@ class Runs:
             return
         if (job.runs or job.threads) and not may_start(self, job, due, due_us, attempt):
             return
-        run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         if job.runs:
+            run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
             job.runs = (*job.runs, run)
+            self.active[run] = None
+            self._begin_soon(run, job)
         else:
-            job.runs = (run,)
-            job.state = _START[job.state]
+            self.start_alone(job, due, due_us, attempt)
+
+    def start_alone(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
+        """The same for a job of which nothing runs, and which may start."""
+        run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
+        job.runs = (run,)
+        job.state = _START[job.state]
         self.active[run] = None
-        if self._held is None:
+        self._begin_soon(run, job)
+
+    def _begin_soon(self, run: Run, job: Job) -> None:
+        held = self._held
+        if held is None:
             self.pool.submit(run)
+        elif job.task is not None or job.call is not awaited or job.kwargs or not job.policy.is_plain:
+            held.append(run)
+        elif held and type(held[-1]) is list:
+            held[-1].append(run)
         else:
-            self._held.append(run)
+            held.append([run])
 
     def start_now(self, job: Job) -> None:
         """Run it once, outside its schedule. No two such ticks have the same due instant."""
@@ -394,7 +418,7 @@ class Runs:
         if self._held and work in self._held:
             self._held.remove(work)
             work.drop()
-        elif self.marks.withdraw(work) or self.launches.withdraw(work):
+        elif self.marks.withdraw(work) or self.launches.withdraw(work) or _is_in_volley(work):
             work.drop()
         else:
             self.pool.cancel(work)
@@ -410,3 +434,8 @@ class Runs:
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)
+
+
+def _is_in_volley(work: Work) -> bool:
+    """Whether it is one of many that wait in one place of the pool."""
+    return type(work) is Run and work.started is None and not work.is_waiting and work.worker is None

@@ -101,8 +101,9 @@ class Tally:
         self.total_duration += duration
         self.last_start = started
         self.last_finish = self.last_successful_finish = ended
-        self.last_outcome = SUCCEEDED
-        self.consecutive_crashes = self.consecutive_failures = 0
+        if self.last_outcome is not SUCCEEDED:
+            self.last_outcome = SUCCEEDED
+            self.consecutive_crashes = self.consecutive_failures = 0
 
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
         """Count the end of a run. `error`: what went wrong, if anything did."""

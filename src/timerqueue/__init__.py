@@ -7,13 +7,16 @@ from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
-from ._work import HELD, Held, Work, is_cancellation
+from ._crew import Crew, Worker
+from ._work import HELD, Begun, Held, Volley, Work, is_cancellation
 
 __all__ = [
     "HELD",
     "OUT",
     "Alarm",
+    "Begun",
     "Clock",
+    "Crew",
     "Entry",
     "Held",
     "Lifecycle",
@@ -31,7 +34,9 @@ __all__ = [
     "TimerQueue",
     "TimerQueueError",
     "UnknownLimit",
+    "Volley",
     "Work",
+    "Worker",
     "is_cancellation",
     "needs_of",
     "seeded_random",

@@ -27,7 +27,7 @@ from anyio.lowlevel import cancel_shielded_checkpoint
 from attrs import define
 
 from ._wake import Wake, cancelling, close_scopes_within, make_wake
-from ._work import HELD, Work, is_cancellation
+from ._work import HELD, Begun, Volley, Work, is_cancellation
 
 logger = getLogger(__name__)
 
@@ -57,12 +57,19 @@ class Worker:
 
 
 class Crew:
-    """The workers of a pool. `release` is called with work that has ended, to take back what it held."""
+    """The workers of a pool.
 
-    def __init__(self, monotonic: Callable[[], float], release: Callable[[Work], None]) -> None:
-        self._monotonic = monotonic
+    `release` is called with work that has ended, to take back what it held; `submit` with the rest of a volley.
+    """
+
+    def __init__(
+        self, monotonic: Callable[[], float], release: Callable[[Work], None], submit: Callable[[Work], None]
+    ) -> None:
+        self.monotonic = monotonic
         self._release = release
-        self._context = Context()
+        self._submit = submit
+        self.context = Context()
+        """What work begins in a copy of, if it brings no context of its own."""
         self._group: TaskGroup | None = None
         self._parked: list[Worker] = []
         self._is_yielding = False
@@ -80,7 +87,7 @@ class Crew:
     def begin(self, group: TaskGroup) -> None:
         """Work in this task group, and by default in the caller's context."""
         self._group = group
-        self._context = copy_context()
+        self.context = copy_context()
         self.call()
 
     def call_if_needed(self) -> None:
@@ -148,22 +155,39 @@ class Crew:
 
         The busiest loop of all: what it does per piece of work is written out.
         """
-        ready, monotonic, base = self.ready, self._monotonic, self._context
+        ready, monotonic, base = self.ready, self.monotonic, self.context
         now = monotonic()  # read once for a piece of work: where one ends the next begins
         until = now + SLICE
         while ready:
             work = ready.popleft()
-            work.is_waiting = False
-            work.worker = worker
-            context = work.context = (base if work.context is None else work.context).copy()
-            self.current = work
             value: Any = None
             error: BaseException | None = None
             running: Any = None
+            if isinstance(work, Volley):
+                begun = self._run_volley(work, worker, until)
+                now = monotonic()
+                if begun is None:
+                    if now < until:
+                        continue
+                    self.current = None
+                    await self._yield()
+                    return
+                work, context, running, is_waiting, yielded, value, error = begun
+                is_new = False
+                del begun
+            else:
+                is_new = True
+                work.is_waiting = False
+                work.worker = worker
+                context = work.context = (base if work.context is None else work.context).copy()
+                self.current = work
             try:
-                running = context.run(work.open, now)
-                if running is not None and running is not HELD:
-                    yielded = context.run(running.send, None)
+                if is_new:
+                    running = context.run(work.open, now)
+                    is_waiting = running is not None and running is not HELD
+                    if is_waiting:
+                        yielded = context.run(running.send, None)
+                if is_waiting:
                     value = await self._drive(running, yielded, context, worker)
                     until = monotonic() + SLICE  # while it waited the others had their turn
                     if anyio.current_effective_deadline() != worker.deadline:
@@ -202,6 +226,18 @@ class Crew:
                 await self._yield()
                 break
         self.current = None
+
+    def _run_volley(self, volley: Volley, worker: Worker, until: float) -> Begun | None:
+        """Run what it has for this slice. What comes out of it keeps its unit; the rest needs another."""
+        begun = volley.run_on(self, worker, until)
+        if begun is not None:
+            if len(volley):
+                self._submit(volley)
+        elif len(volley):
+            self.ready.appendleft(volley)
+        else:
+            self._release(volley)
+        return begun
 
     @coroutine
     def _drive(
@@ -249,7 +285,9 @@ class Crew:
         """This worker is about to wait: somebody else must look after the queue."""
         self.awake -= 1
         if self.ready and not self.awake:
-            for _ in range(min(len(self.ready), CALLED_AT_ONCE)):
+            first = self.ready[0]
+            count = len(self.ready) + (len(first) if isinstance(first, Volley) else 0)
+            for _ in range(min(count, CALLED_AT_ONCE)):
                 self.call()
 
     async def _yield(self) -> None:

@@ -34,6 +34,7 @@ class Claim(Protocol):
 
     needs: Needs
     is_waiting: bool
+    size: int
 
 
 C = TypeVar("C", bound=Claim)
@@ -164,7 +165,7 @@ class Limits(Generic[C]):
 
     def wait(self, claim: C, rank: Rank) -> None:
         """Stand in line. `admit` gives it out when there is room."""
-        self.waiting += 1
+        self.waiting += claim.size
         if not claim.needs:
             self.plain.push(rank, claim)
             return
@@ -178,7 +179,7 @@ class Limits(Generic[C]):
 
     def forget(self, claim: C) -> None:
         """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
-        self.waiting -= 1
+        self.waiting -= claim.size
         if not claim.needs:
             self.plain.cancelled()
             return
@@ -216,7 +217,7 @@ class Limits(Generic[C]):
         """Give out the best work that needs capacity alone. None: it was cancelled, or there is none."""
         claim = self.plain.pop()
         if claim is not None:
-            self.waiting -= 1
+            self.waiting -= claim.size
             self.used += 1
         return claim
 
@@ -330,7 +331,7 @@ class Limits(Generic[C]):
 
     def _start_head(self, line: Line[C]) -> C:
         _, claim = heappop(line.queue)
-        self.waiting -= 1
+        self.waiting -= claim.size
         self.used += 1
         self._use(line.needs, 1)
         line.refusals = 0

@@ -22,7 +22,7 @@ from ._clock import Clock, SystemClock
 from ._crew import Crew
 from ._lifecycle import Lifecycle
 from ._limits import Limits, LimitStatistics, Needs, needs_of
-from ._work import Work, is_cancellation
+from ._work import Volley, Work, is_cancellation
 
 logger = getLogger(__name__)
 
@@ -77,7 +77,7 @@ class TaskPool:
         self._limits: Limits[Work] = Limits(capacity, limits or {})
         self._lifecycle = Lifecycle("TaskPool")
         self._sequence = itertools.count()
-        self._crew = Crew(self._clock.monotonic, self._release)
+        self._crew = Crew(self._clock.monotonic, self._release, self._submit_rest)
         self._group: TaskGroup | None = None
         self._emptied: anyio.Event | None = None
 
@@ -149,6 +149,15 @@ class TaskPool:
                 if limits.used < limits.capacity:
                     ready.extend(limits.admit())
         self._crew.call_if_needed()
+
+    def _submit_rest(self, volley: Volley) -> None:
+        """What is left of a volley that has begun needs a place of its own: before all that is due at the same time."""
+        volley.is_waiting = True
+        if self._limits.take(volley):
+            self._crew.ready.append(volley)
+        else:
+            self._limits.wait(volley, (volley.due - AGEING * volley.priority, -next(self._sequence)))
+            self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
         """Open once more what answered HELD. What has been cancelled since is left out."""

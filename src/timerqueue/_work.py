@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Coroutine
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
 
 from ._limits import Needs
 
 if TYPE_CHECKING:
-    from ._crew import Worker
+    from ._crew import Crew, Worker
 
 
 class Held:
@@ -36,6 +36,9 @@ class Work:
 
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
 
+    size = 1
+    """As how many pieces it counts while it waits. Does not change meanwhile."""
+
     def __init__(
         self, needs: Needs = (), priority: float = 0, due: float = 0.0, context: Context | None = None
     ) -> None:
@@ -57,6 +60,42 @@ class Work:
 
     def drop(self) -> None:
         """Cancelled before it began: neither `open` nor `close` is called."""
+
+
+class Begun(NamedTuple):
+    """One of a volley's pieces that is no small one: it waits for something, or has ended with something to say.
+
+    `context`: the copy that it runs in. `running`: its coroutine, if that has begun; it has yielded `yielded` if
+    `is_waiting`, else it has ended.
+    """
+
+    work: Work
+    context: Context
+    running: Coroutine[Any, Any, Any] | None = None
+    is_waiting: bool = False
+    yielded: Any = None
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Volley(Work):
+    """Many small pieces of work in one, which need no limit: they are run one after another, without what a worker does
+    for each, for as long as none has to wait. All of them share one unit; who has to wait keeps it.
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        """How many have not begun."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:  # type: ignore[override] # here it is another at each time that it waits
+        return len(self)
+
+    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:
+        """Run what is left until `until` (monotonic seconds). Answer the first that the worker has to look after."""
+        raise NotImplementedError
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -18,6 +18,7 @@ class Claim:
         self.needs = needs_of(needs)
         self.rank = rank
         self.is_waiting = True
+        self.size = 1
 
     def __repr__(self):
         return f"<{self.rank} {dict(self.needs)}>"

@@ -15,6 +15,7 @@ class Claim:
     def __init__(self, *names):
         self.needs = tuple((name, 1) for name in names)
         self.is_waiting = True
+        self.size = 1
 
 
 class Pairs(Limits):
