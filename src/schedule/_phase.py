@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import lru_cache
 from hashlib import blake2b
 
 from ._duration import positive
@@ -20,4 +21,10 @@ def phase(key: str, interval: timedelta | float | str) -> timedelta:
     Jobs with different keys spread evenly. A job whose interval becomes a multiple of what it was keeps to its old
     instants. Raises ScheduleError for an interval that is not longer than 0.
     """
-    return MICROSECOND * (stable_hash(key) % (positive(interval) // MICROSECOND))
+    length = interval if type(interval) is timedelta else positive(interval)
+    return MICROSECOND * (stable_hash(key) % _micros(length))
+
+
+@lru_cache(maxsize=1_000)  # asked for each job that is added, and many jobs have the same
+def _micros(length: timedelta) -> int:
+    return positive(length) // MICROSECOND

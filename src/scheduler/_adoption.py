@@ -212,7 +212,7 @@ class Adoption:
             self._registry.stored.unreadable[row.id] = row
         else:
             self._registry.stored.without_task[row.id] = (row, state)
-        self._loop.park_because(job, reading.error)
+        self._loop.pausing.park_because(job, reading.error)
 
     def _is_promised(self, state: StoredState) -> bool:
         """Whether somebody has set a start that is still to come: a new schedule begins after it."""
@@ -227,7 +227,7 @@ class Adoption:
         if job.is_parked:
             job.is_parked = False
             job.settle_pause()
-            self._loop.settle_state(job)
+            self._loop.pausing.settle_state(job)
 
     def _pause_as(self, job: Job, row: StoredJob) -> None:
         if row.paused is not None:

@@ -70,6 +70,13 @@ def duplicate(id: str) -> DuplicateJob:
     return DuplicateJob(msg)
 
 
+def stays(job: Job, on_conflict: OnConflict) -> bool:
+    """Whether the job that is there stays as it is. Raises DuplicateJob if that is an error."""
+    if on_conflict == "error":
+        raise duplicate(job.id)
+    return on_conflict == "keep"
+
+
 def refuse_switch(job: Job, other: Job) -> None:
     """Raise InvalidJob if one of them is stored and the other is not."""
     if (job.task is None) != (other.task is None):

@@ -1,7 +1,8 @@
-"""When a job starts for the first time. Pure: told what time it is."""
+"""When a job starts for the first time. Here the clock is read, once for each job that is added."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
@@ -11,12 +12,15 @@ from schedule import After, At, Every, Schedule
 
 from ._errors import InvalidJob
 from ._planner import Grid, Planner, planner_for
-from ._timeline import us_of
+from ._timeline import Timeline, us_of
 
 Start = Literal["phase", "now"] | datetime | None
 
-_SHARED: Final = (Every, After, At)
-"""Schedules whose planners many jobs can have in common."""
+PLAIN: Final = (Every, After, At)
+"""Kinds of schedule whose planners many jobs can have in common."""
+
+SHARED_PLANNERS: Final = 1_000
+"""Distinct schedules whose planners are kept to be shared."""
 
 _KNOWN: Final = ("phase", "now")
 
@@ -32,60 +36,71 @@ class FirstStart(NamedTuple):
     """It was asked for by a datetime, and stands until then."""
 
 
-def first_start(
-    schedule: Schedule,
-    key: str,
-    start: Start,
-    *,
-    now: int,
-    shift: int,
-    shared: dict[Schedule, Planner],
-) -> FirstStart:
-    """Plan the job `key`. `now` and `shift` in microseconds, on the steady base and from there to the wall.
+Plan = tuple[Schedule, Planner, bool, int | None, bool]
+"""The fields of a FirstStart, bare: to make one costs more than to find them."""
 
-    Planners that jobs can have in common are taken from `shared` and put there. Raises InvalidJob for what would
-    never start.
-    """
-    if isinstance(start, datetime):
-        return _at(_aware(start), schedule, key, now, shift)
-    if start is not None and start not in _KNOWN:
+
+class Planners:
+    """Plans the jobs of one scheduler. Those that can have a planner in common have the same."""
+
+    def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
+        self._timeline = timeline
+        self._monotonic = monotonic
+        self._shared: dict[Schedule, Planner] = {}
+        self._last: tuple[Schedule, Planner] | None = None
+        """One of the shared ones: jobs are often added with the very schedule of the one before, and then it need not
+        be hashed again.
+        """
+
+    def first(self, schedule: Schedule, key: str, start: Start) -> Plan:
+        """When the job `key` starts for the first time. Raises InvalidJob for what would never start."""
+        now = int((self._monotonic() + self._timeline.steady_offset) * 1e6)  # Timeline.us, without the cost of a call
+        if start is not None:
+            if isinstance(start, datetime):
+                return _at(_aware(start), schedule, key, now, self._timeline.shift_us)
+            _check(start, schedule)
+        schedule, planner = self.of(schedule, key)
+        at_once = planner.waits_for_end if start is None else start == "now"
+        if at_once and planner.waits_for_end:
+            return schedule, planner, True, None, False
+        if not planner.steady:
+            now += self._timeline.shift_us
+        elif at_once and isinstance(planner, Grid):
+            now += planner.interval // 2  # it stands for a slot sooner than that, which would find it still running
+        due = planner.first(key, now)
+        if due is None and not at_once:
+            msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
+            raise InvalidJob(msg)
+        return schedule, planner, at_once, due, False
+
+    def of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
+        """The schedule as it stands for the job `key`, and its planner."""
+        last = self._last
+        if last is not None and last[0] is schedule:
+            return last
+        if type(schedule) not in PLAIN or (type(schedule) is Every and schedule.jitter):
+            schedule = schedule.bind(key)
+            return schedule, planner_for(schedule, self._timeline.shift_us)
+        planner = self._shared.get(schedule)
+        if planner is None:
+            if len(self._shared) >= SHARED_PLANNERS:
+                self._shared.clear()
+            planner = self._shared[schedule] = planner_for(schedule, self._timeline.shift_us)
+        self._last = schedule, planner
+        return self._last
+
+
+def _check(start: object, schedule: Schedule) -> None:
+    """Raise InvalidJob for a word that does not exist, or is not for this schedule."""
+    if start not in _KNOWN:
         msg = f'start must be "phase", "now" or an aware datetime, not {start!r}'
         raise InvalidJob(msg)
     if start == "phase" and not isinstance(schedule, (Every, After)):
         msg = f'start="phase" is for Every and After; {schedule} says itself when it starts'
         raise InvalidJob(msg)
-    schedule, planner = bound_planner(schedule, key, shift, shared)
-    at_once = start == "now" or (start is None and planner.waits_for_end)
-    if at_once and planner.waits_for_end:
-        return FirstStart(schedule, planner, at_once=True, due_us=None)
-    due = planner.first(key, _from(planner, now, at_once=at_once) if planner.steady else now + shift)
-    if due is None and not at_once:
-        msg = f'{schedule} has no start after now: give it a later one, or start="now" to run it once'
-        raise InvalidJob(msg)
-    return FirstStart(schedule, planner, at_once, due)
 
 
-def bound_planner(
-    schedule: Schedule, key: str, shift: int, shared: dict[Schedule, Planner]
-) -> tuple[Schedule, Planner]:
-    """The schedule as it stands for the job `key`, and its planner: one from `shared`, if jobs can share it."""
-    is_shared = type(schedule) in _SHARED and not (type(schedule) is Every and schedule.jitter)
-    planner = shared.get(schedule) if is_shared else None
-    if planner is None:
-        if not is_shared:
-            schedule = schedule.bind(key)
-        planner = planner_for(schedule, shift)
-        if is_shared:
-            shared[schedule] = planner
-    return schedule, planner
-
-
-def _from(planner: Planner, now: int, *, at_once: bool) -> int:
-    """A start at once stands for a slot that is less than half an interval away: it would find it still running."""
-    return now + planner.interval // 2 if at_once and isinstance(planner, Grid) else now
-
-
-def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> FirstStart:
+def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> Plan:
     """The first start is at `start`, or the first one after now if that has passed. A grid goes through it."""
     if type(schedule) is Every:
         schedule = evolve(schedule, anchor=start)
@@ -99,7 +114,7 @@ def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> 
     if due is None:
         msg = f"{schedule} has no start from {start} on"
         raise InvalidJob(msg)
-    return FirstStart(schedule, planner, at_once=False, due_us=due, is_dated=True)
+    return schedule, planner, False, due, True
 
 
 def _aware(start: datetime) -> datetime:

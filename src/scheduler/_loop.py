@@ -21,7 +21,9 @@ from typing import Final
 from schedule import Missed
 from timerqueue import OUT, Alarm, Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
 
-from ._events import ClockJumped, JobChanged, JobFinished, JobParked
+from ._calendar_jobs import CalendarJobs
+from ._deadline import Cause
+from ._events import ClockJumped, JobChanged, JobFinished
 from ._first_start import FirstStart
 from ._floors import Floors
 from ._job import Job
@@ -31,16 +33,15 @@ from ._overlap import drop_waiting
 from ._pausing import NEVER_EARLY, Pausing
 from ._planner import Grid
 from ._policy import Overlap
-from ._run import Cause
 from ._runs import Runs
+from ._standing import after_last_run
 from ._timeline import AT_ONCE, JUMP, Timeline
 
 logger = getLogger(__name__)
 
 _SKIP: Final = Missed.SKIP
-
-REPLAN_SLICE: Final = 200
-"""Jobs re-planned in one go after the clock was set."""
+_LATEST: Final = Missed.LATEST
+_LATE: Final = MissedReason.LATE
 
 
 class Loop:
@@ -72,14 +73,13 @@ class Loop:
             max_subtasks=max_subtasks,
             kill_after=kill_after,
         )
-        self.floors = Floors(self.timeline, clock.monotonic, self.runs.miss)
+        self.floors = Floors(self.timeline, clock.monotonic, self.runs.misses.miss)
         self.pausing = Pausing(self)
         self.forget: Callable[[Job], None] = _nobody
         """Called with each job whose schedule has ended."""
         self.only_on_demand = False
         """Schedules are ignored: jobs run when told to."""
-        self._calendar_jobs: dict[Job, None] = {}
-        """Jobs whose starts move when the wall clock is set."""
+        self.calendar_jobs = CalendarJobs(self, self.pausing.park)
         self._to_arm: list[tuple[Alarm, float]] = []
         """Plain jobs of this batch with their next starts: one call for all is cheaper than one for each."""
         self._now = clock.monotonic()
@@ -136,15 +136,18 @@ class Loop:
         if job.policy.priority:
             self.runs.has_priorities = True
         if not job.planner.steady:
-            self._calendar_jobs[job] = None
+            self.calendar_jobs.add(job)
 
     def dismiss(self, job: Job) -> None:
         """The job is gone: no further start, and no more runs."""
-        self.queue.disarm(job)
-        self._calendar_jobs.pop(job, None)
-        self.pausing.forget(job)
+        if job.slot != OUT:
+            self.queue.disarm(job)
+        self.calendar_jobs.discard(job)
+        if job.paused_by is not None:
+            self.pausing.forget(job)
         self.runs.cancel_retry(job)
-        self.runs.drop_backlog(job, MissedReason.REMOVED)
+        if job.backlog:
+            self.runs.misses.drop_backlog(job, MissedReason.REMOVED)
         job.due_us = None
         for run in job.runs:
             run.terminate(Cause.REMOVED)
@@ -161,17 +164,30 @@ class Loop:
             and job.task is None
             and job.policy.missed is not _SKIP
         ):  # then a tick is nothing but a run and the next slot
-            following = due_us + planner.interval
-            at = following * 1e-6 - self.timeline.steady_offset
+            offset, newest = self.timeline.steady_offset, due_us
+            at = (due_us + planner.interval) * 1e-6 - offset
+            if at <= self._now and job.policy.missed is _LATEST and not self.listeners.anybody:
+                newest, at = self._newest(job, planner, due_us)
             if at > self._now:
                 self._to_arm.append((job, at))
-                job.due_us = following
-                self.runs.start_alone(job, job.due, due_us + self.timeline.shift_us)
+                job.due_us = newest + planner.interval
+                self.runs.start_surely(job, newest * 1e-6 - offset, newest + self.timeline.shift_us)
                 return
         self._arm_all()
         self._tick(job)
 
-    def _tick(self, job: Job) -> None:
+    def _newest(self, job: Job, grid: Grid, due_us: int) -> tuple[int, float]:
+        """The newest slot that has passed, and when the next one comes, in monotonic seconds. Those before it are
+        missed: what `_make_up` does, for those who come here most when there is least time.
+        """
+        offset, shift = self.timeline.steady_offset, self.timeline.shift_us
+        missed = (int((self._now + offset) * 1e6) - due_us) // grid.interval
+        newest = due_us + missed * grid.interval
+        if missed:
+            self.runs.misses.miss(job, due_us + shift, newest - grid.interval + shift, missed, _LATE)
+        return newest, (newest + grid.interval) * 1e-6 - offset
+
+    def _tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
         """The same, for every kind of job."""
         due, due_us, planner = job.due, job.due_us, job.planner
         if due_us is None or job.is_paused or self.only_on_demand or self.runs.is_stopping:
@@ -186,9 +202,8 @@ class Loop:
             return
         timeline = self.timeline
         try:
-            if planner.waits_for_end:
-                following = None
-            else:
+            following = None
+            if not planner.waits_for_end:
                 following = planner.back(job.id, due_us) if by_hand else planner.following(due_us)
             if following is not None:
                 at = following * 1e-6 - (timeline.steady_offset if steady else timeline.offset)
@@ -197,7 +212,7 @@ class Loop:
                     return
                 self.queue.arm(job, at)
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            self.park(job, exc)
+            self.pausing.park(job, exc)
             following = None
         job.due_us = following
         if job.policy.missed is _SKIP and self._now - due > job.policy.grace:
@@ -212,24 +227,8 @@ class Loop:
         if job.task is not None:
             drop_waiting(job)
         reported = self.timeline.reported(due_us, steady=job.planner.steady)
-        self.runs.miss(job, reported, reported, 1, MissedReason.LATE)
+        self.runs.misses.miss(job, reported, reported, 1, MissedReason.LATE)
         self.go_on(job)
-
-    def park(self, job: Job, error: Exception) -> None:
-        """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
-        self.park_because(job, f"its schedule failed: {type(error).__name__}: {error}", error)
-
-    def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
-        """It cannot start until somebody mends it. What runs may end."""
-        self.queue.disarm(job)
-        self.runs.cancel_retry(job)
-        job.due_us = None
-        job.error = reason
-        job.is_parked = True
-        job.settle_pause()
-        logger.error("job %r is parked: %s", job.id, reason, exc_info=error)
-        self.settle_state(job)
-        self.listeners.tell(JobParked(job.id, reason))
 
     def set_next_start(self, job: Job, at_us: int) -> None:
         """Let `at_us`, in UTC microseconds, take the place of its next regular start and of any retry."""
@@ -249,30 +248,20 @@ class Loop:
 
     def replan(self, job: Job, first: FirstStart) -> None:
         """The job has a new schedule. A parked job comes alive with it; a paused one stays paused."""
-        self._calendar_jobs.pop(job, None)
+        self.calendar_jobs.discard(job)
         job.dated_us = first.due_us if first.is_dated else None
         job.is_due_by_hand = False
         if job.is_parked:
             job.is_parked = False
             job.settle_pause()
-            self.settle_state(job)
+            self.pausing.settle_state(job)
         if job.is_paused:
             return
         if first.planner.waits_for_end:
-            self.plan(job, first.due_us or self._after_last_run(job))
+            now_us = self.timeline.us(self.monotonic(), steady=True)
+            self.plan(job, first.due_us or after_last_run(job, now_us, self.timeline.shift_us))
         else:
             self.plan(job, first.due_us)
-
-    def _after_last_run(self, job: Job) -> int | None:
-        """The start that is counted from the end of the last run; there has been none: from now."""
-        now_us = self.timeline.us(self.monotonic(), steady=True)
-        finish = None if job.tally is None else job.tally.last_finish
-        finish_us = now_us if finish is None else int(finish * 1e6) - self.timeline.shift_us
-        return job.planner.following(min(finish_us, now_us))
-
-    def settle_state(self, job: Job) -> None:
-        """Without a run a job is SCHEDULED, or DISABLED if it is paused."""
-        self.pausing.settle_state(job)
 
     def disable(self, job: Job, reason: str | None) -> None:
         """Start it no more by itself. What runs may end."""
@@ -293,7 +282,7 @@ class Loop:
             return
         if job.is_paused or job.planner.waits_for_end:
             return
-        self._calendar_jobs.pop(job, None)
+        self.calendar_jobs.discard(job)
         self.forget(job)
         logger.info("job %r has finished: its schedule has no further start", job.id)
         if self.listeners.anybody:
@@ -318,7 +307,7 @@ class Loop:
         if gap.first_missed is not None and gap.last_missed is not None:
             first = self.timeline.reported(gap.first_missed, steady=planner.steady)
             last = self.timeline.reported(gap.last_missed, steady=planner.steady)
-            self.runs.miss(job, first, last, gap.missed, MissedReason.LATE, is_exact=gap.is_exact)
+            self.runs.misses.miss(job, first, last, gap.missed, MissedReason.LATE, is_exact=gap.is_exact)
         for us in gap.run:
             due = self.timeline.monotonic(us, steady=planner.steady)
             self.runs.start(job, due, self.timeline.reported(us, steady=planner.steady))
@@ -334,7 +323,7 @@ class Loop:
         elif job.planner.waits_for_end and not job.is_paused and not job.runs and job.retry is None:
             now_us = self.timeline.us(self.monotonic(), steady=True)
             self.plan(job, job.planner.following(now_us))
-        self.settle_state(job)
+        self.pausing.settle_state(job)
         self.retire_if_done(job)
 
     def _must_wait(self, job: Job) -> bool:
@@ -404,30 +393,7 @@ class Loop:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self.pausing.look_at_clock()
-        self._replan(list(self._calendar_jobs), jumped)
-
-    def _replan(self, jobs: list[Job], jumped: float) -> None:
-        """Plan calendar jobs after a jump, some at a time so that nothing else waits for it."""
-        for job in jobs[:REPLAN_SLICE]:
-            if job.due_us is not None and job in self._calendar_jobs:
-                self._replan_one(job, jumped)
-        if len(jobs) > REPLAN_SLICE:
-            self.queue.push(self._now, self._replan, jobs[REPLAN_SLICE:], jumped)
-
-    def _replan_one(self, job: Job, jumped: float) -> None:
-        """Plan the job's start anew.
-
-        Forward: a start that was jumped over is due now, like one after downtime. Back: see Planner.replanned.
-        """
-        assert job.due_us is not None
-        if jumped > 0 or job.is_due_by_hand:
-            self.plan(job, job.due_us)
-            return
-        now_us = self.timeline.us(self._now, steady=False)
-        try:
-            self.plan(job, job.planner.replanned(job.due_us, now_us))
-        except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            self.park(job, exc)
+        self.calendar_jobs.replan(jumped, now)
 
 
 def _nobody(_job: Job) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from schedule import Missed
 
+from ._deadline import Cause
 from ._outcome import MissedReason
 from ._policy import Delivery, Overlap
-from ._run import Cause, MarkedRun, Run
+from ._run import MarkedRun, Run
 
 if TYPE_CHECKING:
     from ._job import Job

@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from timerqueue import Alarm, LifecycleError, TimerQueue
 
-from ._events import JobChanged, ScopePaused, ScopeResumed
+from ._events import JobChanged, JobParked, ScopePaused, ScopeResumed
 from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
@@ -47,9 +47,6 @@ class Plans(Protocol):
 
     def plan(self, job: Job, due_us: int | None) -> None:
         """Let `due_us` be the job's next start."""
-
-    def park(self, job: Job, error: Exception) -> None:
-        """Its schedule cannot be asked."""
 
     def retire_if_done(self, job: Job) -> None:
         """A job without a further start leaves."""
@@ -118,6 +115,22 @@ class Pausing:
         elif job.held_by is not None:
             self._plans.listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
 
+    def park(self, job: Job, error: Exception) -> None:
+        """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
+        self.park_because(job, f"its schedule failed: {type(error).__name__}: {error}", error)
+
+    def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
+        """It cannot start until somebody mends it. What runs may end."""
+        self._plans.queue.disarm(job)
+        self._plans.runs.cancel_retry(job)
+        job.due_us = None
+        job.error = reason
+        job.is_parked = True
+        job.settle_pause()
+        logger.error("job %r is parked: %s", job.id, reason, exc_info=error)
+        self.settle_state(job)
+        self._plans.listeners.tell(JobParked(job.id, reason))
+
     def forget(self, key: Job | str) -> None:
         """The pause of a job, or of a scope, does not end by itself any more."""
         end = self._ends.pop(key, None)
@@ -182,7 +195,7 @@ class Pausing:
                 job.held_by = held_by
                 job.settle_pause()
                 if job.backlog:
-                    self._plans.runs.drop_backlog(job, MissedReason.PAUSED)
+                    self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
         self._settle(iter(jobs))
 
     def _settle(self, jobs: Iterator[Job]) -> None:
@@ -216,7 +229,7 @@ class Pausing:
     def _halt(self, job: Job) -> None:
         self._plans.queue.disarm(job)
         self._plans.runs.cancel_retry(job)
-        self._plans.runs.drop_backlog(job, MissedReason.PAUSED)
+        self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
         job.due_us = None
         if job.task is not None and self._plans.runs.ledger is not None:
             self._plans.runs.ledger.touch(job)
@@ -232,7 +245,7 @@ class Pausing:
         try:
             self._plans.plan(job, self._next_start(job))
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            self._plans.park(job, exc)
+            self.park(job, exc)
             return False
         return True
 

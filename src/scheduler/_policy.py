@@ -58,9 +58,11 @@ class Policy:
     def _is_plain(self) -> bool:
         return not self.needs and self.timeout is None and self.missed is not Missed.SKIP
 
-    @property
-    def kind(self) -> str:
-        """By what lateness is summed up: a need outside the families, else its first family, else "default"."""
+    kind: str = field(init=False, eq=False, repr=False)
+    """By what lateness is summed up: a need outside the families, else its first family, else "default"."""
+
+    @kind.default
+    def _kind(self) -> str:
         names = [name for name, _ in self.needs]
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
 

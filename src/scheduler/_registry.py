@@ -6,7 +6,7 @@ Any thread: the list changes at once, under a lock; effects happen on the loop.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from datetime import datetime
 from logging import getLogger
@@ -16,28 +16,29 @@ from typing import Any, Final
 from schedule import Schedule
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from ._conflict import Definable, Early, OnConflict, check_conflict, duplicate, is_same, planned_alike, refuse_switch
+from ._call import Call
+from ._conflict import Definable, Early, OnConflict, check_conflict, is_same, planned_alike, refuse_switch, stays
 from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
-from ._first_start import FirstStart, Start, bound_planner, first_start
+from ._first_start import PLAIN, FirstStart, Planners, Start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import Loop
-from ._options import aware, count_of, id_of, schedule_of
+from ._options import args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
 from ._pauses import JOB, Pause
-from ._planner import Planner
 from ._policy import Policy
 from ._standing import check_row, next_start, next_starts, row_of
 from ._statistics import Histogram
-from ._stored import StoredJob
 from ._stored_jobs import StoredJobs
 from ._timeline import AT_ONCE, instant_of, us_of
 from ._update import settled, update_of
 
 logger = getLogger(__name__)
 
-SHARED_PLANNERS: Final = 1_000
-"""Distinct intervals whose planners are kept to be shared."""
+_STOPPED: Final = LifecycleState.STOPPED
+"""Looked up once: a member of an enum costs as much as a call."""
+
+_NO_TAGS: Final[frozenset[str]] = frozenset()
 
 
 class Registry:
@@ -51,7 +52,7 @@ class Registry:
         self._lock = RLock()
         self._jobs: dict[str, Job] = {}
         self._numbers = itertools.count(1)
-        self._planners: dict[Schedule, Planner] = {}
+        self._planners = Planners(loop.timeline, loop.monotonic)
         self._lateness: dict[str, Histogram] = {}
         loop.pausing.jobs = self.jobs
         loop.pausing.changed = self._pause_changed
@@ -81,66 +82,87 @@ class Registry:
             histograms[run.job.policy.kind].add(run.lateness)
         return histograms
 
-    def add(
+    def add(  # noqa: PLR0917 - keywords would cost as for Job
         self,
         id: str | None,
         schedule: Schedule | str,
         start: Start,
         policy: Policy,
-        *,
         on_conflict: OnConflict,
-        make: Callable[[str, FirstStart, Histogram], Job],
-        task: str | None = None,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        args: Iterable[Any],
+        kwargs: Mapping[str, Any] | None,
+        name: str | None,
+        tags: Iterable[str],
     ) -> Job:
-        """Put the job in that `make` returns, and let it start.
+        """Put a job in, and let it start. `task`: under this name the store knows `func`.
 
         Raises as Scheduler.add does; then nothing has changed.
         """
-        check_conflict(on_conflict)
+        if on_conflict != "error":
+            check_conflict(on_conflict)
         if id is not None:
             id_of(id)
         if policy.needs:
             self._loop.runs.check_needs(policy.needs)
-        planned = schedule_of(schedule)
+        planned = schedule if type(schedule) in PLAIN else schedule_of(schedule)
         with self._lock:
-            if self._lifecycle.state is LifecycleState.STOPPED:
+            if self._lifecycle.state is _STOPPED:
                 self.refuse_if_stopped()
             if id is None:
                 id = self._free_id(task)
             present = self._jobs.get(id)
-            if present is not None and on_conflict == "keep":
+            if present is not None and stays(present, on_conflict):
                 return present
-            if present is not None and on_conflict == "error":
-                raise duplicate(id)
-            first = self._first_start(planned, id, start)
-            job = make(id, first, self.histogram(policy.kind))
+            plan = self._planners.first(planned, id, start)  # type: ignore[arg-type] # it is no text any more
+            bound, planner, at_once, due_us, is_dated = plan
+            job = Job(
+                self,
+                id,
+                func,
+                args if type(args) is tuple else args_of(args),
+                kwargs_of(kwargs),
+                call,
+                bound,
+                planner,
+                policy,
+                self.histogram(policy.kind),
+                name,
+                tags_of(tags) if tags else _NO_TAGS,
+            )
             job.task = task
-            row = None if task is None else row_of(job)
-            if present is not None and on_conflict == "update":
-                refuse_switch(present, job)
-                self.stored.ask(
-                    present, self._renew, present, job, None if planned_alike(present, job, start) else first
-                )
-                return present
-            if present is not None:
-                self.remove(present)
-            self._put(job, first, row, on_conflict)
+            job.dated_us = due_us if is_dated else None
+            if present is None and task is None:
+                self._jobs[id] = job
+                self._begin(job, at_once, due_us)
+            elif (standing := self._put(job, FirstStart(*plan), present, start, on_conflict)) is not job:
+                return standing
         if self._listeners.anybody:
             self.tell(JobAdded(id))
         return job
 
-    def _put(self, job: Job, first: FirstStart, row: StoredJob | None, on_conflict: OnConflict) -> None:
-        job.dated_us = first.due_us if first.is_dated else None
+    def _put(self, job: Job, first: FirstStart, present: Job | None, start: Start, on_conflict: OnConflict) -> Job:
+        """Put in a job that is stored, or whose id `present` has. The answer has the id from now on."""
+        row = None if job.task is None else row_of(job)
+        if present is not None and on_conflict == "update":
+            refuse_switch(present, job)
+            self.stored.ask(present, self._renew, present, job, None if planned_alike(present, job, start) else first)
+            return present
+        if present is not None:
+            self.remove(present)
         self._jobs[job.id] = job
         if row is not None and self.stored.early is not None:
             self.stored.early[job.id] = Early(job, first, on_conflict, self._lifecycle.state is LifecycleState.RUNNING)
-            return
-        self._begin(job, first)
+            return job
+        self._begin(job, first.at_once, first.due_us)
         if row is not None:
             self._loop.call(self.stored.remember, job, row)
+        return job
 
     def refuse_if_stopped(self) -> None:
-        if self._lifecycle.state is LifecycleState.STOPPED:
+        if self._lifecycle.state is _STOPPED:
             msg = "this scheduler has stopped, and one runs once: make a new one"
             raise AlreadyStopped(msg)
 
@@ -164,7 +186,7 @@ class Registry:
         with self._lock:
             for id in list(itertools.islice(stored.early or (), most)):
                 each = (stored.early or {}).pop(id)
-                self._begin(each.job, each.first)
+                self._begin(each.job, each.first.at_once, each.first.due_us)
                 stored.remember(each.job)
             if stored.early:
                 return True
@@ -182,15 +204,15 @@ class Registry:
     def find(self, id: str) -> Job | None:
         return self._jobs.get(id)
 
-    def plan(self, schedule: Schedule, id: str, start: datetime | None) -> FirstStart:
+    def plan(self, schedule: Schedule, id: str, start: Start) -> FirstStart:
         """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
         with self._lock:
-            return self._first_start(schedule, id, start)
+            return FirstStart(*self._planners.first(schedule, id, start))
 
     def planned(self, schedule: Schedule, id: str) -> FirstStart:
         """The same for a job of which it is known when it starts."""
         with self._lock:
-            bound, planner = bound_planner(schedule, id, self._loop.timeline.shift_us, self._shared_planners())
+            bound, planner = self._planners.of(schedule, id)
         return FirstStart(bound, planner, at_once=False, due_us=None)
 
     def dated_start(self, job: Job) -> datetime | None:
@@ -218,9 +240,9 @@ class Registry:
     def remove(self, job: Job) -> None:
         if job.is_removed:
             return
-        is_early = self.stored.is_early(job)
+        is_known = job.task is not None and not self.stored.is_early(job)
         self.drop(job)
-        if job.task is not None and not is_early:
+        if is_known:
             self._loop.call(self._forget_stored, job)
 
     def drop(self, job: Job) -> None:
@@ -271,7 +293,7 @@ class Registry:
             raise InvalidJob(msg)
         with self._lock:
             start = self.dated_start(job) if update.start is None else update.start
-            first = None if schedule is None else self._first_start(schedule_of(schedule), job.id, start)
+            first = None if schedule is None else self.plan(schedule_of(schedule), job.id, start)
         if task is not None:
             check_row(job, task, update, job.schedule if first is None else first.schedule)
         self.stored.ask(job, self._apply, job, changes, first, task)
@@ -305,38 +327,22 @@ class Registry:
             pass
         return id_
 
-    def _shared_planners(self) -> dict[Schedule, Planner]:
-        if len(self._planners) > SHARED_PLANNERS:
-            self._planners.clear()
-        return self._planners
-
-    def _first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
-        loop = self._loop
-        now = loop.timeline.us(loop.monotonic(), steady=True)
-        return first_start(
-            schedule,
-            key,
-            start,
-            now=now,
-            shift=loop.timeline.shift_us,
-            shared=self._shared_planners(),
-        )
-
     def histogram(self, kind: str) -> Histogram:
         histogram = self._lateness.get(kind)
         if histogram is None:
             histogram = self._lateness[kind] = Histogram()
         return histogram
 
-    def _begin(self, job: Job, first: FirstStart) -> None:
-        self._loop.enroll(job)
+    def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
+        loop = self._loop
+        loop.enroll(job)
         try:
-            if not self._loop.pausing.admits(job):
+            if not loop.pausing.admits(job):
                 return
-            if first.at_once:
-                self._queue.push(AT_ONCE, self._loop.start_at_once, job)
-            if first.due_us is not None:
-                self._loop.plan_first(job, first.due_us)
+            if at_once:
+                self._queue.push(AT_ONCE, loop.start_at_once, job)
+            if due_us is not None:
+                loop.plan_first(job, due_us)
         except LifecycleError:  # it has stopped at this very moment
             self.forget(job)
             self.refuse_if_stopped()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import traceback as tracebacks
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
-from timerqueue import HELD, Alarm, Held, Needs, Work, is_cancellation
+from timerqueue import HELD, Held, Needs, Work, is_cancellation
 
 from ._call import Call, NotLaunched
 from ._current import RUN
+from ._deadline import Cause, Deadline, GiveUp, Timeout
 from ._errors import TooManySubtasks
 from ._outcome import SUCCEEDED, Outcome
 from ._state import RUNNING, STARTING, JobState
@@ -23,15 +23,6 @@ if TYPE_CHECKING:
 
 HEAD_START: Final = 60.0
 """Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
-
-
-class Cause(enum.Enum):
-    """Who cancelled a run."""
-
-    TIMEOUT = "timeout"
-    REMOVED = "removed"
-    REPLACED = "replaced"
-    STOPPED = "stopped"
 
 
 class Owner(Protocol):
@@ -385,34 +376,3 @@ class SubtaskWork(Work):
         self._forget_deadline()
         if self.run.subtasks is not None:
             self.run.subtasks.discard(self)
-
-
-class Deadline(Alarm):
-    """The end of a run's time, `seconds` from when it is armed."""
-
-    __slots__ = ("run", "seconds")
-
-    def __init__(self, run: Run, seconds: float) -> None:
-        super().__init__()
-        self.run = run
-        self.seconds = seconds
-
-
-class Timeout(Deadline):
-    """The run, or one of its subtasks, has taken too long: it is cancelled, unless it is already."""
-
-    __slots__ = ()
-
-    def fire(self) -> None:
-        if self.run.cause is None:
-            self.run.time_allowed = self.seconds
-            self.run.terminate(Cause.TIMEOUT)
-
-
-class GiveUp(Deadline):
-    """The run has been cancelled and goes on all the same: it is given up."""
-
-    __slots__ = ()
-
-    def fire(self) -> None:
-        self.run.give_up()

@@ -24,16 +24,18 @@ from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueu
 
 from ._after_run import Verdict, after_run
 from ._call import NotLaunched, awaited
-from ._events import RunAbandoned, RunEnded, RunMissed, RunStarted
+from ._deadline import Cause, Deadline, Timeout
+from ._events import RunAbandoned, RunEnded, RunStarted
 from ._job import Job
 from ._launch import Launches
 from ._listeners import Listeners
 from ._marking import Marks
+from ._misses import Misses
 from ._next_attempt import NextAttempt
 from ._outcome import SUCCEEDED, MissedReason, Outcome
 from ._overlap import may_start
 from ._policy import Delivery
-from ._run import Cause, Deadline, MarkedRun, Run, Timeout, state_of_runs
+from ._run import MarkedRun, Run, state_of_runs
 from ._state import STARTING, TRANSITIONS, JobState, Step, advance
 from ._timeline import AT_ONCE, Timeline
 from ._volley import RunVolley
@@ -94,9 +96,9 @@ class Runs:
         self.is_stopping = False
         self.when_idle: Callable[[], None] | None = None
         self.launches = Launches(queue, pool.submit, listeners)
-        self.missed = 0
         self.has_priorities = False
         self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
+        self.misses = Misses(self.marks, timeline, listeners)
         self._last_now_us = 0
         self._held: list[Run | list[Run]] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority. Plain runs that come
@@ -135,25 +137,19 @@ class Runs:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
         if self.is_stopping or job.is_removed:
             return
-        if (job.runs or job.threads) and not may_start(self, job, due, due_us, attempt):
+        if (job.runs or job.threads) and not may_start(self.misses, job, due, due_us, attempt):
             return
-        if job.runs:
-            run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
-            job.runs = (*job.runs, run)
-            self.active[run] = None
-            self._begin_soon(run, job)
-        else:
-            self.start_alone(job, due, due_us, attempt)
+        self.start_surely(job, due, due_us, attempt)
 
-    def start_alone(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
-        """The same for a job of which nothing runs, and which may start."""
+    def start_surely(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
+        """The same for a job that may start, as is known already."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
-        job.runs = (run,)
-        job.state = _START[job.state]
+        if job.runs:
+            job.runs = (*job.runs, run)
+        else:
+            job.runs = (run,)
+            job.state = _START[job.state]
         self.active[run] = None
-        self._begin_soon(run, job)
-
-    def _begin_soon(self, run: Run, job: Job) -> None:
         held = self._held
         if held is None:
             self.pool.submit(run)
@@ -210,11 +206,11 @@ class Runs:
         """Whether it may begin now that it has room; if not, its tick is missed."""
         policy = run.job.policy
         if self.is_stopping and not (isinstance(run, MarkedRun) and run.is_marked):
-            self.miss_run(run, MissedReason.STOPPED)
+            self.misses.miss_run(run, MissedReason.STOPPED)
             return False
         is_late = policy.missed is _SKIP and run.lateness > policy.grace
         if is_late and run.attempt == 1 and not self.plans.only_on_demand:
-            self.miss_run(run, MissedReason.NO_ROOM)
+            self.misses.miss_run(run, MissedReason.NO_ROOM)
             return False
         return True
 
@@ -248,7 +244,7 @@ class Runs:
             job.state = state_of_runs(job.runs)
         started = run.started
         if started is None:
-            self._was_dropped(run)
+            self.misses.was_dropped(run)
         elif run.is_plain and job.task is None and not self.listeners.anybody:
             lateness, offset = started - run.due, self.timeline.offset
             (job.tally or job.counts()).succeed(started + offset, now + offset, lateness, now - started)
@@ -261,39 +257,11 @@ class Runs:
         if self.when_idle is not None and not self.active:
             self.when_idle()
 
-    def miss(
-        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
-    ) -> None:
-        """Ticks have no run."""
-        if job.task is not None and self.ledger is not None:
-            self.ledger.missed(job, first_us, last_us, count, reason)
-        self._count_missed(job, first_us, last_us, count, reason, is_exact=is_exact)
-
-    def miss_run(self, run: Run, reason: MissedReason) -> None:
-        """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
-        if reason is MissedReason.STOPPED and isinstance(run, MarkedRun) and self.marks.leave_due(run):
-            return
-        if isinstance(run, MarkedRun) and run.is_held and self.ledger is not None:
-            self.ledger.unmark(run, reason)
-            if run.attempt == 1:
-                self._count_missed(run.job, run.due_us, run.due_us, 1, reason, is_exact=True)
-        elif run.attempt == 1:
-            self.miss(run.job, run.due_us, run.due_us, 1, reason)
-
-    def _count_missed(
-        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool
-    ) -> None:
-        job.counts().missed += count
-        self.missed += count
-        logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
-        if self.listeners.anybody:
-            self.listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
-
     def stop(self, *, only_waiting: bool) -> None:
         """Cancel what runs, or only what still waits for room. What waited for the end of a run is missed."""
         for job in {run.job: None for run in self.active}:
             if job.task is None:
-                self.drop_backlog(job, MissedReason.STOPPED)
+                self.misses.drop_backlog(job, MissedReason.STOPPED)
         for run in list(self.active):
             if not only_waiting or (run.started is None and not self.marks.is_about_to_begin(run)):
                 run.terminate(Cause.STOPPED)
@@ -303,17 +271,6 @@ class Runs:
         if job.retry is not None:
             self.queue.disarm(job.retry)
             job.retry = None
-
-    def _was_dropped(self, run: Run) -> None:
-        """It ended before it began."""
-        if isinstance(run, MarkedRun) and run.is_repeated:
-            self.miss_run(run, MissedReason.REPEATED)
-        elif run.cause is Cause.STOPPED:
-            self.miss_run(run, MissedReason.STOPPED)
-        elif run.cause is Cause.REPLACED:
-            self.miss_run(run, MissedReason.OVERLAP)
-        elif run.cause is Cause.REMOVED:
-            self.miss_run(run, MissedReason.REMOVED)
 
     def _record(self, run: Run, started: float, now: float) -> None:
         """Count a run that has ended, decide what follows, do it, and tell."""
@@ -385,13 +342,6 @@ class Runs:
                 retry_at,
             )
         )
-
-    def drop_backlog(self, job: Job, reason: MissedReason) -> None:
-        """Nothing waits for the end of a run any more."""
-        waiting, job.backlog = job.backlog, None
-        for due_us, attempt in waiting or ():
-            if attempt == 1:  # of another attempt's tick there is a record already
-                self.miss(job, due_us, due_us, 1, reason)
 
     def _take_from_backlog(self, job: Job) -> None:
         """Start the tick that waited for the end of a run."""

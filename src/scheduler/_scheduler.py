@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from logging import getLogger
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,13 +18,13 @@ from ._call import Call, call_of
 from ._conflict import OnConflict
 from ._errors import InvalidJob
 from ._events import Listener, RunEnded
-from ._first_start import FirstStart, Start
+from ._first_start import Start
 from ._job import Job
 from ._lifespan import Lifespan
 from ._listeners import Listeners
 from ._loop import Loop
 from ._memory import memory_of
-from ._options import args_of, count_of, kwargs_of, seconds_of, some_seconds_of, tags_of
+from ._options import count_of, seconds_of, some_seconds_of
 from ._pauses import Pause, scope_of
 from ._policies import Policies
 from ._policy import Delivery, Overlap
@@ -32,7 +32,7 @@ from ._record import Record, record_of
 from ._registry import Registry
 from ._retry import Retry
 from ._run_once import RunOnce
-from ._statistics import Histogram, SchedulerStatistics
+from ._statistics import SchedulerStatistics
 from ._store import Store
 from ._stored import Retention
 from ._tasks import Tasks
@@ -43,8 +43,6 @@ logger = getLogger(__name__)
 SchedulerState = LifecycleState
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_NO_TAGS: Final[frozenset[str]] = frozenset()
 
 
 class Scheduler:
@@ -181,23 +179,9 @@ class Scheduler:
         policy = self._policies.of(options)
         task, called, call = self._task_of(func, inline=inline, durable=durable)
 
-        def make(id: str, first: FirstStart, lateness: Histogram) -> Job:
-            return Job(
-                self._registry,
-                id,
-                called,
-                args if type(args) is tuple else args_of(args),
-                kwargs_of(kwargs),
-                call,
-                first.schedule,
-                first.planner,
-                policy,
-                lateness,
-                name,
-                tags_of(tags) if tags else _NO_TAGS,
-            )
-
-        return self._registry.add(id, schedule, start, policy, on_conflict=on_conflict, make=make, task=task)
+        return self._registry.add(
+            id, schedule, start, policy, on_conflict, task, called, call, args, kwargs, name, tags
+        )
 
     def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
         """From now on stored jobs may name `func`, and those that waited for it come alive. Any thread.
@@ -289,7 +273,7 @@ class Scheduler:
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
             runs=sum(each.total for each in lateness.values()),
-            missed=self._loop.runs.missed,
+            missed=self._loop.runs.misses.count,
             limits=pool.limits,
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
@@ -368,12 +352,13 @@ class Scheduler:
 
     def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
         """The name in the store, if the job is to stand there, what is to be called, and how."""
-        name = func if isinstance(func, str) else self._tasks.name_of(func)
+        given = func
         if isinstance(func, str) and (self._memory is not None or len(self._tasks)):
             task = self._tasks.task(func)
             func, inline = task.func, inline or task.inline
         if self._memory is None or not durable:
             return None, func, call_of(func, inline=inline)  # type: ignore[arg-type] # which refuses a text
+        name = given if isinstance(given, str) else self._tasks.name_of(given)
         if name is None:
             msg = (
                 f"{func!r} has no name by which a stored job could find it again: give it one, as in "

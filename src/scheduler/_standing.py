@@ -160,6 +160,13 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
     return [*waiting, *(job.backlog or ())]
 
 
+def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
+    """The start that is counted from the end of the last run; there has been none: from now. All on the steady base."""
+    finish = None if job.tally is None else job.tally.last_finish
+    finish_us = now_us if finish is None else int(finish * 1e6) - shift_us
+    return job.planner.following(min(finish_us, now_us))
+
+
 def next_start(job: Job, timeline: Timeline) -> datetime | None:
     """When it starts next, retries included."""
     starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]

@@ -1,13 +1,13 @@
 """When is it due, and is there room: a heap of timers and a task group with limits. Knows no jobs and no calendars."""
 
 from ._clock import Clock, Random, SystemClock, seeded_random, system_random
+from ._crew import Crew, Worker
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
-from ._crew import Crew, Worker
 from ._work import HELD, Begun, Held, Volley, Work, is_cancellation
 
 __all__ = [

@@ -59,15 +59,16 @@ class Worker:
 class Crew:
     """The workers of a pool.
 
-    `release` is called with work that has ended, to take back what it held; `submit` with the rest of a volley.
+    `release` is called with work that has ended, to take back what it held; `submit_rest` with a volley whose unit has
+    gone to one of its pieces.
     """
 
     def __init__(
-        self, monotonic: Callable[[], float], release: Callable[[Work], None], submit: Callable[[Work], None]
+        self, monotonic: Callable[[], float], release: Callable[[Work], None], submit_rest: Callable[[Volley], None]
     ) -> None:
         self.monotonic = monotonic
         self._release = release
-        self._submit = submit
+        self._submit_rest = submit_rest
         self.context = Context()
         """What work begins in a copy of, if it brings no context of its own."""
         self._group: TaskGroup | None = None
@@ -150,7 +151,7 @@ class Crew:
             raise
         return True
 
-    async def _run_slice(self, worker: Worker) -> None:  # noqa: C901, PLR0912 - a call for each step would cost a tenth of a run
+    async def _run_slice(self, worker: Worker) -> None:  # noqa: C901, PLR0912, PLR0915 - a call for each step would cost a tenth of a run
         """Run what is ready, for a slice of time.
 
         The busiest loop of all: what it does per piece of work is written out.
@@ -232,7 +233,7 @@ class Crew:
         begun = volley.run_on(self, worker, until)
         if begun is not None:
             if len(volley):
-                self._submit(volley)
+                self._submit_rest(volley)
         elif len(volley):
             self.ready.appendleft(volley)
         else:

@@ -111,9 +111,10 @@ class TimerHeap(Generic[E]):
 
     def cancel(self, entry: E) -> bool:
         """Take `entry` out. False if it was not waiting."""
-        if not entry.is_waiting:
+        slot = entry.slot
+        if slot in (OUT, GHOST):
             return False
-        entry.slot = GHOST if entry.slot <= self._opened_until else OUT
+        entry.slot = GHOST if slot <= self._opened_until else OUT
         self._live -= 1
         self._marks += 1
         if self._marks > self._live and (self._marks > COMPACT_ABOVE or not self._live):
@@ -180,6 +181,11 @@ class TimerHeap(Generic[E]):
 
     def _without_marks(self, entries: list[E], number: float) -> list[E]:
         """Without what was cancelled or moved away. An entry that came back counts from its last push."""
+        if len(entries) == 1:  # as in most slots when there are few entries or long intervals
+            if entries[0].slot == number:
+                return entries
+            self._marks -= 1
+            return []
         newest_first = dict.fromkeys(entry for entry in reversed(entries) if entry.slot == number)
         kept = list(newest_first)
         kept.reverse()

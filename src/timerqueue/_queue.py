@@ -244,11 +244,21 @@ class TimerQueue:
                 logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
 
     async def _wait_until(self, due: float | None) -> None:
-        seconds = None if due is None else due - self.clock.monotonic()
+        """Wait until `due`; if that is close, for a moment in which more becomes due.
+
+        What was due already when we looked (somebody wants it at once) and what was left then is not kept waiting.
+        """
+        wake = self._wake
+        if wake is None or self._lifecycle.state is not LifecycleState.RUNNING:
+            return
+        now = self.clock.monotonic()
+        seconds = None
+        if due is not None:
+            seconds = max(due, self._looked + wake.pace if due > self._looked else 0.0) - now
         if seconds is not None and seconds <= 0:
             await checkpoint()
-        elif self._lifecycle.state is LifecycleState.RUNNING and self._wake is not None:
-            await self._wake.wait(seconds)
+        else:
+            await wake.wait(seconds)
 
     def _call_loop(self) -> None:
         self._awaited = -math.inf

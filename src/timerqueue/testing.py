@@ -140,6 +140,8 @@ ROUNDING = 1e-9
 class _ManualWake:
     """A wait that ends when the clock is moved to its time."""
 
+    pace = 0.0
+
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
         self._real = make_wake()

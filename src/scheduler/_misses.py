@@ -1,0 +1,75 @@
+"""Ticks that have no run: counted, remembered and told, with the reason."""
+
+from __future__ import annotations
+
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from ._deadline import Cause
+from ._events import RunMissed
+from ._listeners import Listeners
+from ._marking import Marks
+from ._outcome import MissedReason
+from ._run import MarkedRun, Run
+from ._timeline import Timeline
+
+if TYPE_CHECKING:
+    from ._job import Job
+
+logger = getLogger(__name__)
+
+
+class Misses:
+    """Those of one scheduler. `count`: all of them so far."""
+
+    def __init__(self, marks: Marks, timeline: Timeline, listeners: Listeners) -> None:
+        self._marks = marks
+        self._listeners = listeners
+        self.timeline = timeline
+        self.count = 0
+
+    def miss(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
+    ) -> None:
+        """Ticks have no run."""
+        if job.task is not None and self._marks.ledger is not None:
+            self._marks.ledger.missed(job, first_us, last_us, count, reason)
+        self._count_missed(job, first_us, last_us, count, reason, is_exact=is_exact)
+
+    def miss_run(self, run: Run, reason: MissedReason) -> None:
+        """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
+        if reason is MissedReason.STOPPED and isinstance(run, MarkedRun) and self._marks.leave_due(run):
+            return
+        if isinstance(run, MarkedRun) and run.is_held and self._marks.ledger is not None:
+            self._marks.ledger.unmark(run, reason)
+            if run.attempt == 1:
+                self._count_missed(run.job, run.due_us, run.due_us, 1, reason, is_exact=True)
+        elif run.attempt == 1:
+            self.miss(run.job, run.due_us, run.due_us, 1, reason)
+
+    def _count_missed(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool
+    ) -> None:
+        job.counts().missed += count
+        self.count += count
+        logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
+        if self._listeners.anybody:
+            self._listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
+
+    def was_dropped(self, run: Run) -> None:
+        """It ended before it began."""
+        if isinstance(run, MarkedRun) and run.is_repeated:
+            self.miss_run(run, MissedReason.REPEATED)
+        elif run.cause is Cause.STOPPED:
+            self.miss_run(run, MissedReason.STOPPED)
+        elif run.cause is Cause.REPLACED:
+            self.miss_run(run, MissedReason.OVERLAP)
+        elif run.cause is Cause.REMOVED:
+            self.miss_run(run, MissedReason.REMOVED)
+
+    def drop_backlog(self, job: Job, reason: MissedReason) -> None:
+        """Nothing waits for the end of a run any more."""
+        waiting, job.backlog = job.backlog, None
+        for due_us, attempt in waiting or ():
+            if attempt == 1:  # of another attempt's tick there is a record already
+                self.miss(job, due_us, due_us, 1, reason)
