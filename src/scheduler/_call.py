@@ -27,10 +27,8 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
     Raises InvalidJob for anything else.
     """
     code = getattr(func, "__code__", None)  # of a function or a method: the usual ones are told apart at once
-    if code is not None and code.co_flags & inspect.CO_COROUTINE:
+    if (code is not None and code.co_flags & inspect.CO_COROUTINE) or _is_async(func):
         return awaited
-    if _is_async(func):
-        return awaited_lookalike
     if not callable(func):
         msg = f"func must be something that can be called, not {func!r}"
         raise InvalidJob(msg)
@@ -40,13 +38,6 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
 def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
     """The coroutine that the `async def` itself makes."""
     return func(*args, **kwargs) if kwargs else func(*args)  # type: ignore[no-any-return]
-
-
-def awaited_lookalike(
-    func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Coroutine[Any, Any, Any]:
-    """The same for what says that it is an `async def`, like a partial: some of its code may run at the call."""
-    return awaited(func, args, kwargs)
 
 
 async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -158,7 +158,7 @@ class Loop:
         if (
             type(planner) is Grid
             and due_us is not None
-            and not (job.runs or job.threads or job.is_paused or job.is_due_by_hand)
+            and not (job.runs or job.threads or job.is_paused or job.is_due_by_hand or job.is_removed)
             and not (self.only_on_demand or self.runs.is_stopping)
             and job.retry is None
             and job.task is None

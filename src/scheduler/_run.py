@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import traceback as tracebacks
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
 from timerqueue import HELD, Held, Needs, Work, is_cancellation
 
-from ._call import Call, NotLaunched
+from ._call import Call, NotLaunched, awaited
 from ._current import RUN
 from ._deadline import Cause, Deadline, GiveUp, Timeout
 from ._errors import TooManySubtasks
@@ -48,7 +48,7 @@ class Owner(Protocol):
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
         """There was nothing to begin in: it is tried again later."""
 
-    def submit(self, *works: Work) -> None: ...
+    def submit_subtasks(self, works: list[SubtaskWork]) -> None: ...
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -56,9 +56,9 @@ class Owner(Protocol):
 
     def disarm_deadline(self, deadline: Deadline) -> None: ...
 
-    def cancel(self, work: Work) -> None: ...
+    def cancel(self, work: Run | SubtaskWork) -> None: ...
 
-    def kill(self, run: Run, works: list[Work]) -> None: ...
+    def kill(self, run: Run, works: Sequence[Work]) -> None: ...
 
     def monotonic(self) -> float: ...
 
@@ -159,6 +159,8 @@ class Run(Work):
         elif job.state is STARTING:
             job.state = RUNNING
         RUN.set(self)
+        if job.call is awaited and not job.kwargs:  # spares the commonest run a call
+            return job.func(*job.args)  # type: ignore[no-any-return]
         return job.call(job.func, job.args, job.kwargs)
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
@@ -243,7 +245,7 @@ class Run(Work):
     def traceback_text(self) -> str | None:
         return None if self.error is None else "".join(tracebacks.format_exception(self.error))
 
-    def _works(self) -> list[Work]:
+    def _works(self) -> list[Run | SubtaskWork]:
         return [self, *(self.subtasks or ())]
 
     def _fail(self, error: BaseException) -> None:
@@ -280,7 +282,7 @@ class Run(Work):
         works = [SubtaskWork(self, subtask, due, context) for subtask in subtasks]
         self.subtasks.update(works)
         self.open_tasks += len(works)
-        self.owner.submit(*works)
+        self.owner.submit_subtasks(works)
 
     def _finish(self) -> None:
         if self.is_over:
@@ -329,15 +331,16 @@ def state_of_runs(runs: tuple[Run, ...]) -> JobState:
 class SubtaskWork(Work):
     """A subtask while it waits and runs."""
 
-    __slots__ = ("args", "call", "deadline", "func", "kwargs", "run", "timeout")
+    __slots__ = ("args", "call", "deadline", "func", "is_over", "kwargs", "run", "timeout")
 
     def __init__(self, run: Run, subtask: Subtask, due: float, context: Context | None) -> None:
         self.needs = subtask.needs
         self.priority = run.priority
         self.due = due
         self.context = context
-        self.is_waiting = True
+        self.is_waiting = False
         self.worker = None
+        self.is_over = False
         self.run = run
         self.func: Callable[..., Any] = subtask.func
         self.call: Call = subtask.call
@@ -373,6 +376,7 @@ class SubtaskWork(Work):
             self.run.owner.disarm_deadline(self.deadline)
 
     def _leave(self) -> None:
+        self.is_over = True
         self._forget_deadline()
         if self.run.subtasks is not None:
             self.run.subtasks.discard(self)

@@ -13,7 +13,7 @@ locks.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from logging import INFO, WARNING, getLogger
@@ -23,7 +23,7 @@ from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
 
 from ._after_run import Verdict, after_run
-from ._call import NotLaunched, awaited
+from ._call import NotLaunched
 from ._deadline import Cause, Deadline, Timeout
 from ._events import RunAbandoned, RunEnded, RunStarted
 from ._job import Job
@@ -35,10 +35,10 @@ from ._next_attempt import NextAttempt
 from ._outcome import SUCCEEDED, MissedReason, Outcome
 from ._overlap import may_start
 from ._policy import Delivery
-from ._run import MarkedRun, Run, state_of_runs
+from ._run import MarkedRun, Run, SubtaskWork, state_of_runs
 from ._state import STARTING, TRANSITIONS, JobState, Step, advance
 from ._timeline import AT_ONCE, Timeline
-from ._volley import RunVolley
+from ._volley import TaskVolley, is_in_volley
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -128,10 +128,7 @@ class Runs:
             runs.sort(key=lambda run: (run.due, -run.priority))
             self.pool.submit(*runs)
         else:
-            self.pool.submit(*[self._in_one(each) if isinstance(each, list) else each for each in held])
-
-    def _in_one(self, plain: list[Run]) -> Work:
-        return plain[0] if len(plain) == 1 else RunVolley(self, plain)
+            self.pool.submit(*[_in_one(each) if isinstance(each, list) else each for each in held])
 
     def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
@@ -153,7 +150,7 @@ class Runs:
         held = self._held
         if held is None:
             self.pool.submit(run)
-        elif job.task is not None or job.call is not awaited or job.kwargs or not job.policy.is_plain:
+        elif run.needs or job.task is not None:
             held.append(run)
         elif held and type(held[-1]) is list:
             held[-1].append(run)
@@ -351,8 +348,9 @@ class Runs:
 
     # -- what a run asks for -------------------------------------------------------------------------------------------
 
-    def submit(self, *works: Work) -> None:
-        self.pool.submit(*works)
+    def submit_subtasks(self, works: list[SubtaskWork]) -> None:
+        plain = [work for work in works if not work.needs]
+        self.pool.submit(*([_in_one(plain)] if plain else ()), *[work for work in works if work.needs])
 
     def check_needs(self, needs: Needs) -> None:
         self.pool.check(needs)
@@ -364,16 +362,16 @@ class Runs:
     def disarm_deadline(self, deadline: Deadline) -> None:
         self.queue.disarm(deadline)
 
-    def cancel(self, work: Work) -> None:
+    def cancel(self, work: Run | SubtaskWork) -> None:
         if self._held and work in self._held:
             self._held.remove(work)
             work.drop()
-        elif self.marks.withdraw(work) or self.launches.withdraw(work) or _is_in_volley(work):
+        elif self.marks.withdraw(work) or self.launches.withdraw(work) or is_in_volley(work):
             work.drop()
         else:
             self.pool.cancel(work)
 
-    def kill(self, run: Run, works: list[Work]) -> None:
+    def kill(self, run: Run, works: Sequence[Work]) -> None:
         logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
         for work in works:
             self.pool.kill(work)
@@ -386,6 +384,5 @@ class Runs:
         return self.timeline.us(monotonic, steady=False)
 
 
-def _is_in_volley(work: Work) -> bool:
-    """Whether it is one of many that wait in one place of the pool."""
-    return type(work) is Run and work.started is None and not work.is_waiting and work.worker is None
+def _in_one(tasks: Sequence[Run | SubtaskWork]) -> Work:
+    return tasks[0] if len(tasks) == 1 else TaskVolley(tasks)

@@ -1,97 +1,76 @@
-"""Plain runs that are due together, run one after another as one piece of work.
+"""Runs that are due together, or the subtasks of one task, as one piece of work.
 
-Most runs of most schedulers are short `async def`s that never wait, or wait once for the network. What the pool and its
-workers do for a piece of work costs more than such a run does itself. So the plain runs of a batch share a place in
-the pool, and one loop, `run_on`, begins them.
-
-As soon as something is not plain (a run waits, raises, answers something or is cancelled, or somebody listens) the run
-leaves the loop for the general way and takes the volley's unit of the pool along; the rest asks for another. That a run
-cannot tell which way it went is held by tests/scheduler/test_volleys.py.
+Most of them are short `async def`s that never wait, or wait once for the network, and what a pool does for a piece of
+work costs more than such a one does itself. So what needs no named limit shares a place in the pool: a worker begins
+one after another. As soon as one has to wait, it leaves with the unit that they share, and the rest asks for another.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 from timerqueue import Begun, Crew, Volley, Worker
 
-from ._current import RUN
-from ._run import Run
-from ._state import RUNNING, STARTING
-
-if TYPE_CHECKING:
-    from ._runs import Runs
+from ._run import Run, SubtaskWork
 
 logger = getLogger(__name__)
 
-_set_run: Final = RUN.set
 
+class TaskVolley(Volley):
+    """Runs or subtasks of one priority, oldest first. Those that are dropped meanwhile stay, and are passed over."""
 
-class RunVolley(Volley):
-    """Plain runs of one priority, oldest first. Those that are dropped meanwhile stay, and are passed over."""
+    __slots__ = ("_left", "_places")
 
-    __slots__ = ("_left", "_places", "_runs")
-
-    def __init__(self, runs: Runs, plain: list[Run]) -> None:
-        super().__init__((), plain[0].priority, plain[0].due)
-        self._runs = runs
-        self._left = deque(plain)
-        self._places = [run.due for run in plain]
+    def __init__(self, tasks: Sequence[Run | SubtaskWork]) -> None:
+        super().__init__((), tasks[0].priority, tasks[0].due)
+        self._left = deque(tasks)
+        self._places = [task.due for task in tasks]
         """Where they stand in the line. A run that comes to stand for a newer tick keeps its place."""
 
     def __len__(self) -> int:
         return len(self._left)
 
-    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901 - see above
-        left, runs, listeners = self._left, self._runs, self._runs.listeners
-        monotonic, base, cancelling = crew.monotonic, crew.context, worker.cancelling
+    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:
+        left, base, monotonic, cancelling = self._left, crew.context, crew.monotonic, worker.cancelling
         now = monotonic()
         while left and now < until:
-            run = left.popleft()
-            if run.is_over:
+            task = left.popleft()
+            if task.is_over:
                 continue
-            job = run.job
-            run.worker = worker
-            run.context = context = base.copy()
-            crew.current = run
+            task.worker = worker
+            task.context = context = (base if task.context is None else task.context).copy()
+            crew.current = task
             running: Any = None
+            value: Any = None
             try:
-                if listeners.anybody or runs.is_stopping:
-                    running = context.run(run.open, now)
-                    if running is None:
-                        return self._leaves(Begun(run, context))
-                else:
-                    run.started = now if now > run.due else run.due  # noqa: FURB136 - `max` costs as much as a run
-                    if job.state is STARTING:
-                        job.state = RUNNING
-                    context.run(_set_run, run)
-                    running = job.func(*job.args)  # a real `async def`: none of its code runs yet
-                yielded = context.run(running.send, None)
+                running = context.run(task.open, now)
+                if running is not None:
+                    yielded = context.run(running.send, None)
+                    return self._leaves(Begun(task, context, running, is_waiting=True, yielded=yielded))
             except StopIteration as stop:
                 if running is None:
-                    return self._leaves(Begun(run, context, error=stop))
+                    return self._leaves(Begun(task, context, error=stop))
                 value = stop.value
-            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this run's outcome
-                return self._leaves(Begun(run, context, running, error=exc))
-            else:
-                return self._leaves(Begun(run, context, running, is_waiting=True, yielded=yielded))
-            if value is not None or not run.is_plain or cancelling():
-                return self._leaves(Begun(run, context, running, value=value))
+            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this task's outcome
+                return self._leaves(Begun(task, context, running, error=exc))
+            if worker.is_cancelled or cancelling():
+                return self._leaves(Begun(task, context, running, value=value))
             now = monotonic()
-            run.worker = run.context = None
-            run.is_over = True
+            task.worker = None
             try:
-                runs.run_ended(run, now)
+                task.close(value, None, now)
             except Exception:
-                logger.exception("the end of a run of job %r was not worked off", job.id)
+                logger.exception("the end of a task of job %r was not worked off", task.job.id)
+            task.context = None
         return None
 
     def drop(self) -> None:
-        for run in self._left:
-            if not run.is_over:
-                run.drop()
+        for task in self._left:
+            if not task.is_over:
+                task.drop()
         self._left.clear()
 
     def _leaves(self, begun: Begun) -> Begun:
@@ -99,3 +78,10 @@ class RunVolley(Volley):
         if self._left:
             self.due = self._places[-len(self._left)]
         return begun
+
+
+def is_in_volley(task: Run | SubtaskWork) -> bool:
+    """Whether it waits in a place that it shares: it has not begun, and waits nowhere else."""
+    if task.is_over or task.is_waiting or task.worker is not None:
+        return False
+    return isinstance(task, SubtaskWork) or (type(task) is Run and task.started is None)

@@ -112,6 +112,7 @@ class TimerQueue:
         self._wake: Wake | None = None
         self._awaited = -math.inf  # what the wait is armed for; -inf: the loop is awake and will look by itself
         self._looked = -math.inf  # when everything that was due had been taken out
+        self._last_fired = -math.inf
         self._fired = 0
         self._wake_ups = 0
         self._lateness_max = 0.0
@@ -218,6 +219,7 @@ class TimerQueue:
             batch = self._heap.pop_due(now, BATCH)
         if batch:
             self._count(batch, now)
+            self._last_fired = now
         self._looked = now if len(batch) < BATCH else -math.inf
         self._fire(batch, now)
         with self._lock:
@@ -244,7 +246,7 @@ class TimerQueue:
                 logger.exception("a callable of the timer queue raised; the queue goes on", extra={"due": alarm.due})
 
     async def _wait_until(self, due: float | None) -> None:
-        """Wait until `due`; if that is close, for a moment in which more becomes due.
+        """Wait until `due`; after a look that found something at least for the pace, in which more becomes due.
 
         What was due already when we looked (somebody wants it at once) and what was left then is not kept waiting.
         """
@@ -254,7 +256,8 @@ class TimerQueue:
         now = self.clock.monotonic()
         seconds = None
         if due is not None:
-            seconds = max(due, self._looked + wake.pace if due > self._looked else 0.0) - now
+            at = max(due, self._last_fired + wake.pace) if due > self._looked > -math.inf else due
+            seconds = at - now
         if seconds is not None and seconds <= 0:
             await checkpoint()
         else:

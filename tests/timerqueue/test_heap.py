@@ -332,3 +332,23 @@ def test_the_heap_shrinks_after_50_000_removals():
     finally:
         tracemalloc.stop()
     assert empty < full / 5
+
+
+@given(st.lists(st.tuples(times, st.booleans()), max_size=40), st.floats(-2, 2), st.sampled_from(WIDTHS))
+def test_pushing_all_at_once_is_pushing_each(pushes, opened_until, width):
+    """Also what is due in a slot that is open, and what has been cancelled there."""
+    both = []
+    for at_once in (False, True):
+        heap, entries = filled(*(due for due, _ in pushes), width=width)
+        batch = heap.pop_due(opened_until)
+        for entry, (_, is_cancelled) in zip(entries, pushes, strict=True):
+            if is_cancelled and entry not in batch:
+                heap.cancel(entry)
+        again = [(entry, pushes[entry.name][0] + 0.5) for entry in entries if not entry.is_waiting]
+        if at_once:
+            heap.push_all(again)
+        else:
+            for entry, due in again:
+                heap.push(entry, due)
+        both.append((len(heap), [entry.name for entry in heap.pop_due(1e9)]))
+    assert both[0] == both[1]

@@ -585,3 +585,96 @@ async def test_50_000_cancelled_timers_are_let_go():
     del users, timers
     gc.collect()
     assert sum(ref() is not None for ref in watched) <= 2_000
+
+
+class PacedClock(ManualClock):
+    """A clock on which it is not worth while to look at the timers more often than every second."""
+
+    def make_wake(self):
+        wake = super().make_wake()
+        wake.pace = 1.0
+        return wake
+
+
+@pytest.fixture
+def paced():
+    """A queue that looks at its timers once a second."""
+    return TimerQueue(clock=PacedClock())
+
+
+async def test_what_becomes_due_while_it_is_not_worth_while_to_look_fires_together(paced):
+    """A busy loop comes back for many timers at a time, and never early."""
+    calls = []
+    start = paced.clock.monotonic()
+    for tenth in (0, 2, 4, 6, 13):
+        paced.push(start + tenth / 10, calls.append, tenth)
+    async with running(paced):
+        assert calls == [0]
+        await paced.clock.travel(0.9)
+        assert calls == [0]
+        await paced.clock.travel(0.1)
+        assert calls == [0, 2, 4, 6]
+        await paced.clock.travel(1)
+        assert calls == [0, 2, 4, 6, 13]
+
+
+async def test_after_a_rest_a_timer_fires_when_it_is_due(paced):
+    """The pace is between two looks: who has not looked for long does not wait."""
+    calls = []
+    async with running(paced):
+        await paced.clock.travel(5)
+        paced.push(paced.clock.monotonic() + 0.5, calls.append, 1)
+        await settle()
+        await paced.clock.travel(0.5)
+        assert calls == [1]
+
+
+async def test_what_somebody_wants_at_once_does_not_wait_for_the_pace(paced):
+    """Neither from outside, nor from a timer that fires."""
+    calls = []
+
+    def at_once():
+        calls.append("first")
+        paced.push(past_due(paced), calls.append, "second")
+
+    async with running(paced):
+        paced.push(past_due(paced), at_once)
+        await settle()
+        assert calls == ["first", "second"]
+        paced.push(past_due(paced), calls.append, "third")
+        await settle()
+        assert calls == ["first", "second", "third"]
+
+
+async def test_alarms_that_are_armed_together_fire_like_those_that_are_armed_alone(clock):
+    """In the order of their due times, and the earliest ends the wait."""
+    calls = []
+
+    class Note(Alarm):
+        def __init__(self, name):
+            super().__init__()
+            self.name = name
+
+        def fire(self):
+            calls.append(self.name)
+
+    queue = TimerQueue(clock=clock)
+    start = clock.monotonic()
+    async with running(queue):
+        queue.arm(Note("late"), start + 9)
+        await settle()
+        queue.arm_all([(Note("b"), start + 2), (Note("a"), start + 1), (Note("c"), start + 2)])
+        await settle()
+        await clock.travel(2)
+        assert calls == ["a", "b", "c"]
+        await clock.travel(7)
+        assert calls == ["a", "b", "c", "late"]
+
+
+async def test_alarms_that_are_armed_together_after_the_end_are_dropped(clock):
+    """Their owner has heard of the end already: it is not its mistake."""
+    queue = TimerQueue(clock=clock)
+    queue.stop()
+    queue.arm_all([(queue_alarm := Alarm(), 1.0)])
+    assert len(queue) == 0
+    assert not queue_alarm.is_waiting

@@ -1,0 +1,310 @@
+"""Runs that are due together share a place in the pool: nobody can tell, but for what it costs.
+
+Where a job has a priority each run has a place of its own. So every scenario here is played twice, the second time with
+such a job, which never starts: the same has to come of both.
+"""
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+from functools import partial
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from schedule import Every
+from scheduler import Outcome, Retry, RunEnded, Scheduler, Subtask, current_run
+from timerqueue import seeded_random
+from timerqueue.testing import ManualClock
+
+SECOND = Every("1s")
+
+
+class Story:
+    """What happened, by whom."""
+
+    def __init__(self, scheduler, clock):
+        self.s = scheduler
+        self.clock = clock
+        self.said = []
+        self.most = 0
+        self.inside = 0
+
+    async def quick(self, name):
+        self.said.append((name, current_run().job_id, current_run().attempt))
+
+    async def slow(self, name, seconds):
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        try:
+            self.said.append(f"{name} begins")
+            await self.clock.sleep(seconds)
+            self.said.append(f"{name} ends")
+        finally:
+            self.inside -= 1
+
+    async def fails(self, name):
+        self.said.append(name)
+        raise ValueError(name)
+
+    async def turns(self, name):
+        await checkpoint()
+        self.said.append(name)
+
+    async def answers(self, name):
+        return f"{name} says"
+
+    async def parent(self, name, count):
+        return [Subtask(self.quick, f"{name}.{number}") for number in range(count)]
+
+    async def removes(self, *ids):
+        for id in ids:
+            self.s.get(id).remove()
+        self.said.append(f"removed {ids}")
+
+    async def stops(self):
+        self.s.stop(grace=0)
+        self.said.append("stops")
+
+    async def cancels_its_task(self):
+        asyncio.current_task().cancel()
+        self.said.append("cancels")
+
+
+def event_log(events):
+    """Everything but what names a place in memory."""
+    return [(type(event).__name__, getattr(event, "job_id", None), getattr(event, "outcome", None)) for event in events]
+
+
+async def played(play, *, together, limit=100, seconds=5.0, listens=True):
+    """What becomes of a scenario."""
+    clock, events = ManualClock(), []
+    s = Scheduler(limit=limit, clock=clock, random=seeded_random(7))
+    story = Story(s, clock)
+    if not together:
+        s.add(story.quick, Every("10000d"), id="far", priority=1)
+    play(s, story)
+    async with s:
+        if listens:
+            s.listen(events.append)
+        await clock.travel(seconds)
+        statistics = {job.id: job.statistics() for job in s.jobs() if job.id != "far"}
+        of_all = s.statistics()
+        story.said.append((of_all.active_tasks, of_all.waiting_tasks, of_all.missed, of_all.runs))
+        s.stop(grace=0)
+    return story.said, event_log(events), statistics, story.most
+
+
+async def assert_alike(play, **options):
+    """Nobody can tell the difference, but for the order of those that wait, which trio draws by lot."""
+    together, alone = [await played(play, together=each, **options) for each in (True, False)]
+    assert sorted(map(str, together[0])) == sorted(map(str, alone[0]))
+    assert sorted(map(str, together[1])) == sorted(map(str, alone[1]))
+    assert together[2:] == alone[2:]
+
+
+def add_all(s, *jobs, **options):
+    """Add jobs that are all due at the same instants."""
+    start = datetime.fromtimestamp(s._clock.wall() + 1, UTC)
+    for number, (func, *args) in enumerate(jobs):
+        s.add(func, SECOND, id=f"job-{number}", args=args, start=start, **options)
+
+
+@pytest.mark.parametrize("listens", [True, False])
+async def test_runs_that_never_wait(listens):
+    """In the order in which they were added."""
+    await assert_alike(lambda s, t: add_all(s, *[(t.quick, name) for name in "abcdef"]), listens=listens)
+
+
+@pytest.mark.parametrize("listens", [True, False])
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+async def test_runs_that_wait_and_runs_that_do_not(limit, listens):
+    """Who waits keeps the unit; the limit holds; nobody is forgotten."""
+
+    def play(s, t):
+        add_all(
+            s, (t.quick, "a"), (t.slow, "b", 0.3), (t.quick, "c"), (t.turns, "d"), (t.slow, "e", 0.4), (t.quick, "f")
+        )
+
+    said, _, statistics, most = await played(play, together=True, limit=limit, listens=listens)
+    await assert_alike(play, limit=limit, listens=listens)
+    assert most <= limit
+    assert {each.runs for each in statistics.values()} <= {4, 5}
+    assert ("c", "job-2", 1) in said
+
+
+async def test_runs_that_fail_answer_and_have_subtasks():
+    """What is not plain is told and counted as ever."""
+
+    def play(s, t):
+        add_all(s, (t.fails, "a"), (t.answers, "b"), (t.parent, "c", 5), (t.quick, "d"), (partial(t.quick, "e"),))
+
+    await assert_alike(play)
+    _, log, statistics, _ = await played(play, together=True)
+    assert ("RunEnded", "job-0", Outcome.FAILED) in log
+    assert statistics["job-0"].failures == statistics["job-0"].runs >= 4
+
+
+async def test_failures_are_tried_again():
+    """An attempt is counted from two."""
+    await assert_alike(
+        lambda s, t: add_all(s, (t.fails, "a"), (t.fails, "b"), retry=Retry.exponential("0.2s", max_retries=2)),
+        seconds=2.5,
+    )
+
+
+async def test_a_run_that_removes_the_next_of_its_volley():
+    """The next never begins, and those behind it do."""
+
+    def play(s, t):
+        add_all(s, (t.removes, "job-1", "job-3"), (t.quick, "b"), (t.quick, "c"), (t.slow, "d", 1), (t.quick, "e"))
+
+    await assert_alike(play, seconds=1.5)
+    said, _, _, _ = await played(play, together=True, seconds=1.5)
+    assert ("b", "job-1", 1) not in said
+    assert ("e", "job-4", 1) in said
+
+
+async def test_a_run_that_removes_its_own_job():
+    """It is cancelled, and takes nobody with it."""
+    await assert_alike(lambda s, t: add_all(s, (t.removes, "job-0"), (t.quick, "b"), (t.slow, "c", 0.2)), seconds=1.5)
+
+
+async def test_a_run_that_stops_the_scheduler():
+    """What is behind it in the volley is missed, and `run` returns."""
+    with anyio.fail_after(10):
+        said, log, _, _ = await played(
+            lambda s, t: add_all(s, (t.quick, "a"), (t.stops,), (t.quick, "c")), together=True, seconds=1.5
+        )
+    assert "stops" in said
+    assert ("c", "job-2", 1) not in said
+    assert [name for name, *_ in log].count("RunMissed") == 1
+
+
+async def test_a_job_that_a_thread_removes_while_its_batch_is_worked_off_does_not_start():
+    """Whoever has returned from `remove` sees no more runs of it, though the loop is in the middle of a turn."""
+    clock = ManualClock()
+    async with Scheduler(clock=clock) as s:
+        story = Story(s, clock)
+
+        def another_thread_removes():
+            thread = threading.Thread(target=s.get("job-1").remove)
+            thread.start()
+            thread.join()
+
+        s._loop.queue.push(clock.monotonic() + 1, another_thread_removes)  # a timer before them in the same batch
+        add_all(s, (story.quick, "a"), (story.quick, "b"), (story.quick, "c"))
+        await clock.travel(1.5)
+        s.stop(grace=0)
+    assert [name for name, *_ in story.said] == ["a", "c"]
+
+
+async def test_waiting_runs_can_be_removed_and_are_missed():
+    """They wait in one place with others; those keep it."""
+
+    def play(s, t):
+        add_all(s, *[(t.slow, name, 0.9) for name in "abcdef"])
+
+    clock = ManualClock()
+    async with Scheduler(limit=1, clock=clock) as s:
+        story = Story(s, clock)
+        play(s, story)
+        await clock.travel(1.1)
+        assert (s.statistics().active_tasks, s.statistics().waiting_tasks) == (1, 5)
+        s.get("job-1").remove()
+        s.get("job-2").remove()
+        await clock.travel(2.5)
+        s.stop(grace=0)
+    begun = [what for what in story.said if "begins" in what]
+    assert begun[:3] == ["a begins", "d begins", "e begins"]
+
+
+async def test_what_waits_in_a_volley_is_missed_at_the_end():
+    """`run` does not wait for what never began."""
+    clock, events = ManualClock(), []
+    with anyio.fail_after(10):
+        async with Scheduler(limit=1, clock=clock) as s:
+            s.listen(events.append)
+            add_all(s, *[(Story(s, clock).slow, name, 100) for name in "abcdef"])
+            await clock.travel(1.1)
+            s.stop(grace=0)
+    assert [type(event).__name__ for event in events].count("RunMissed") == 5
+
+
+async def test_the_statistics_count_a_run_while_it_goes_on():
+    """As one that has not ended: for its job and for the scheduler, and only once."""
+    clock, seen = ManualClock(), []
+    async with Scheduler(clock=clock) as s:
+
+        async def looks():
+            seen.append((s.get("a").statistics(), s.statistics()))
+            await clock.sleep(0.5)
+            seen.append((s.get("a").statistics(), s.statistics()))
+
+        s.add(looks, SECOND, id="a")
+        await clock.travel(1.9)
+        s.stop(grace=0)
+    for job, scheduler in seen[:2]:
+        assert (job.runs, job.successes, job.crashes) == (1, 0, 1)
+        assert job.last_start is not None
+        assert scheduler.runs == scheduler.lateness["default"].total == 1
+
+
+@pytest.mark.parametrize("count", [1, 10, 500])
+async def test_subtasks_of_one_task_share_a_place_too(count):
+    """All of them run, under the same limit."""
+    await assert_alike(lambda s, t: add_all(s, (t.parent, "a", count), (t.parent, "b", count)), limit=3, seconds=1.5)
+
+
+async def test_subtasks_in_a_volley_end_with_their_run():
+    """Removing the job drops those that have not begun."""
+    clock = ManualClock()
+    async with Scheduler(limit=1, clock=clock) as s:
+        story = Story(s, clock)
+
+        async def parent():
+            return [Subtask(story.slow, f"{number}", 1.0) for number in range(5)]
+
+        job = s.add(parent, SECOND, id="a", start="now")
+        await clock.travel(0.5)
+        job.remove()
+        await clock.travel(5)
+        assert (s.statistics().active_tasks, s.statistics().waiting_tasks) == (0, 0)
+        s.stop(grace=0)
+    assert story.said == ["0 begins"]
+
+
+async def test_a_run_whose_subtasks_go_on_ends_with_them():
+    """A timeout cancels them, and the run is over when they are: it does not wait in a volley any more."""
+    clock, events = ManualClock(), []
+    async with Scheduler(clock=clock) as s:
+        s.listen(events.append)
+
+        async def stubborn():
+            try:
+                await clock.sleep(10)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await clock.sleep(1)
+
+        async def parent():
+            return Subtask(stubborn)
+
+        async def other():
+            pass
+
+        add_all(s, (other,), (parent,), timeout=None)
+        s.get("job-1").update(timeout=0.3)
+        await clock.travel(2)
+        assert not [event for event in events if isinstance(event, RunEnded) and event.job_id == "job-1"]
+        await clock.travel(0.5)
+        ended = [event for event in events if isinstance(event, RunEnded) and event.job_id == "job-1"]
+        assert [(event.outcome, round(event.duration, 3)) for event in ended] == [(Outcome.TIMED_OUT, 1.3)]
+        s.stop(grace=0)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_run_that_cancels_its_own_task_ends_alone():
+    """The next run of the volley waits undisturbed."""
+    await assert_alike(lambda s, t: add_all(s, (t.cancels_its_task,), (t.slow, "b", 0.2), (t.quick, "c")), seconds=1.5)
