@@ -157,10 +157,12 @@ class Job(Alarm):
         return self.control.next_starts(self, count)
 
     def statistics(self) -> JobStatistics:
-        """Its counts at this moment."""
-        tally = copy(self.counts())
-        for run in self.runs:
-            if run.counts_at_end and run.started is not None:
+        """Its counts at this moment. From another thread the run that ends just now may be left out."""
+        runs, tally = self.runs, copy(self.counts())
+        while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
+            runs, tally = self.runs, copy(self.counts())
+        for run in runs:
+            if not run.is_counted and run.started is not None:
                 tally.begin(run.started_at, run.lateness)
         return tally.snapshot()
 

@@ -163,7 +163,7 @@ class Loop:
             and job.retry is None
             and job.task is None
             and job.policy.missed is not _SKIP
-        ):  # then a tick is nothing but a run and the next slot
+        ):  # then a tick is nothing but a run and the next slot: what `_tick` does, for those who come most
             offset, newest = self.timeline.steady_offset, due_us
             at = (due_us + planner.interval) * 1e-6 - offset
             if at <= self._now and job.policy.missed is _LATEST and not self.listeners.anybody:
@@ -177,15 +177,15 @@ class Loop:
         self._tick(job)
 
     def _newest(self, job: Job, grid: Grid, due_us: int) -> tuple[int, float]:
-        """The newest slot that has passed, and when the next one comes, in monotonic seconds. Those before it are
-        missed: what `_make_up` does, for those who come here most when there is least time.
-        """
-        offset, shift = self.timeline.steady_offset, self.timeline.shift_us
-        missed = (int((self._now + offset) * 1e6) - due_us) // grid.interval
-        newest = due_us + missed * grid.interval
+        """The newest slot that has passed, and when the next comes, in monotonic seconds. Those before are missed."""
+        offset, shift, interval = self.timeline.steady_offset, self.timeline.shift_us, grid.interval
+        missed = (int((self._now + offset) * 1e6) - due_us) // interval
+        if (due_us + (missed + 1) * interval) * 1e-6 - offset <= self._now:  # just now, but for rounding
+            missed += 1
+        newest = due_us + missed * interval
         if missed:
-            self.runs.misses.miss(job, due_us + shift, newest - grid.interval + shift, missed, _LATE)
-        return newest, (newest + grid.interval) * 1e-6 - offset
+            self.runs.misses.miss(job, due_us + shift, newest - interval + shift, missed, _LATE)
+        return newest, (newest + interval) * 1e-6 - offset
 
     def _tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
         """The same, for every kind of job."""

@@ -52,11 +52,14 @@ class Policy:
     """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
     delivery: Delivery = Delivery.AT_MOST_ONCE
     is_plain: bool = field(init=False, eq=False, repr=False)
-    """There is nothing to look at when a run begins: no limit, no timeout, and no tick that may come too late."""
+    """There is nothing to look at when a run begins: no limit, no timeout, no tick that may come too late, and no other
+    run beside it.
+    """
 
     @is_plain.default
     def _is_plain(self) -> bool:
-        return not self.needs and self.timeout is None and self.missed is not Missed.SKIP
+        is_alone = self.overlap is not Overlap.ALLOW and self.missed is not Missed.SKIP
+        return is_alone and not self.needs and self.timeout is None
 
     kind: str = field(init=False, eq=False, repr=False)
     """By what lateness is summed up: a need outside the families, else its first family, else "default"."""

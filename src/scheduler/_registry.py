@@ -28,7 +28,7 @@ from ._options import args_of, aware, count_of, id_of, kwargs_of, schedule_of, t
 from ._pauses import JOB, Pause
 from ._policy import Policy
 from ._standing import check_row, next_start, next_starts, row_of
-from ._statistics import Histogram
+from ._statistics import Histogram, LatenessStatistics
 from ._stored_jobs import StoredJobs
 from ._timeline import AT_ONCE, instant_of, us_of
 from ._update import settled, update_of
@@ -54,6 +54,7 @@ class Registry:
         self._numbers = itertools.count(1)
         self._planners = Planners(loop.timeline, loop.monotonic)
         self._lateness: dict[str, Histogram] = {}
+        self._runs_so_far = 0
         loop.pausing.jobs = self.jobs
         loop.pausing.changed = self._pause_changed
         self.stored = StoredJobs(loop, self._lock)
@@ -79,8 +80,13 @@ class Registry:
         """By type: the first of a job's needs. Of every run that has begun."""
         histograms = {kind: deepcopy(histogram) for kind, histogram in dict(self._lateness).items()}
         for run in self._loop.runs.uncounted():
-            histograms[run.job.policy.kind].add(run.lateness)
+            histograms.setdefault(run.job.policy.kind, Histogram()).add(run.lateness)
         return histograms
+
+    def runs_so_far(self, lateness: Mapping[str, LatenessStatistics]) -> int:
+        """How many have begun. Never less than it has said before: another thread may look while one is counted."""
+        self._runs_so_far = max(self._runs_so_far, sum(each.total for each in lateness.values()))
+        return self._runs_so_far
 
     def add(  # noqa: PLR0917 - keywords would cost as for Job
         self,
@@ -372,6 +378,7 @@ class Registry:
 
         `stored`: the store knows it already.
         """
+        self._loop.runs.count_what_runs(job)
         job.func, job.args, job.kwargs, job.call = source.func, source.args, source.kwargs, source.call
         job.policy, job.tags, job.name = source.policy, source.tags, source.name
         with self._lock:

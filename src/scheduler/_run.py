@@ -20,6 +20,7 @@ from ._subtask import Subtask, subtasks_in
 if TYPE_CHECKING:
     from ._job import Job
     from ._listeners import Listeners
+    from ._volley import TaskVolley
 
 HEAD_START: Final = 60.0
 """Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
@@ -80,6 +81,7 @@ class Run(Work):
         "deadline",
         "due_us",
         "error",
+        "is_counted",
         "is_over",
         "is_plain",
         "job",
@@ -90,10 +92,8 @@ class Run(Work):
         "subtask_count",
         "subtasks",
         "time_allowed",
+        "volley",
     )
-
-    counts_at_end = True
-    """The job's statistics hear of it when it has ended. False: when it begins and when it ends."""
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         # Written out, not through super(): this is made for every run.
@@ -108,11 +108,15 @@ class Run(Work):
         self.job = job
         self.due_us = due_us
         self.attempt = attempt
+        self.volley: TaskVolley | None = None
+        """In which it waits for its turn, if it does."""
         self.started: float | None = None
         self._started_at: float | None = None
         self.is_plain = True
         """Nothing has become of it but its entry task: no subtask, no result, no error, nobody who ended it."""
         self.is_over = False
+        self.is_counted = False
+        """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
         self.open_tasks = 1
         self.cause: Cause | None = None
         self.deadline: Deadline | None = None
@@ -302,8 +306,6 @@ class MarkedRun(Run):
 
     __slots__ = ("fence_number", "is_held", "is_marked", "is_repeated")
 
-    counts_at_end = False
-
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
         self.fence_number = 0
@@ -331,7 +333,7 @@ def state_of_runs(runs: tuple[Run, ...]) -> JobState:
 class SubtaskWork(Work):
     """A subtask while it waits and runs."""
 
-    __slots__ = ("args", "call", "deadline", "func", "is_over", "kwargs", "run", "timeout")
+    __slots__ = ("args", "call", "deadline", "func", "kwargs", "run", "timeout", "volley")
 
     def __init__(self, run: Run, subtask: Subtask, due: float, context: Context | None) -> None:
         self.needs = subtask.needs
@@ -340,7 +342,7 @@ class SubtaskWork(Work):
         self.context = context
         self.is_waiting = False
         self.worker = None
-        self.is_over = False
+        self.volley: TaskVolley | None = None
         self.run = run
         self.func: Callable[..., Any] = subtask.func
         self.call: Call = subtask.call
@@ -376,7 +378,6 @@ class SubtaskWork(Work):
             self.run.owner.disarm_deadline(self.deadline)
 
     def _leave(self) -> None:
-        self.is_over = True
         self._forget_deadline()
         if self.run.subtasks is not None:
             self.run.subtasks.discard(self)

@@ -34,11 +34,11 @@ from ._misses import Misses
 from ._next_attempt import NextAttempt
 from ._outcome import SUCCEEDED, MissedReason, Outcome
 from ._overlap import may_start
-from ._policy import Delivery
+from ._policy import Delivery, Overlap
 from ._run import MarkedRun, Run, SubtaskWork, state_of_runs
 from ._state import STARTING, TRANSITIONS, JobState, Step, advance
 from ._timeline import AT_ONCE, Timeline
-from ._volley import TaskVolley, is_in_volley
+from ._volley import in_places
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -100,14 +100,12 @@ class Runs:
         self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
         self.misses = Misses(self.marks, timeline, listeners)
         self._last_now_us = 0
-        self._held: list[Run | list[Run]] | None = None
-        """While many jobs start at the same moment: their runs, which begin in order of priority. Plain runs that come
-        one after another are in lists.
-        """
+        self._held: list[Run] | None = None
+        """While many jobs start at the same moment: their runs, which begin in order of priority."""
 
     def uncounted(self) -> list[Run]:
         """What runs and will be counted when it has ended. Any thread."""
-        return [run for run in list(self.active) if run.counts_at_end and run.started is not None]
+        return [run for run in list(self.active) if not run.is_counted and run.started is not None]
 
     @property
     def ledger(self) -> Ledger | None:
@@ -121,14 +119,11 @@ class Runs:
     def let_go(self) -> None:
         """Let what was collected begin, best first."""
         held, self._held = self._held, None
-        if not held:
-            return
-        if self.has_priorities:
-            runs = [run for each in held for run in (each if isinstance(each, list) else (each,))]
-            runs.sort(key=lambda run: (run.due, -run.priority))
-            self.pool.submit(*runs)
-        else:
-            self.pool.submit(*[_in_one(each) if isinstance(each, list) else each for each in held])
+        if held and self.has_priorities:
+            held.sort(key=lambda run: (run.due, -run.priority))
+            self.pool.submit(*held)
+        elif held:
+            self.pool.submit(*in_places(held))
 
     def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
@@ -147,15 +142,10 @@ class Runs:
             job.runs = (run,)
             job.state = _START[job.state]
         self.active[run] = None
-        held = self._held
-        if held is None:
+        if self._held is None:
             self.pool.submit(run)
-        elif run.needs or job.task is not None:
-            held.append(run)
-        elif held and type(held[-1]) is list:
-            held[-1].append(run)
         else:
-            held.append([run])
+            self._held.append(run)
 
     def start_now(self, job: Job) -> None:
         """Run it once, outside its schedule. No two such ticks have the same due instant."""
@@ -187,9 +177,8 @@ class Runs:
             return False
         if job.state is STARTING:
             job.state = _BEGIN[job.state]
-        if not run.counts_at_end:
-            job.counts().begin(run.started_at, run.lateness, 0)
-            job.lateness.add(run.lateness)
+        if job.task is not None or job.policy.overlap is Overlap.ALLOW:
+            self._count_begin(run)
         if (timeout := job.policy.timeout) is not None:
             run.is_plain = False
             run.time_allowed = timeout
@@ -199,17 +188,31 @@ class Runs:
             self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, run.started_at, run.attempt, run.lateness))
         return True
 
+    def count_what_runs(self, job: Job) -> None:
+        """The job is about to change: what has begun counts as what it is now."""
+        for run in job.runs:
+            if run.started is not None and not run.is_counted:
+                run.is_plain = False
+                self._count_begin(run)
+
+    def _count_begin(self, run: Run) -> None:
+        """What a store remembers has been counted as a run when it was marked."""
+        run.is_counted = True
+        run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
+        run.job.lateness.add(run.lateness)
+
     def _is_in_time(self, run: Run) -> bool:
         """Whether it may begin now that it has room; if not, its tick is missed."""
-        policy = run.job.policy
+        policy, lateness = run.job.policy, run.lateness
+        reason = None
         if self.is_stopping and not (isinstance(run, MarkedRun) and run.is_marked):
-            self.misses.miss_run(run, MissedReason.STOPPED)
-            return False
-        is_late = policy.missed is _SKIP and run.lateness > policy.grace
-        if is_late and run.attempt == 1 and not self.plans.only_on_demand:
-            self.misses.miss_run(run, MissedReason.NO_ROOM)
-            return False
-        return True
+            reason = MissedReason.STOPPED
+        elif policy.missed is _SKIP and lateness > policy.grace and run.attempt == 1 and not self.plans.only_on_demand:
+            reason = MissedReason.NO_ROOM
+        if reason is not None:
+            run.take_back_start()
+            self.misses.miss_run(run, reason)
+        return reason is None
 
     def run_terminates(self, run: Run) -> None:
         if run.job.state is JobState.RUNNING:
@@ -219,9 +222,10 @@ class Runs:
         job = run.job
         job.counts().launch_failures += 1
         if work is run and run.started is not None:
-            if not run.counts_at_end:
-                job.counts().take_back(run.lateness)
+            if run.is_counted:
+                job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
                 job.lateness.take_back(run.lateness)
+                run.is_counted = False
             run.take_back_start()
             if run.deadline is not None:
                 self.disarm_deadline(run.deadline)
@@ -242,7 +246,7 @@ class Runs:
         started = run.started
         if started is None:
             self.misses.was_dropped(run)
-        elif run.is_plain and job.task is None and not self.listeners.anybody:
+        elif run.is_plain and not run.is_counted and not self.listeners.anybody:
             lateness, offset = started - run.due, self.timeline.offset
             (job.tally or job.counts()).succeed(started + offset, now + offset, lateness, now - started)
             job.lateness.add(lateness)
@@ -275,9 +279,8 @@ class Runs:
         duration = now - started
         ended = now + self.timeline.offset
         outcome = run.outcome()
-        if run.counts_at_end:
-            job.counts().begin(run.started_at, run.lateness)
-            job.lateness.add(run.lateness)
+        if not run.is_counted:
+            self._count_begin(run)
         job.counts().end(outcome, ended, duration, run.error_text())
         retry_at: float | None = None
         if outcome is not SUCCEEDED:
@@ -349,8 +352,7 @@ class Runs:
     # -- what a run asks for -------------------------------------------------------------------------------------------
 
     def submit_subtasks(self, works: list[SubtaskWork]) -> None:
-        plain = [work for work in works if not work.needs]
-        self.pool.submit(*([_in_one(plain)] if plain else ()), *[work for work in works if work.needs])
+        self.pool.submit(*in_places(works))
 
     def check_needs(self, needs: Needs) -> None:
         self.pool.check(needs)
@@ -363,10 +365,15 @@ class Runs:
         self.queue.disarm(deadline)
 
     def cancel(self, work: Run | SubtaskWork) -> None:
-        if self._held and work in self._held:
+        if work.volley is not None:
+            volley = work.volley
+            volley.take_out(work)
+            self.pool.has_shrunk(volley)
+            work.drop()
+        elif self._held and work in self._held:
             self._held.remove(work)
             work.drop()
-        elif self.marks.withdraw(work) or self.launches.withdraw(work) or is_in_volley(work):
+        elif self.marks.withdraw(work) or self.launches.withdraw(work):
             work.drop()
         else:
             self.pool.cancel(work)
@@ -382,7 +389,3 @@ class Runs:
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)
-
-
-def _in_one(tasks: Sequence[Run | SubtaskWork]) -> Work:
-    return tasks[0] if len(tasks) == 1 else TaskVolley(tasks)

@@ -272,7 +272,7 @@ class Scheduler:
             active_jobs=len({run.job.id for run in list(self._loop.runs.active)}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
-            runs=sum(each.total for each in lateness.values()),
+            runs=self._registry.runs_so_far(lateness),
             missed=self._loop.runs.misses.count,
             limits=pool.limits,
             lateness=lateness,

@@ -87,8 +87,9 @@ class Tally:
         self.lateness_sum += lateness
         self.lateness_max = max(self.lateness_max, lateness)
 
-    def take_back(self, lateness: float) -> None:
+    def take_back(self, lateness: float, runs: int = 1) -> None:
         """What was begun could not be launched: it was no run. The same tick will set `last_start` anew."""
+        self.runs -= runs
         self.lateness_sum -= lateness
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:

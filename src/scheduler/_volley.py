@@ -12,15 +12,36 @@ from collections.abc import Sequence
 from logging import getLogger
 from typing import Any
 
-from timerqueue import Begun, Crew, Volley, Worker
+from timerqueue import Begun, Crew, Volley, Work, Worker
 
-from ._run import Run, SubtaskWork
+from ._run import MarkedRun, Run, SubtaskWork
 
 logger = getLogger(__name__)
 
 
+def in_places(tasks: Sequence[Run | SubtaskWork]) -> list[Work]:
+    """The places in the pool that they need, in their order. What needs a limit or is stored has one of its own."""
+    places: list[Work] = []
+    together: list[Run | SubtaskWork] = []
+    for task in tasks:
+        if not task.needs and type(task) is not MarkedRun:
+            together.append(task)
+            continue
+        if together:
+            places.append(_in_one(together))
+            together = []
+        places.append(task)
+    if together:
+        places.append(_in_one(together))
+    return places
+
+
+def _in_one(tasks: Sequence[Run | SubtaskWork]) -> Work:
+    return tasks[0] if len(tasks) == 1 else TaskVolley(tasks)
+
+
 class TaskVolley(Volley):
-    """Runs or subtasks of one priority, oldest first. Those that are dropped meanwhile stay, and are passed over."""
+    """Runs or subtasks of one priority, oldest first, none of which has begun."""
 
     __slots__ = ("_left", "_places")
 
@@ -28,7 +49,11 @@ class TaskVolley(Volley):
         super().__init__((), tasks[0].priority, tasks[0].due)
         self._left = deque(tasks)
         self._places = [task.due for task in tasks]
-        """Where they stand in the line. A run that comes to stand for a newer tick keeps its place."""
+        """Where they stand in the line, and before that, where those did that have left. Whoever comes to stand for a
+        newer tick keeps its place.
+        """
+        for task in tasks:
+            task.volley = self
 
     def __len__(self) -> int:
         return len(self._left)
@@ -38,8 +63,7 @@ class TaskVolley(Volley):
         now = monotonic()
         while left and now < until:
             task = left.popleft()
-            if task.is_over:
-                continue
+            task.volley = None
             task.worker = worker
             task.context = context = (base if task.context is None else task.context).copy()
             crew.current = task
@@ -55,11 +79,14 @@ class TaskVolley(Volley):
                     return self._leaves(Begun(task, context, error=stop))
                 value = stop.value
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this task's outcome
-                return self._leaves(Begun(task, context, running, error=exc))
+                try:
+                    return self._leaves(Begun(task, context, running, error=exc))
+                finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+                    del self, left, task, context, running
             if worker.is_cancelled or cancelling():
                 return self._leaves(Begun(task, context, running, value=value))
             now = monotonic()
-            task.worker = None
+            task.worker = crew.current = None
             try:
                 task.close(value, None, now)
             except Exception:
@@ -67,21 +94,21 @@ class TaskVolley(Volley):
             task.context = None
         return None
 
+    def take_out(self, task: Run | SubtaskWork) -> None:
+        """It has been cancelled, and will not begin."""
+        index = self._left.index(task)
+        del self._places[index - len(self._left)]
+        del self._left[index]
+        task.volley = None
+
     def drop(self) -> None:
-        for task in self._left:
-            if not task.is_over:
-                task.drop()
-        self._left.clear()
+        while self._left:
+            task = self._left.popleft()
+            task.volley = None
+            task.drop()
 
     def _leaves(self, begun: Begun) -> Begun:
         """One leaves: the rest stands where its oldest does."""
         if self._left:
             self.due = self._places[-len(self._left)]
         return begun
-
-
-def is_in_volley(task: Run | SubtaskWork) -> bool:
-    """Whether it waits in a place that it shares: it has not begun, and waits nowhere else."""
-    if task.is_over or task.is_waiting or task.worker is not None:
-        return False
-    return isinstance(task, SubtaskWork) or (type(task) is Run and task.started is None)

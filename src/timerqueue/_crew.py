@@ -170,7 +170,6 @@ class Crew:
                 if begun is None:
                     if now < until:
                         continue
-                    self.current = None
                     await self._yield()
                     return
                 work, context, running, is_waiting, yielded, value, error = begun
@@ -191,9 +190,7 @@ class Crew:
                 if is_waiting:
                     value = await self._drive(running, yielded, context, worker)
                     until = monotonic() + SLICE  # while it waited the others had their turn
-                    if anyio.current_effective_deadline() != worker.deadline:
-                        logger.warning("work has left a cancel scope open: another worker takes over from its own")
-                        worker.is_cancelled = True
+                    self._look_at_scopes(worker)
             except StopIteration as stop:  # it has ended without ever waiting
                 if running is None:
                     error = stop
@@ -202,7 +199,7 @@ class Crew:
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
                 error = exc
             now = monotonic()
-            work.worker = None
+            work.worker = self.current = None
             if running is HELD and error is None:
                 self.held.add(work)
             else:
@@ -215,7 +212,6 @@ class Crew:
                     if not worker.is_killed:
                         self._release(work)
                 if error is not None or worker.cancelling():
-                    self.current = None
                     # An exception holds this frame by its traceback: what this frame holds must let go of it.
                     del work, context, value, running
                     await self._let_out(worker, error)
@@ -223,22 +219,30 @@ class Crew:
             if self._is_yielding or worker.is_cancelled:
                 break
             if now >= until:
-                self.current = None
                 await self._yield()
                 break
-        self.current = None
+
+    def _look_at_scopes(self, worker: Worker) -> None:
+        """Work that has waited may have left a cancel scope open in its worker's task."""
+        if anyio.current_effective_deadline() != worker.deadline:
+            logger.warning("work has left a cancel scope open: another worker takes over from its own")
+            worker.is_cancelled = True
 
     def _run_volley(self, volley: Volley, worker: Worker, until: float) -> Begun | None:
-        """Run what it has for this slice. What comes out of it keeps its unit; the rest needs another."""
+        """Run what it has for this slice. What comes out of it keeps its unit; the rest asks for another."""
+        volley.is_waiting = False
         begun = volley.run_on(self, worker, until)
-        if begun is not None:
-            if len(volley):
-                self._submit_rest(volley)
-        elif len(volley):
-            self.ready.appendleft(volley)
-        else:
-            self._release(volley)
-        return begun
+        try:
+            if begun is not None:
+                if len(volley):
+                    self._submit_rest(volley)
+            else:
+                self._release(volley)
+                if len(volley):  # others may rank before it by now
+                    self._submit_rest(volley)
+            return begun
+        finally:  # an exception in `begun` may hold this frame, and is not to hold what this frame holds
+            del begun, volley
 
     @coroutine
     def _drive(

@@ -178,6 +178,13 @@ class TaskPool:
         self._crew.call_if_needed()
         return aside
 
+    def has_shrunk(self, volley: Volley) -> None:
+        """One of its pieces that waited has been cancelled, and is not in it any more."""
+        if volley.is_waiting and volley not in self._crew.ready:
+            self._limits.waiting -= 1
+            if not len(volley):
+                self.cancel(volley)
+
     def cancel(self, work: Work) -> None:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
         if work.worker is not None:

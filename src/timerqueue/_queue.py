@@ -113,6 +113,7 @@ class TimerQueue:
         self._awaited = -math.inf  # what the wait is armed for; -inf: the loop is awake and will look by itself
         self._looked = -math.inf  # when everything that was due had been taken out
         self._last_fired = -math.inf
+        self._pace = 0.0
         self._fired = 0
         self._wake_ups = 0
         self._lateness_max = 0.0
@@ -183,6 +184,7 @@ class TimerQueue:
         self._lifecycle.start()
         self._thread = get_ident()
         self._wake = self.clock.make_wake()
+        self._pace = getattr(self._wake, "pace", 0.0)  # a clock of somebody's own may not know of it
         try:
             while self._lifecycle.state is LifecycleState.RUNNING:
                 await self._turn()
@@ -256,7 +258,7 @@ class TimerQueue:
         now = self.clock.monotonic()
         seconds = None
         if due is not None:
-            at = max(due, self._last_fired + wake.pace) if due > self._looked > -math.inf else due
+            at = max(due, self._last_fired + self._pace) if due > self._looked > -math.inf else due
             seconds = at - now
         if seconds is not None and seconds <= 0:
             await checkpoint()

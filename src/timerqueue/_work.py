@@ -37,7 +37,7 @@ class Work:
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
 
     size = 1
-    """As how many pieces it counts while it waits. Does not change meanwhile."""
+    """As how many pieces it counts while it waits."""
 
     def __init__(
         self, needs: Needs = (), priority: float = 0, due: float = 0.0, context: Context | None = None

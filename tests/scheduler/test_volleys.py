@@ -5,7 +5,10 @@ such a job, which never starts: the same has to come of both.
 """
 
 import asyncio
+import gc
 import threading
+import weakref
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import partial
 
@@ -14,7 +17,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from schedule import Every
-from scheduler import Outcome, Retry, RunEnded, Scheduler, Subtask, current_run
+from scheduler import Outcome, Overlap, Retry, RunEnded, RunMissed, RunStarted, Scheduler, Subtask, current_run
 from timerqueue import seeded_random
 from timerqueue.testing import ManualClock
 
@@ -214,10 +217,86 @@ async def test_waiting_runs_can_be_removed_and_are_missed():
         assert (s.statistics().active_tasks, s.statistics().waiting_tasks) == (1, 5)
         s.get("job-1").remove()
         s.get("job-2").remove()
+        assert (s.statistics().active_tasks, s.statistics().waiting_tasks) == (1, 3)
         await clock.travel(2.5)
         s.stop(grace=0)
     begun = [what for what in story.said if "begins" in what]
     assert begun[:3] == ["a begins", "d begins", "e begins"]
+
+
+async def test_a_place_of_which_all_have_gone_is_nobodys():
+    """It does not count as waiting, and the next goes in its stead."""
+    clock = ManualClock()
+    async with Scheduler(limit=1, clock=clock) as s:
+        story = Story(s, clock)
+        s.add(story.slow, SECOND, id="long", args=("long", 100), start="now")
+        await clock.travel(0)
+        add_all(s, *[(story.quick, name) for name in "abcdef"])
+        await clock.travel(1.1)
+        assert s.statistics().waiting_tasks == 6
+        for number in range(6):
+            s.get(f"job-{number}").remove()
+        assert s.statistics().waiting_tasks == 0
+        s.get("long").remove()
+        last = s.add(story.quick, SECOND, id="last", args=("last",), start="now")
+        await clock.travel(0)
+        assert last.statistics().successes == 1
+        assert (s.statistics().active_tasks, s.statistics().waiting_tasks) == (0, 0)
+        s.stop(grace=0)
+
+
+@pytest.mark.parametrize("has_priorities", [True, False])
+async def test_a_job_that_a_listener_removes_before_its_batch_begins_does_not_run(has_priorities):
+    """It is missed, once, and nothing of it begins."""
+    clock, events = ManualClock(), []
+    async with Scheduler(limit=1, clock=clock) as s:
+        story = Story(s, clock)
+
+        def removes(event):
+            events.append(event)
+            if isinstance(event, RunMissed) and event.job_id == "job-1" and len(s.jobs()) > 2:
+                s.get("job-0").remove()
+
+        add_all(s, (story.quick, "a"), (story.slow, "b", 1.5))
+        if has_priorities:
+            s.add(story.quick, Every("10000d"), id="far", priority=1)
+        else:
+            s.add(story.quick, Every("10000d"), id="far")
+        s.listen(removes)
+        await clock.travel(4.5)
+        s.stop(grace=0)
+    begun = [event.due for event in events if isinstance(event, RunStarted) and event.job_id == "job-0"]
+    missed = [event.first_due for event in events if isinstance(event, RunMissed) and event.job_id == "job-0"]
+    assert len(begun) == 1
+    assert len(missed) == 1
+    assert not set(begun) & set(missed)
+
+
+async def test_an_exception_that_outlives_its_run_holds_nothing_else():
+    """Neither what the run set in its context, nor the runs that came after it."""
+    clock, kept, alive = ManualClock(), [], weakref.WeakSet()
+    variable = ContextVar("variable")
+
+    class Big:
+        pass
+
+    async with Scheduler(clock=clock) as s:
+
+        async def fails():
+            big = Big()
+            alive.add(big)
+            variable.set(big)
+            del big
+            kept.append(ValueError("kept"))
+            raise kept[0]
+
+        story = Story(s, clock)
+        add_all(s, (fails,), (story.quick, "b"))
+        await clock.travel(1.5)
+        s.stop(grace=0)
+    gc.collect()
+    assert len(kept) == 1
+    assert not alive
 
 
 async def test_what_waits_in_a_volley_is_missed_at_the_end():
@@ -308,3 +387,60 @@ async def test_a_run_whose_subtasks_go_on_ends_with_them():
 async def test_a_run_that_cancels_its_own_task_ends_alone():
     """The next run of the volley waits undisturbed."""
     await assert_alike(lambda s, t: add_all(s, (t.cancels_its_task,), (t.slow, "b", 0.2), (t.quick, "c")), seconds=1.5)
+
+
+async def test_runs_side_by_side_are_counted_once_and_in_order():
+    """The last start is that of the run that began last, whoever ends last."""
+    clock = ManualClock()
+    async with Scheduler(clock=clock) as s:
+        lengths = iter([0.6, 0.1])
+
+        async def work():
+            await clock.sleep(next(lengths))
+
+        job = s.add(work, Every("100d"), id="a", overlap=Overlap.ALLOW)
+        job.run_now()
+        await clock.travel(0.2)
+        job.run_now()
+        await clock.travel(0.01)
+        last_start = job.statistics().last_start
+        await clock.travel(1)
+        statistics = job.statistics()
+        s.stop(grace=0)
+    assert statistics.last_start == last_start
+    assert (statistics.runs, statistics.successes) == (2, 2)
+
+
+async def test_a_run_keeps_its_type_when_its_job_gets_another():
+    """What has begun counts as what it was."""
+    clock = ManualClock()
+    async with Scheduler(clock=clock, limits={"x": 1}) as s:
+        job = s.add(clock.sleep, Every("100d"), id="a", args=(1,))
+        job.run_now()
+        await clock.travel(0.5)
+        job.update(needs="x")
+        await clock.travel(1)
+        counts = {kind: each.total for kind, each in s.statistics().lateness.items()}
+        assert (job.statistics().runs, job.statistics().successes) == (1, 1)
+        s.stop(grace=0)
+    assert counts == {"default": 1, "x": 0}
+
+
+async def test_starts_that_were_missed_are_counted_once_on_the_second():
+    """Also when the clock stands exactly at a slot."""
+    clock = ManualClock()
+    async with Scheduler(clock=clock) as s:
+        ran = []
+
+        async def work():
+            ran.append(1)
+
+        job = s.add(work, SECOND, id="a", start=datetime.fromtimestamp(clock.wall() + 1, UTC))
+        await clock.travel(0.5)
+        for _ in range(50):
+            before = job.statistics()
+            clock.advance(6.0)
+            await clock.travel(0)
+            after = job.statistics()
+            assert (after.runs - before.runs) + (after.missed - before.missed) == 6
+        s.stop(grace=0)
