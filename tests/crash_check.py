@@ -147,9 +147,13 @@ def crashed_ticks_that_were_not_tried_again(evidence):
 
 
 def jobs_that_stand_still(evidence):
+    """Each job has run in the last round, or its starts came too late on a busy machine, and that is on record."""
     final = max(effect.round for effect in evidence.effects)
+    since = min(effect.due for effect in evidence.effects if effect.round == final)
     alive = {effect.job for effect in evidence.effects if effect.round == final}
-    yield from (f"{job} has not run any more" for job in evidence.states if job not in alive)
+    for job in evidence.states:
+        if job not in alive and not any((tick.last_due_us or tick.due_us) > since for tick in evidence.ticks[job]):
+            yield f"{job} has not run any more"
 
 
 def changes_that_are_lost(evidence):
