@@ -192,7 +192,6 @@ class Runs:
         """The job is about to change: what has begun counts as what it is now."""
         for run in job.runs:
             if run.started is not None and not run.is_counted:
-                run.is_plain = False
                 self._count_begin(run)
 
     def _count_begin(self, run: Run) -> None:

@@ -92,6 +92,10 @@ class TaskVolley(Volley):
             except Exception:
                 logger.exception("the end of a task of job %r was not worked off", task.job.id)
             task.context = None
+            if value is not None and isinstance(task, Run) and not task.is_over:
+                break  # it has subtasks, and those of what has started go first
+        if left:
+            self.due = self._places[-len(left)]
         return None
 
     def take_out(self, task: Run | SubtaskWork) -> None:

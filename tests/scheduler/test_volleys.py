@@ -336,6 +336,24 @@ async def test_subtasks_of_one_task_share_a_place_too(count):
     await assert_alike(lambda s, t: add_all(s, (t.parent, "a", count), (t.parent, "b", count)), limit=3, seconds=1.5)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 100])
+async def test_subtasks_go_before_the_rest_of_a_volley(limit):
+    """Started jobs finish first, as they do where each run has a place of its own."""
+    clock = ManualClock()
+    async with Scheduler(limit=limit, clock=clock) as s:
+        story = Story(s, clock)
+
+        async def entry(name):
+            story.said.append(name)
+            return [Subtask(story.quick, f"{name}.{number}") for number in range(2)]
+
+        add_all(s, (entry, "a"), (entry, "b"), (entry, "c"))
+        await clock.travel(1.5)
+        s.stop(grace=0)
+    said = [what if isinstance(what, str) else what[0] for what in story.said]
+    assert said == ["a", "a.0", "a.1", "b", "b.0", "b.1", "c", "c.0", "c.1"]
+
+
 async def test_subtasks_in_a_volley_end_with_their_run():
     """Removing the job drops those that have not begun."""
     clock = ManualClock()
