@@ -298,8 +298,7 @@ class Adoption:
         """Its process died while these ran."""
         now_us = self._now_us()
         tally = job.counts()
-        tally.consecutive_crashes += 1
-        tally.last_outcome, tally.last_error = Outcome.CRASHED, DIED
+        tally.crash(DIED)
         first, *others = sorted(ticks, key=lambda each: each.due_us)
         aftermath = after_crash(
             now_us,

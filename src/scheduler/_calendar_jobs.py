@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final, Protocol
 
 from timerqueue import TimerQueue
@@ -26,30 +26,23 @@ class Planning(Protocol):
 
 
 class CalendarJobs:
-    """Those of one scheduler. `park`: stops a job whose schedule fails."""
+    """How they follow the clock. `park`: stops one whose schedule fails."""
 
     def __init__(self, plans: Planning, park: Callable[[Job, Exception], None]) -> None:
         self._plans = plans
         self._park = park
-        self._jobs: dict[Job, None] = {}
 
-    def __len__(self) -> int:
-        return len(self._jobs)
+    def replan(self, jobs: Iterable[Job], jumped: float, now: float) -> None:
+        """The wall clock has jumped by so many seconds, and was looked at at `now`, in monotonic ones. `jobs`: all.
 
-    def add(self, job: Job) -> None:
-        self._jobs[job] = None
-
-    def discard(self, job: Job) -> None:
-        self._jobs.pop(job, None)
-
-    def replan(self, jumped: float, now: float) -> None:
-        """The wall clock has jumped by so many seconds, and was looked at at `now`, in monotonic ones."""
-        self._replan(list(self._jobs), jumped, now)
+        Clocks are seldom set: it is cheaper to look at all jobs then than to keep a list of those whom it concerns.
+        """
+        self._replan([job for job in jobs if not job.planner.steady], jumped, now)
 
     def _replan(self, jobs: list[Job], jumped: float, now: float) -> None:
         """Some at a time, so that nothing else waits for it."""
         for job in jobs[:REPLAN_SLICE]:
-            if job.due_us is not None and job in self._jobs:
+            if job.due_us is not None and not job.is_removed and not job.planner.steady:
                 self._replan_one(job, jumped, now)
         if len(jobs) > REPLAN_SLICE:
             self._plans.queue.push(now, self._replan, jobs[REPLAN_SLICE:], jumped, now)

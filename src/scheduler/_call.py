@@ -27,8 +27,10 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
     Raises InvalidJob for anything else.
     """
     code = getattr(func, "__code__", None)  # of a function or a method: the usual ones are told apart at once
-    if (code is not None and code.co_flags & inspect.CO_COROUTINE) or _is_async(func):
+    if code is not None and code.co_flags & inspect.CO_COROUTINE:
         return awaited
+    if _is_async(func):
+        return called_and_awaited
     if not callable(func):
         msg = f"func must be something that can be called, not {func!r}"
         raise InvalidJob(msg)
@@ -36,8 +38,15 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
 
 
 def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
-    """The coroutine that the `async def` itself makes."""
+    """The coroutine that the `async def` itself makes. It can be made anywhere: nothing of it runs yet."""
     return func(*args, **kwargs) if kwargs else func(*args)  # type: ignore[no-any-return]
+
+
+def called_and_awaited(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Coroutine[Any, Any, Any]:
+    """The coroutine that an object makes which says that it does: a partial, a `__call__`, a wrapper."""
+    return func(*args, **kwargs)  # type: ignore[no-any-return]
 
 
 async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

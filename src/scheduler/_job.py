@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from schedule import Schedule
 from timerqueue import OUT, Alarm
 
+from ._rare import Rare
 from ._state import SCHEDULED
-from ._statistics import Histogram, JobStatistics, Tally
+from ._statistics import Histogram, JobStatistics, Success, Tally, counted
 from ._timeline import us_of
 
 if TYPE_CHECKING:
@@ -55,34 +55,44 @@ class Job(Alarm):
 
     __slots__ = (
         "args",
-        "backlog",
         "call",
         "control",
         "dated_us",
         "due_us",
-        "error",
         "func",
-        "held_by",
         "id",
-        "is_due_by_hand",
-        "is_parked",
-        "is_paused",
+        "is_plain",
         "is_removed",
         "kwargs",
         "lateness",
         "name",
-        "paused_by",
         "planner",
         "policy",
-        "retry",
         "runs",
         "schedule",
+        "special",
         "state",
         "tags",
         "tally",
         "task",
-        "threads",
     )
+
+    backlog: Rare[deque[tuple[int, int]] | None] = Rare(None)
+    """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
+    error: Rare[str | None] = Rare(None)
+    """Why it does not start by itself."""
+    held_by: Rare[Pause | None] = Rare(None)
+    """A pause of all jobs or of one of its tags."""
+    is_due_by_hand = Rare(False)  # noqa: FBT003 - its usual value
+    """Somebody has set the next start: it is no slot of the schedule."""
+    is_parked = Rare(False)  # noqa: FBT003
+    is_paused = Rare(False)  # noqa: FBT003
+    """It does not start by itself, for any of these reasons."""
+    paused_by: Rare[Pause | None] = Rare(None)
+    """Its own pause."""
+    retry: Rare[NextAttempt | None] = Rare(None)
+    threads: Rare[list[ThreadCall] | None] = Rare(None)
+    """Threads that outlived the run they worked for."""
 
     def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
         self,
@@ -116,33 +126,23 @@ class Job(Alarm):
         self.tags = tags
         self.task: str | None = None
         """The name of its task in the store; None: it is not stored."""
+        self.is_plain = False
+        """Nothing is remembered of its runs, and nothing is to be looked at when one begins."""
         self.state = SCHEDULED
         self.due_us: int | None = None
         """The next regular start, on the planner's time base; None: there is none."""
-        self.is_due_by_hand = False
-        """Somebody has set the next start: it is no slot of the schedule."""
         self.dated_us: int | None = None
         """The start that somebody has set, or the first if it was given as a datetime, on the planner's time base. No
         regular one comes before it.
         """
         self.runs: tuple[Run, ...] = ()
-        self.backlog: deque[tuple[int, int]] | None = None
-        """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
-        self.retry: NextAttempt | None = None
-        self.error: str | None = None
-        """Why it does not start by itself."""
-        self.paused_by: Pause | None = None
-        """Its own pause."""
-        self.held_by: Pause | None = None
-        """A pause of all jobs or of one of its tags."""
-        self.is_parked = False
-        self.is_paused = False
-        """It does not start by itself, for any of these reasons."""
+        self.special: dict[str, Any] | None = None
+        """What only some jobs have (Rare); None: it has nothing of that."""
         self.is_removed = False
-        self.tally: Tally | None = None
-        """Its counts, made with its first run."""
-        self.threads: list[ThreadCall] | None = None
-        """Threads that outlived the run they worked for."""
+        self.tally: Tally | Success | None = None
+        """Its counts. Many jobs run once and are gone: a first success stands here as it is, until there is more to
+        count or somebody asks.
+        """
 
     def __repr__(self) -> str:
         return f"<Job {self.id!r} {self.schedule} {self.state.value}>"
@@ -158,12 +158,13 @@ class Job(Alarm):
 
     def statistics(self) -> JobStatistics:
         """Its counts at this moment. From another thread the run that ends just now may be left out."""
-        runs, tally = self.runs, copy(self.counts())
+        runs, tally = self.runs, counted(self.tally)
         while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
-            runs, tally = self.runs, copy(self.counts())
+            runs, tally = self.runs, counted(self.tally)
         for run in runs:
-            if not run.is_counted and run.started is not None:
-                tally.begin(run.started_at, run.lateness)
+            started = run.started
+            if not run.is_counted and started is not None:
+                tally.begin(run.owner.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
         return tally.snapshot()
 
     def remove(self) -> None:
@@ -229,9 +230,11 @@ class Job(Alarm):
             self.error = None if pause is None else pause.text
 
     def counts(self) -> Tally:
-        if self.tally is None:
-            self.tally = Tally()
-        return self.tally
+        """To be changed, by the loop alone."""
+        tally = self.tally
+        if type(tally) is not Tally:
+            self.tally = tally = counted(tally)
+        return tally
 
     def keep_thread(self, thread: ThreadCall) -> None:
         """Remember a thread that outlived its run: while it goes on, the job counts as running."""

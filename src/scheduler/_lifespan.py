@@ -145,7 +145,7 @@ class Lifespan:
         return cut_off
 
     def _running_ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.active))
+        return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.oldest_first()))
 
     async def _idle(self, within: float | None) -> None:
         """Return when no run goes on, or after so many seconds."""

@@ -19,9 +19,10 @@ from threading import get_ident
 from typing import Final
 
 from schedule import Missed
-from timerqueue import OUT, Alarm, Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
+from timerqueue import OUT, Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
 
 from ._calendar_jobs import CalendarJobs
+from ._call import awaited
 from ._deadline import Cause
 from ._events import ClockJumped, JobChanged, JobFinished
 from ._first_start import FirstStart
@@ -31,17 +32,15 @@ from ._listeners import Listeners
 from ._outcome import MissedReason
 from ._overlap import drop_waiting
 from ._pausing import NEVER_EARLY, Pausing
-from ._planner import Grid
 from ._policy import Overlap
 from ._runs import Runs
 from ._standing import after_last_run
 from ._timeline import AT_ONCE, JUMP, Timeline
+from ._turn import Turns
 
 logger = getLogger(__name__)
 
 _SKIP: Final = Missed.SKIP
-_LATEST: Final = Missed.LATEST
-_LATE: Final = MissedReason.LATE
 
 
 class Loop:
@@ -60,7 +59,7 @@ class Loop:
         self.clock = clock
         self.monotonic = clock.monotonic
         self.listeners = listeners
-        self.queue = TimerQueue(clock=clock, fire=self._fire)
+        self.queue = TimerQueue(clock=clock, fire=Turns(self).fire)
         self.timeline = Timeline(clock)
         self.runs = Runs(
             self,
@@ -80,8 +79,6 @@ class Loop:
         self.only_on_demand = False
         """Schedules are ignored: jobs run when told to."""
         self.calendar_jobs = CalendarJobs(self, self.pausing.park)
-        self._to_arm: list[tuple[Alarm, float]] = []
-        """Plain jobs of this batch with their next starts: one call for all is cheaper than one for each."""
         self._now = clock.monotonic()
         self._thread: int | None = None
 
@@ -133,16 +130,14 @@ class Loop:
 
     def enroll(self, job: Job) -> None:
         """Take notice of a new or changed job."""
+        job.is_plain = job.task is None and job.policy.is_plain and job.call is awaited and not job.kwargs
         if job.policy.priority:
             self.runs.has_priorities = True
-        if not job.planner.steady:
-            self.calendar_jobs.add(job)
 
     def dismiss(self, job: Job) -> None:
         """The job is gone: no further start, and no more runs."""
         if job.slot != OUT:
             self.queue.disarm(job)
-        self.calendar_jobs.discard(job)
         if job.paused_by is not None:
             self.pausing.forget(job)
         self.runs.cancel_retry(job)
@@ -152,43 +147,8 @@ class Loop:
         for run in job.runs:
             run.terminate(Cause.REMOVED)
 
-    def tick(self, job: Job) -> None:
+    def tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
         """The job is due: plan the start after this one, then start this one."""
-        due_us, planner = job.due_us, job.planner
-        if (
-            type(planner) is Grid
-            and due_us is not None
-            and not (job.runs or job.threads or job.is_paused or job.is_due_by_hand or job.is_removed)
-            and not (self.only_on_demand or self.runs.is_stopping)
-            and job.retry is None
-            and job.task is None
-            and job.policy.missed is not _SKIP
-        ):  # then a tick is nothing but a run and the next slot: what `_tick` does, for those who come most
-            offset, newest = self.timeline.steady_offset, due_us
-            at = (due_us + planner.interval) * 1e-6 - offset
-            if at <= self._now and job.policy.missed is _LATEST and not self.listeners.anybody:
-                newest, at = self._newest(job, planner, due_us)
-            if at > self._now:
-                self._to_arm.append((job, at))
-                job.due_us = newest + planner.interval
-                self.runs.start_surely(job, newest * 1e-6 - offset, newest + self.timeline.shift_us)
-                return
-        self._arm_all()
-        self._tick(job)
-
-    def _newest(self, job: Job, grid: Grid, due_us: int) -> tuple[int, float]:
-        """The newest slot that has passed, and when the next comes, in monotonic seconds. Those before are missed."""
-        offset, shift, interval = self.timeline.steady_offset, self.timeline.shift_us, grid.interval
-        missed = (int((self._now + offset) * 1e6) - due_us) // interval
-        if (due_us + (missed + 1) * interval) * 1e-6 - offset <= self._now:  # just now, but for rounding
-            missed += 1
-        newest = due_us + missed * interval
-        if missed:
-            self.runs.misses.miss(job, due_us + shift, newest - interval + shift, missed, _LATE)
-        return newest, (newest + interval) * 1e-6 - offset
-
-    def _tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
-        """The same, for every kind of job."""
         due, due_us, planner = job.due, job.due_us, job.planner
         if due_us is None or job.is_paused or self.only_on_demand or self.runs.is_stopping:
             return
@@ -248,7 +208,6 @@ class Loop:
 
     def replan(self, job: Job, first: FirstStart) -> None:
         """The job has a new schedule. A parked job comes alive with it; a paused one stays paused."""
-        self.calendar_jobs.discard(job)
         job.dated_us = first.due_us if first.is_dated else None
         job.is_due_by_hand = False
         if job.is_parked:
@@ -282,7 +241,9 @@ class Loop:
             return
         if job.is_paused or job.planner.waits_for_end:
             return
-        self.calendar_jobs.discard(job)
+        self._retire(job)
+
+    def _retire(self, job: Job) -> None:
         self.forget(job)
         logger.info("job %r has finished: its schedule has no further start", job.id)
         if self.listeners.anybody:
@@ -317,6 +278,10 @@ class Loop:
     def go_on(self, job: Job) -> None:
         """A run has ended: plan the start that is counted from that, and let go of a job that is done."""
         if job.is_removed or self.runs.is_stopping:
+            return
+        if job.special is None and not job.planner.waits_for_end:
+            if job.due_us is None and not job.runs:
+                self._retire(job)
             return
         if job.is_due_by_hand:
             self._plan_by_hand(job)
@@ -356,32 +321,10 @@ class Loop:
         if retry is None or not retry.past_next_start:
             self.runs.cancel_retry(job)
 
-    def _fire(self, batch: list[Alarm], now: float) -> None:
-        """One turn: look at the clock, fire what is due, then let all that this started begin."""
+    def begin_turn(self, now: float) -> None:
+        """The timer queue has woken up, at `now` in monotonic seconds."""
         self._now = now
         self.look_at_clock(now)
-        self.runs.hold()
-        try:
-            for alarm in batch:
-                if alarm.slot != OUT:  # somebody before it in the batch has planned it anew: its time is to come
-                    continue
-                try:
-                    if type(alarm) is Job:
-                        self.tick(alarm)
-                    else:
-                        self._arm_all()
-                        alarm.fire()
-                except Exception:
-                    logger.exception("a timer of the scheduler failed: %r", alarm)
-        finally:
-            self._arm_all()
-            self.runs.let_go()
-
-    def _arm_all(self) -> None:
-        """Put the next starts of plain jobs into the heap, before anybody else can do anything about them."""
-        if self._to_arm:
-            self.queue.arm_all(self._to_arm)
-            self._to_arm.clear()
 
     def look_at_clock(self, now: float) -> None:
         """Notice a step of the wall clock, or a suspend, and plan anew what depends on it."""
@@ -393,7 +336,7 @@ class Loop:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self.pausing.look_at_clock()
-        self.calendar_jobs.replan(jumped, now)
+        self.calendar_jobs.replan(self.pausing.jobs(), jumped, now)
 
 
 def _nobody(_job: Job) -> None:

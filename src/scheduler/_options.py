@@ -182,11 +182,11 @@ def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
 def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Keyword arguments. Raises InvalidJob for anything but a mapping from texts."""
     if kwargs is None:
-        return _NO_KWARGS
+        return NO_KWARGS
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
         msg = f"kwargs must be a mapping from names to arguments, not {kwargs!r}"
         raise InvalidJob(msg)
-    return dict(kwargs) if kwargs else _NO_KWARGS
+    return dict(kwargs) if kwargs else NO_KWARGS
 
 
 def id_of(id: str) -> str:
@@ -197,4 +197,4 @@ def id_of(id: str) -> str:
     return id
 
 
-_NO_KWARGS: Final[Mapping[str, Any]] = {}
+NO_KWARGS: Final[Mapping[str, Any]] = {}

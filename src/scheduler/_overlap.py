@@ -80,6 +80,9 @@ def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> None:
     """The oldest tick is gone: each run stands for the next one, in the place in the queue that it has already, so that
     older ticks begin first.
     """
+    for run in waiting:
+        if run.volley is not None:
+            run.volley.keep_place(run)
     for run, following in pairwise(waiting):
         run.due, run.due_us, run.attempt = following.due, following.due_us, following.attempt
     last = waiting[-1]

@@ -68,6 +68,8 @@ class Pauses:
 
     def __init__(self) -> None:
         self._by_scope: dict[str, Pause] = {}
+        self.any = False
+        """Whether there is one."""
         self._covering: dict[frozenset[str], Pause | None] = {}
         """Answers of `covering` since the last change."""
 
@@ -77,11 +79,13 @@ class Pauses:
     def put(self, pause: Pause) -> None:
         """Let it hold, in place of what its scope had."""
         self._by_scope[pause.scope] = pause
+        self.any = True
         self._covering = {}  # a new one: another thread may be about to put an old answer into the old one
 
     def take(self, scope: str) -> Pause | None:
         """Let it hold no more. None: that scope was not paused."""
         pause = self._by_scope.pop(scope, None)
+        self.any = bool(self._by_scope)
         self._covering = {}
         return pause
 

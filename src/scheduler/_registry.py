@@ -24,7 +24,7 @@ from ._first_start import PLAIN, FirstStart, Planners, Start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import Loop
-from ._options import args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
+from ._options import NO_KWARGS, args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
 from ._pauses import JOB, Pause
 from ._policy import Policy
 from ._standing import check_row, next_start, next_starts, row_of
@@ -109,7 +109,7 @@ class Registry:
         """
         if on_conflict != "error":
             check_conflict(on_conflict)
-        if id is not None:
+        if id is not None and (type(id) is not str or not id):
             id_of(id)
         if policy.needs:
             self._loop.runs.check_needs(policy.needs)
@@ -129,12 +129,12 @@ class Registry:
                 id,
                 func,
                 args if type(args) is tuple else args_of(args),
-                kwargs_of(kwargs),
+                NO_KWARGS if kwargs is None else kwargs_of(kwargs),
                 call,
                 bound,
                 planner,
                 policy,
-                self.histogram(policy.kind),
+                self._lateness.get(policy.kind) or self.histogram(policy.kind),
                 name,
                 tags_of(tags) if tags else _NO_TAGS,
             )
@@ -178,13 +178,15 @@ class Registry:
             raise JobNotFound(msg)
 
     def forget(self, job: Job) -> None:
-        """The job's schedule has ended."""
+        """It is gone from the list."""
+        id, stored = job.id, self.stored
         with self._lock:
-            if self.stored.early is not None and self.stored.is_early(job):
-                del self.stored.early[job.id]
+            if stored.early is not None and stored.is_early(job):
+                del stored.early[id]
             job.is_removed = True
-            if self._jobs.get(job.id) is job:
-                del self._jobs[job.id]
+            job.is_plain = False
+            if self._jobs.get(id) is job:
+                del self._jobs[id]
 
     def begin_early(self, most: int) -> bool:
         """What the store holds is known: some of those who waited for that begin. False: there are no more."""
@@ -343,7 +345,7 @@ class Registry:
         loop = self._loop
         loop.enroll(job)
         try:
-            if not loop.pausing.admits(job):
+            if loop.pausing.pauses.any and not loop.pausing.admits(job):
                 return
             if at_once:
                 self._queue.push(AT_ONCE, loop.start_at_once, job)

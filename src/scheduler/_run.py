@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import traceback as tracebacks
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
 
 from timerqueue import HELD, Held, Needs, Work, is_cancellation
 
-from ._call import Call, NotLaunched, awaited
+from ._call import NotLaunched
 from ._current import RUN
 from ._deadline import Cause, Deadline, GiveUp, Timeout
 from ._errors import TooManySubtasks
 from ._outcome import SUCCEEDED, Outcome
+from ._rare import Rare
 from ._state import RUNNING, STARTING, JobState
 from ._subtask import Subtask, subtasks_in
 
 if TYPE_CHECKING:
     from ._job import Job
     from ._listeners import Listeners
-    from ._volley import TaskVolley
+    from ._volley import RunVolley, SubtaskVolley
 
 HEAD_START: Final = 60.0
 """Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
@@ -49,7 +50,8 @@ class Owner(Protocol):
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
         """There was nothing to begin in: it is tried again later."""
 
-    def submit_subtasks(self, works: list[SubtaskWork]) -> None: ...
+    def submit_subtasks(self, works: list[SubtaskWork], *, are_plain: bool) -> None:
+        """Let them run as soon as there is room. `are_plain`: none of them needs a limit."""
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -74,28 +76,20 @@ class Run(Work):
     `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
     """
 
-    __slots__ = (
-        "_started_at",
-        "attempt",
-        "cause",
-        "deadline",
-        "due_us",
-        "error",
-        "is_counted",
-        "is_over",
-        "is_plain",
-        "job",
-        "open_tasks",
-        "owner",
-        "results",
-        "started",
-        "subtask_count",
-        "subtasks",
-        "time_allowed",
-        "volley",
-    )
+    __slots__ = ("attempt", "due_us", "job", "owner", "special", "started", "subtasks", "volley")
 
-    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
+    cause: Rare[Cause | None] = Rare(None)
+    deadline: Rare[Deadline | None] = Rare(None)
+    error: Rare[BaseException | None] = Rare(None)
+    is_counted = Rare(False)  # noqa: FBT003 - its usual value
+    """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
+    results: Rare[list[object] | tuple[()]] = Rare(())
+    time_allowed = Rare(0.0)
+    _started_at: Rare[float | None] = Rare(None)
+
+    def __init__(  # noqa: PLR0917 - keywords would cost as for Job
+        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunVolley | None = None
+    ) -> None:
         # Written out, not through super(): this is made for every run.
         policy = job.policy
         self.needs = policy.needs
@@ -108,23 +102,24 @@ class Run(Work):
         self.job = job
         self.due_us = due_us
         self.attempt = attempt
-        self.volley: TaskVolley | None = None
+        self.volley = volley
         """In which it waits for its turn, if it does."""
         self.started: float | None = None
-        self._started_at: float | None = None
-        self.is_plain = True
-        """Nothing has become of it but its entry task: no subtask, no result, no error, nobody who ended it."""
-        self.is_over = False
-        self.is_counted = False
-        """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
-        self.open_tasks = 1
-        self.cause: Cause | None = None
-        self.deadline: Deadline | None = None
-        self.error: BaseException | None = None
-        self.results: list[object] | tuple[()] = ()
-        self.subtasks: set[SubtaskWork] | None = None
-        self.subtask_count = 0
-        self.time_allowed = 0.0
+        self.special: dict[str, Any] | None = None
+        """What only some runs have (Rare); None: nothing has become of it but its entry task."""
+        self.subtasks: Subtasks | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """It has ended, or was given up or dropped."""
+        return self not in self.job.runs
+
+    @property
+    def open_tasks(self) -> int:
+        """How many of its tasks have not ended. Subtasks begin when the entry task has."""
+        if self.is_over:
+            return 0
+        return 1 if self.subtasks is None else len(self.subtasks)
 
     @property
     def lateness(self) -> float:
@@ -155,26 +150,21 @@ class Run(Work):
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         job, owner = self.job, self.owner
         self.started = now if now > self.due else self.due  # noqa: FURB136 - `max` costs more than the rest of the line
-        if job.task is not None or owner.is_stopping or owner.listeners.anybody or not job.policy.is_plain:
+        if not job.is_plain or owner.is_stopping or owner.listeners.anybody:
             if not owner.run_began(self):
                 self.started = None
-                self.is_plain = False
                 return None
         elif job.state is STARTING:
             job.state = RUNNING
         RUN.set(self)
-        if job.call is awaited and not job.kwargs:  # spares the commonest run a call
-            return job.func(*job.args)  # type: ignore[no-any-return]
         return job.call(job.func, job.args, job.kwargs)
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
-        if value is None and error is None and self.is_plain:
-            self.is_over = True
+        if value is None and error is None and self.special is None:
             self.owner.run_ended(self, now)
         elif isinstance(error, NotLaunched) and self.may_wait:
             self.owner.not_launched(self, self, error)
         else:
-            self.is_plain = False
             self.task_ended(value, error, self.context)
 
     @property
@@ -183,18 +173,17 @@ class Run(Work):
         return self.cause is None and not self.is_over
 
     def drop(self) -> None:
-        self.open_tasks = 0
-        self._finish()
+        self.subtasks = None
+        self.finish()
 
     def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:
         """One of its tasks has ended: take its result, start its subtasks, and end with the last of them."""
-        self.open_tasks -= 1
         if error is not None:
             self._fail(error)
         elif value is not None:
             self._take(value, context)
-        if not self.open_tasks:
-            self._finish()
+        if not self.subtasks:
+            self.finish()
 
     def take_back_start(self) -> None:
         """It could not be launched: it has not begun."""
@@ -205,7 +194,6 @@ class Run(Work):
         if self.cause is not None or self.is_over:
             return
         self.cause = cause
-        self.is_plain = False
         self.owner.run_terminates(self)
         for work in self._works():
             self.owner.cancel(work)
@@ -220,11 +208,9 @@ class Run(Work):
         """It has ignored its cancellation: end it here and now, whatever its code is doing."""
         if self.is_over:
             return
-        self.is_plain = False
-        works = self._works()
-        self.owner.kill(self, works)
-        self.open_tasks = 0
-        self._finish()
+        self.owner.kill(self, self._works())
+        self.subtasks = None
+        self.finish()
 
     def outcome(self) -> Outcome:
         """How it ended. The one place where that is decided."""
@@ -270,28 +256,29 @@ class Run(Work):
             self._fail(exc)
 
     def _start_subtasks(self, subtasks: list[Subtask], context: Context | None) -> None:
-        self.subtask_count += len(subtasks)
-        if self.subtask_count > self.owner.max_subtasks:
+        if self.subtasks is None:
+            self.subtasks = Subtasks()
+        self.subtasks.so_far += len(subtasks)
+        if self.subtasks.so_far > self.owner.max_subtasks:
             msg = (
                 f"job {self.job.id!r} asked for more than {self.owner.max_subtasks} subtasks in one run: does it recurse "  # noqa: E501
                 f"without end? If not, raise Scheduler(max_subtasks=...)"
             )
             raise TooManySubtasks(msg)
+        are_plain = True
         for subtask in subtasks:
             if subtask.needs:
+                are_plain = False
                 self.owner.check_needs(subtask.needs)
-        if self.subtasks is None:
-            self.subtasks = set()
         due = self.owner.monotonic() - HEAD_START
         works = [SubtaskWork(self, subtask, due, context) for subtask in subtasks]
         self.subtasks.update(works)
-        self.open_tasks += len(works)
-        self.owner.submit_subtasks(works)
+        self.owner.submit_subtasks(works, are_plain=are_plain)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """All of it has ended."""
         if self.is_over:
             return
-        self.is_over = True
         if self.deadline is not None:
             self.owner.disarm_deadline(self.deadline)
         self.owner.run_ended(self, self.owner.monotonic())
@@ -330,10 +317,19 @@ def state_of_runs(runs: tuple[Run, ...]) -> JobState:
     return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING
 
 
+class Subtasks(set["SubtaskWork"]):
+    """The subtasks of a run that have not ended. `so_far`: for how many it has asked."""
+
+    __slots__ = ("so_far",)
+
+    def __init__(self) -> None:
+        self.so_far = 0
+
+
 class SubtaskWork(Work):
     """A subtask while it waits and runs."""
 
-    __slots__ = ("args", "call", "deadline", "func", "kwargs", "run", "timeout", "volley")
+    __slots__ = ("deadline", "run", "subtask", "volley")
 
     def __init__(self, run: Run, subtask: Subtask, due: float, context: Context | None) -> None:
         self.needs = subtask.needs
@@ -342,24 +338,22 @@ class SubtaskWork(Work):
         self.context = context
         self.is_waiting = False
         self.worker = None
-        self.volley: TaskVolley | None = None
         self.run = run
-        self.func: Callable[..., Any] = subtask.func
-        self.call: Call = subtask.call
-        self.args: tuple[Any, ...] = subtask.args
-        self.kwargs: Mapping[str, Any] = subtask.kwargs
-        self.timeout = subtask.timeout
+        self.subtask = subtask
         self.deadline: Deadline | None = None
+        self.volley: SubtaskVolley | None = None
+        """In which it waits for its turn, if it does."""
 
     @property
     def job(self) -> Job:
         return self.run.job
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002 - nobody asks when it began
-        if self.timeout is not None:
-            self.deadline = Timeout(self.run, self.timeout)
+        subtask = self.subtask
+        if subtask.timeout is not None:
+            self.deadline = Timeout(self.run, subtask.timeout)
             self.run.owner.arm_deadline(self.deadline)
-        return self.call(self.func, self.args, self.kwargs)
+        return subtask.call(subtask.func, subtask.args, subtask.kwargs)
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - its run asks itself
         if isinstance(error, NotLaunched) and self.run.may_wait:

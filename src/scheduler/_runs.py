@@ -2,7 +2,7 @@
 
 The path of a tick is
 
-    start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> record -> follow
+    start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> Ends.record
 
 and with a store, between room and run_began: mark -> (the ledger commits) -> marks_committed.
 
@@ -16,29 +16,29 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from logging import INFO, WARNING, getLogger
-from typing import TYPE_CHECKING, Final, Protocol
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
 
 from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
 
-from ._after_run import Verdict, after_run
 from ._call import NotLaunched
 from ._deadline import Cause, Deadline, Timeout
-from ._events import RunAbandoned, RunEnded, RunStarted
+from ._ends import Ends, Plans, count_begin
+from ._events import RunAbandoned, RunStarted
 from ._job import Job
 from ._launch import Launches
 from ._listeners import Listeners
 from ._marking import Marks
 from ._misses import Misses
 from ._next_attempt import NextAttempt
-from ._outcome import SUCCEEDED, MissedReason, Outcome
+from ._outcome import MissedReason
 from ._overlap import may_start
-from ._policy import Delivery, Overlap
+from ._policy import Overlap
 from ._run import MarkedRun, Run, SubtaskWork, state_of_runs
-from ._state import STARTING, TRANSITIONS, JobState, Step, advance
+from ._state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from ._timeline import AT_ONCE, Timeline
-from ._volley import in_places
+from ._volley import RunVolley, SubtaskVolley, subtasks_in_places
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -52,18 +52,6 @@ _SKIP = Missed.SKIP
 
 OWED_AGAIN: Final = 1.0
 """Seconds for which another attempt that must not be lost waits for a thread of its job to end."""
-
-
-class Plans(Protocol):
-    """What the runs ask of those who plan the starts."""
-
-    only_on_demand: bool
-
-    def go_on(self, job: Job) -> None:
-        """A run has ended, and the job may have something to do next."""
-
-    def disable(self, job: Job, reason: str | None) -> None:
-        """The job must not start by itself any more."""
 
 
 class Runs:
@@ -91,21 +79,38 @@ class Runs:
         self.max_subtasks = max_subtasks
         self.kill_after = kill_after
         self.monotonic = clock.monotonic
-        self.active: dict[Run, None] = {}
-        """Every run that has not ended, oldest first, those that wait for room included."""
+        self.active: dict[Run | RunVolley, None] = {}
+        """Every run that has not ended, those that wait for room included, by itself or in its volley."""
         self.is_stopping = False
         self.when_idle: Callable[[], None] | None = None
         self.launches = Launches(queue, pool.submit, listeners)
         self.has_priorities = False
         self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
         self.misses = Misses(self.marks, timeline, listeners)
+        self.ends = Ends(self, queue=queue, timeline=timeline, marks=self.marks, listeners=listeners, random=random)
         self._last_now_us = 0
-        self._held: list[Run] | None = None
+        self._held: list[Run | RunVolley] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
+        self._volley: RunVolley | None = None
+        """The last of them, if that is one: it takes in what comes next."""
+
+    def all(self) -> list[Run]:
+        """Every run that has not ended, in no order. Any thread."""
+        current = self.pool.crew.current
+        runs: dict[Run, None] = {}
+        if isinstance(current, Run) and not current.is_over:
+            runs[current] = None
+        for each in [*self.active, *(self._held or ())]:
+            runs.update(dict.fromkeys(each.left()) if isinstance(each, RunVolley) else {each: None})
+        return list(runs)
+
+    def oldest_first(self) -> list[Run]:
+        """The same by their due times. On the loop."""
+        return sorted(self.all(), key=lambda run: run.due)
 
     def uncounted(self) -> list[Run]:
         """What runs and will be counted when it has ended. Any thread."""
-        return [run for run in list(self.active) if not run.is_counted and run.started is not None]
+        return [run for run in self.all() if not run.is_counted and run.started is not None]
 
     @property
     def ledger(self) -> Ledger | None:
@@ -118,12 +123,13 @@ class Runs:
 
     def let_go(self) -> None:
         """Let what was collected begin, best first."""
-        held, self._held = self._held, None
-        if held and self.has_priorities:
-            held.sort(key=lambda run: (run.due, -run.priority))
-            self.pool.submit(*held)
-        elif held:
-            self.pool.submit(*in_places(held))
+        held, self._held, self._volley = self._held or [], None, None
+        if self.has_priorities:  # maybe since a moment ago
+            held = sorted(_single(held), key=lambda run: (run.due, -run.priority))
+        begin = [each for each in held if isinstance(each, Run) or each.stand()]
+        self.active.update(dict.fromkeys(begin))
+        if begin:
+            self.pool.submit(*begin)
 
     def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
@@ -141,11 +147,32 @@ class Runs:
         else:
             job.runs = (run,)
             job.state = _START[job.state]
-        self.active[run] = None
         if self._held is None:
+            self.active[run] = None
             self.pool.submit(run)
-        else:
+        elif run.needs or job.task is not None or self.has_priorities:
+            self._volley = None
             self._held.append(run)
+        else:
+            (self._volley or self._new_volley(self._held, due)).put(run)
+
+    def volley_for(self, job: Job) -> RunVolley | None:
+        """Where the job's plain run goes, while runs are held. None: priorities decide who begins first."""
+        if self._held is None or self.has_priorities:
+            return None
+        return self._volley or self._new_volley(self._held, job.due)
+
+    def _new_volley(self, held: list[Run | RunVolley], due: float) -> RunVolley:
+        self._volley = volley = RunVolley(self, 0, due)
+        held.append(volley)
+        return volley
+
+    def begun(self, run: Run) -> None:
+        self.active[run] = None
+
+    def emptied(self, volley: RunVolley) -> None:
+        self.active.pop(volley, None)  # else it has not been submitted yet
+        self._look_if_idle()
 
     def start_now(self, job: Job) -> None:
         """Run it once, outside its schedule. No two such ticks have the same due instant."""
@@ -178,9 +205,8 @@ class Runs:
         if job.state is STARTING:
             job.state = _BEGIN[job.state]
         if job.task is not None or job.policy.overlap is Overlap.ALLOW:
-            self._count_begin(run)
+            count_begin(run)
         if (timeout := job.policy.timeout) is not None:
-            run.is_plain = False
             run.time_allowed = timeout
             run.deadline = Timeout(run, timeout)
             self.arm_deadline(run.deadline)
@@ -192,13 +218,7 @@ class Runs:
         """The job is about to change: what has begun counts as what it is now."""
         for run in job.runs:
             if run.started is not None and not run.is_counted:
-                self._count_begin(run)
-
-    def _count_begin(self, run: Run) -> None:
-        """What a store remembers has been counted as a run when it was marked."""
-        run.is_counted = True
-        run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
-        run.job.lateness.add(run.lateness)
+                count_begin(run)
 
     def _is_in_time(self, run: Run) -> bool:
         """Whether it may begin now that it has room; if not, its tick is missed."""
@@ -231,38 +251,66 @@ class Runs:
             job.state = state_of_runs(job.runs)
         self.launches.failed(run, work, error)
 
+    def run_succeeded(self, run: Run, now: float) -> None:
+        """It has ended in its volley, without anything to it but its entry task, which returned None."""
+        job, started = run.job, run.started
+        if started is None or len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
+            self.begun(run)
+            self.run_ended(run, now)
+            return
+        job.runs = ()
+        job.state = SCHEDULED
+        self._count_success(run, job, started, now)
+        if job.special is not None:
+            self._go_on(job)
+        elif job.due_us is None or job.planner.waits_for_end:
+            self.plans.go_on(job)
+
     def run_ended(self, run: Run, now: float) -> None:
         job = run.job
-        if self.launches.stretches:
-            self.launches.run_ended(run)
-        del self.active[run]
+        self.active.pop(run, None)  # else it was still in its volley
         if len(job.runs) == 1:
             job.runs = ()
             job.state = _END[job.state]
         else:
             job.runs = tuple(other for other in job.runs if other is not run)
             job.state = state_of_runs(job.runs)
+        if self.launches.stretches:
+            self.launches.run_ended(run)
         started = run.started
         if started is None:
             self.misses.was_dropped(run)
-        elif run.is_plain and not run.is_counted and not self.listeners.anybody:
-            lateness, offset = started - run.due, self.timeline.offset
-            (job.tally or job.counts()).succeed(started + offset, now + offset, lateness, now - started)
-            job.lateness.add(lateness)
+        elif run.special is None and job.is_plain and not self.listeners.anybody:
+            self._count_success(run, job, started, now)
         else:
-            self._record(run, started, now)
-        if job.backlog or job.due_us is None or job.planner.waits_for_end or job.is_paused or job.is_due_by_hand:
+            self.ends.record(run, started, now)
+        if job.special is not None or job.due_us is None or job.planner.waits_for_end:
+            self._go_on(job)
+        self._look_if_idle()
+
+    def _count_success(self, run: Run, job: Job, started: float, now: float) -> None:
+        offset, lateness = self.timeline.offset, started - run.due
+        if job.tally is None:
+            job.tally = started + offset, now + offset, lateness, now - started
+        else:
+            job.counts().succeed(started + offset, now + offset, lateness, now - started)
+        job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
+
+    def _go_on(self, job: Job) -> None:
+        if job.special is not None:
             self._take_from_backlog(job)
-            self.plans.go_on(job)
+        self.plans.go_on(job)
+
+    def _look_if_idle(self) -> None:
         if self.when_idle is not None and not self.active:
             self.when_idle()
 
     def stop(self, *, only_waiting: bool) -> None:
         """Cancel what runs, or only what still waits for room. What waited for the end of a run is missed."""
-        for job in {run.job: None for run in self.active}:
+        for job in {run.job: None for run in self.all()}:
             if job.task is None:
                 self.misses.drop_backlog(job, MissedReason.STOPPED)
-        for run in list(self.active):
+        for run in self.oldest_first():
             if not only_waiting or (run.started is None and not self.marks.is_about_to_begin(run)):
                 run.terminate(Cause.STOPPED)
 
@@ -272,86 +320,17 @@ class Runs:
             self.queue.disarm(job.retry)
             job.retry = None
 
-    def _record(self, run: Run, started: float, now: float) -> None:
-        """Count a run that has ended, decide what follows, do it, and tell."""
-        job = run.job
-        duration = now - started
-        ended = now + self.timeline.offset
-        outcome = run.outcome()
-        if not run.is_counted:
-            self._count_begin(run)
-        job.counts().end(outcome, ended, duration, run.error_text())
-        retry_at: float | None = None
-        if outcome is not SUCCEEDED:
-            retry_in = self._follow(run, self._verdict(run, outcome, now), now)
-            retry_at = None if retry_in is None else ended + retry_in
-        if job.task is not None:
-            self._remember_end(run, outcome, ended)
-        if self.listeners.anybody:
-            self._tell_end(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
-        run.error = None  # its traceback holds frames, and those hold the run
-
-    def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
-        if isinstance(run, MarkedRun) and self.ledger is not None:
-            error = None if outcome is SUCCEEDED else run.error_text()
-            self.ledger.ended(run, outcome, ended, error, run.traceback_text())
-
-    def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
-        job = run.job
-        level = INFO if outcome is Outcome.CANCELLED else WARNING
-        logger.log(level, "a run of job %r %s: %s", job.id, outcome.value, run.error_text())
-        next_start_in = job.due - now if job.is_waiting and not self.plans.only_on_demand else None
-        failures, interval = job.counts().consecutive_failures, job.planner.interval
-        seconds = None if interval is None else interval * 1e-6
-        return after_run(outcome, failures, job.policy, next_start_in, self.random(), interval=seconds)
-
-    def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
-        """Do what was decided. Seconds to the retry, if there is one."""
-        job = run.job
-        if verdict.disable is not None:
-            self.plans.disable(job, verdict.disable)
-        if job.is_due_by_hand:
-            verdict = Verdict()  # that start stands in for a retry
-        if run.cause is Cause.STOPPED and job.policy.delivery is Delivery.AT_LEAST_ONCE:
-            verdict = Verdict(retry_in=0.0)  # by whoever starts next
-        if verdict.retry_in is None or job.is_removed or job.is_paused or (self.is_stopping and job.task is None):
-            return None
-        if job.retry is not None:  # of a run beside this one
-            return None
-        is_owed = run.cause is Cause.STOPPED
-        job.retry = NextAttempt(self, job, run.due_us, run.attempt + 1, is_owed=is_owed)
-        with suppress(LifecycleError):  # the queue has stopped: it is only remembered
-            self.queue.arm(job.retry, now + verdict.retry_in)
-        return verdict.retry_in
-
-    def _tell_end(self, run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None) -> None:
-        self.listeners.tell(
-            RunEnded(
-                run.job.id,
-                run.due_us * 1e-6,
-                run.started_at,
-                ended,
-                run.attempt,
-                run.lateness,
-                duration,
-                outcome,
-                None if outcome is SUCCEEDED else run.error_text(),
-                run.traceback_text(),
-                tuple(run.results),
-                retry_at,
-            )
-        )
-
     def _take_from_backlog(self, job: Job) -> None:
         """Start the tick that waited for the end of a run."""
         if job.backlog and not job.runs and not job.is_removed and not self.is_stopping:
             due_us, attempt = job.backlog.popleft()
+            job.backlog = job.backlog or None
             self.start(job, due_us * 1e-6 - self.timeline.offset, due_us, attempt)
 
     # -- what a run asks for -------------------------------------------------------------------------------------------
 
-    def submit_subtasks(self, works: list[SubtaskWork]) -> None:
-        self.pool.submit(*in_places(works))
+    def submit_subtasks(self, works: list[SubtaskWork], *, are_plain: bool) -> None:
+        self.pool.submit(*([SubtaskVolley(works)] if are_plain else subtasks_in_places(works)))
 
     def check_needs(self, needs: Needs) -> None:
         self.pool.check(needs)
@@ -364,9 +343,8 @@ class Runs:
         self.queue.disarm(deadline)
 
     def cancel(self, work: Run | SubtaskWork) -> None:
-        if work.volley is not None:
-            volley = work.volley
-            volley.take_out(work)
+        volley: RunVolley | SubtaskVolley | None = work.volley
+        if volley is not None and volley.take_out(work):  # type: ignore[arg-type] # each is in one of its own kind
             self.pool.has_shrunk(volley)
             work.drop()
         elif self._held and work in self._held:
@@ -388,3 +366,11 @@ class Runs:
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)
+
+
+def _single(held: list[Run | RunVolley]) -> list[Run]:
+    """The runs in their order, each on its own."""
+    runs: list[Run] = []
+    for each in held:
+        runs += each.dissolve() if isinstance(each, RunVolley) else [each]
+    return runs

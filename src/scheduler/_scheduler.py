@@ -177,8 +177,10 @@ class Scheduler:
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)
-        task, called, call = self._task_of(func, inline=inline, durable=durable)
-
+        if self._memory is None and not isinstance(func, str):
+            task, called, call = None, func, call_of(func, inline=inline)
+        else:
+            task, called, call = self._task_of(func, inline=inline, durable=durable)
         return self._registry.add(
             id, schedule, start, policy, on_conflict, task, called, call, args, kwargs, name, tags
         )
@@ -269,7 +271,7 @@ class Scheduler:
         lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()}
         return SchedulerStatistics(
             jobs=len(self._registry),
-            active_jobs=len({run.job.id for run in list(self._loop.runs.active)}),
+            active_jobs=len({run.job.id for run in self._loop.runs.all()}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
             runs=self._registry.runs_so_far(lateness),

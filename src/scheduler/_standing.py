@@ -31,7 +31,7 @@ def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
     A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
     the process die now, the job goes on with it.
     """
-    tally = job.tally or Tally()
+    tally = job.counts()
     due_us = job.dated_us if job.is_due_by_hand and job.is_paused else job.due_us
     next_us = None if due_us is None else timeline.reported(due_us, steady=job.planner.steady)
     retry = (
@@ -80,25 +80,25 @@ def tally_of(state: StoredState) -> Tally | None:
     """The counts in a state; None where nothing has been counted yet."""
     if not state.runs and not state.missed:
         return None
-    return Tally(
-        runs=state.runs,
-        successes=state.successes,
-        failures=state.failures,
-        timeouts=state.timeouts,
-        cancellations=state.cancellations,
-        missed=state.missed,
-        consecutive_failures=state.consecutive_failures,
-        consecutive_crashes=state.consecutive_crashes,
-        total_duration=state.total_duration,
-        total_duration_failures=state.total_duration_failures,
-        lateness_sum=state.lateness_sum,
-        lateness_max=state.lateness_max,
-        last_start=_some_seconds(state.last_start_us),
-        last_finish=_some_seconds(state.last_finish_us),
-        last_successful_finish=_some_seconds(state.last_success_us),
-        last_outcome=_OUTCOMES.get(state.last_outcome or ""),
-        last_error=state.last_error,
-    )
+    tally = Tally()
+    tally.successes = state.successes
+    tally.runs = state.runs
+    tally.failures = state.failures
+    tally.timeouts = state.timeouts
+    tally.cancellations = state.cancellations
+    tally.missed = state.missed
+    tally.consecutive_failures = state.consecutive_failures
+    tally.consecutive_crashes = state.consecutive_crashes
+    tally.total_duration = state.total_duration
+    tally.total_duration_failures = state.total_duration_failures
+    tally.lateness_sum = state.lateness_sum
+    tally.lateness_max = state.lateness_max
+    tally.last_start = _some_seconds(state.last_start_us)
+    tally.last_finish = _some_seconds(state.last_finish_us)
+    tally.last_successful_finish = _some_seconds(state.last_success_us)
+    tally.last_outcome = _OUTCOMES.get(state.last_outcome or "")
+    tally.last_error = state.last_error
+    return tally
 
 
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
@@ -162,7 +162,7 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
 
 def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
     """The start that is counted from the end of the last run; there has been none: from now. All on the steady base."""
-    finish = None if job.tally is None else job.tally.last_finish
+    finish = None if job.tally is None else job.counts().last_finish
     finish_us = now_us if finish is None else int(finish * 1e6) - shift_us
     return job.planner.following(min(finish_us, now_us))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from copy import copy
+from typing import Any, Final
 
 from attrs import define, field, frozen
 
 from timerqueue import LimitStatistics
 
 from ._outcome import SUCCEEDED, Outcome
+from ._rare import Rare
 
 BUCKETS: Final = 64
 
@@ -54,28 +56,63 @@ class LatenessStatistics:
         return 0.0
 
 
-@define(eq=False)
 class Tally:
     """The running counts of one job. Instants in UTC seconds since 1970."""
 
-    runs: int = 0
-    successes: int = 0
-    failures: int = 0
-    timeouts: int = 0
-    cancellations: int = 0
-    missed: int = 0
-    launch_failures: int = 0
-    consecutive_failures: int = 0
-    consecutive_crashes: int = 0
-    total_duration: float = 0.0
-    total_duration_failures: float = 0.0
-    lateness_sum: float = 0.0
-    lateness_max: float = 0.0
-    last_start: float | None = None
-    last_finish: float | None = None
-    last_successful_finish: float | None = None
-    last_outcome: Outcome | None = None
-    last_error: str | None = None
+    __slots__ = (
+        "_earlier_success",
+        "_other_runs",
+        "last_finish",
+        "last_outcome",
+        "last_start",
+        "lateness_max",
+        "lateness_sum",
+        "special",
+        "successes",
+        "total_duration",
+    )
+
+    failures = Rare(0)
+    timeouts = Rare(0)
+    cancellations = Rare(0)
+    missed = Rare(0)
+    launch_failures = Rare(0)
+    consecutive_failures = Rare(0)
+    consecutive_crashes = Rare(0)
+    total_duration_failures = Rare(0.0)
+    last_error: Rare[str | None] = Rare(None)
+
+    def __init__(self) -> None:
+        self.successes = self._other_runs = 0
+        self.lateness_sum = self.lateness_max = self.total_duration = 0.0
+        self.last_start: float | None = None
+        self.last_finish: float | None = None
+        self._earlier_success: float | None = None
+        self.last_outcome: Outcome | None = None
+        self.special: dict[str, Any] | None = None
+
+    @property
+    def runs(self) -> int:
+        """Those that have begun."""
+        return self.successes + self._other_runs
+
+    @runs.setter
+    def runs(self, count: int) -> None:
+        self._other_runs = count - self.successes
+
+    @property
+    def last_successful_finish(self) -> float | None:
+        return self.last_finish if self.last_outcome is SUCCEEDED else self._earlier_success
+
+    @last_successful_finish.setter
+    def last_successful_finish(self, finish: float | None) -> None:
+        self._earlier_success = finish
+
+    def copy(self) -> Tally:
+        """The same counts, once more."""
+        other = copy(self)
+        other.special = None if self.special is None else dict(self.special)
+        return other
 
     def begin(self, started: float, lateness: float, runs: int = 1) -> None:
         """Count a run. Until it ends it counts as a crash, which is what it is if nobody lives to end it.
@@ -94,28 +131,29 @@ class Tally:
 
     def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
         """Count all of a run that has succeeded and was not counted when it began."""
-        self.runs += 1
         self.successes += 1
         self.lateness_sum += lateness
         if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
             self.lateness_max = lateness
         self.total_duration += duration
         self.last_start = started
-        self.last_finish = self.last_successful_finish = ended
+        self.last_finish = ended
         if self.last_outcome is not SUCCEEDED:
             self.last_outcome = SUCCEEDED
-            self.consecutive_crashes = self.consecutive_failures = 0
+            if self.special is not None:
+                self.consecutive_crashes = self.consecutive_failures = 0
 
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
         """Count the end of a run. `error`: what went wrong, if anything did."""
+        self._earlier_success = self.last_successful_finish
         self.last_finish = ended
         self.last_outcome = outcome
         self.consecutive_crashes = 0
         if outcome is SUCCEEDED:
             self.successes += 1
+            self._other_runs -= 1
             self.consecutive_failures = 0
             self.total_duration += duration
-            self.last_successful_finish = ended
             return
         self.failures += 1
         self.total_duration_failures += duration
@@ -125,6 +163,13 @@ class Tally:
             return
         self.consecutive_failures += 1
         self.timeouts += outcome is Outcome.TIMED_OUT
+
+    def crash(self, error: str) -> None:
+        """Count that its process was found dead under it. As a run it has been counted when it was marked."""
+        self._earlier_success = self.last_successful_finish
+        self.last_outcome = Outcome.CRASHED
+        self.last_error = error
+        self.consecutive_crashes += 1
 
     def snapshot(self) -> JobStatistics:
         return JobStatistics(
@@ -148,6 +193,20 @@ class Tally:
             last_outcome=self.last_outcome,
             last_error=self.last_error,
         )
+
+
+Success = tuple[float, float, float, float]
+"""All that there is to count of a run that has succeeded: what `Tally.succeed` takes."""
+
+
+def counted(counts: Tally | Success | None) -> Tally:
+    """A tally of its own, to be kept or changed."""
+    if isinstance(counts, Tally):
+        return counts.copy()
+    tally = Tally()
+    if counts is not None:
+        tally.succeed(*counts)
+    return tally
 
 
 @frozen(kw_only=True)

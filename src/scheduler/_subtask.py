@@ -34,7 +34,7 @@ class Subtask:
         self.call: Call = call_of(func)
         self.args = args
         self.kwargs = kwargs
-        self.needs = needs_of(needs)
+        self.needs = needs_of(needs) if needs != () else ()
         self.timeout = None if timeout is None else _timeout(timeout)
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import cancel_shielded_checkpoint
 from attrs import define
 
-from ._wake import Wake, cancelling, close_scopes_within, make_wake
+from ._wake import Wake, cancelling, close_scopes_within, make_wake, scope_watch
 from ._work import HELD, Begun, Volley, Work, is_cancellation
 
 logger = getLogger(__name__)
@@ -50,7 +50,7 @@ class Worker:
 
     scope: anyio.CancelScope
     cancelling: Callable[[], int]
-    deadline: float
+    has_open_scopes: Callable[[], bool]
     wake: Wake | None = None
     is_cancelled: bool = False
     is_killed: bool = False
@@ -82,6 +82,8 @@ class Crew:
         self.size = 0
         self.current: Work | None = None
         """The work whose code runs at this very moment. For a watchdog in another thread."""
+        self._busy: Worker | None = None
+        """The worker that runs a volley, whose pieces do not know it."""
         self.steps = 0
         """How often work has gone on after a wait, so that a watchdog can tell one long step from many short ones."""
 
@@ -90,6 +92,10 @@ class Crew:
         self._group = group
         self.context = copy_context()
         self.call()
+
+    def worker_of(self, work: Work) -> Worker | None:
+        """Who runs it, if anybody does."""
+        return self._busy if work.worker is None and work is self.current else work.worker
 
     def call_if_needed(self) -> None:
         """See to it that somebody looks at what is ready."""
@@ -113,7 +119,7 @@ class Crew:
         worker: Worker | None = None
         try:
             with anyio.CancelScope() as scope:
-                worker = Worker(scope, cancelling(), anyio.current_effective_deadline())
+                worker = Worker(scope, cancelling(), scope_watch(scope))
                 try:
                     while not worker.is_cancelled:
                         if self.ready and not self._is_yielding:
@@ -190,7 +196,9 @@ class Crew:
                 if is_waiting:
                     value = await self._drive(running, yielded, context, worker)
                     until = monotonic() + SLICE  # while it waited the others had their turn
-                    self._look_at_scopes(worker)
+                    if worker.has_open_scopes():
+                        logger.warning("work has left a cancel scope open: another worker takes over from its own")
+                        worker.is_cancelled = True
             except StopIteration as stop:  # it has ended without ever waiting
                 if running is None:
                     error = stop
@@ -222,24 +230,16 @@ class Crew:
                 await self._yield()
                 break
 
-    def _look_at_scopes(self, worker: Worker) -> None:
-        """Work that has waited may have left a cancel scope open in its worker's task."""
-        if anyio.current_effective_deadline() != worker.deadline:
-            logger.warning("work has left a cancel scope open: another worker takes over from its own")
-            worker.is_cancelled = True
-
     def _run_volley(self, volley: Volley, worker: Worker, until: float) -> Begun | None:
         """Run what it has for this slice. What comes out of it keeps its unit; the rest asks for another."""
         volley.is_waiting = False
+        self._busy = worker
         begun = volley.run_on(self, worker, until)
         try:
-            if begun is not None:
-                if len(volley):
-                    self._submit_rest(volley)
-            else:
+            if begun is None:
                 self._release(volley)
-                if len(volley):  # others may rank before it by now
-                    self._submit_rest(volley)
+            if len(volley):  # others may rank before it by now
+                self._submit_rest(volley)
             return begun
         finally:  # an exception in `begun` may hold this frame, and is not to hold what this frame holds
             del begun, volley

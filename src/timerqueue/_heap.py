@@ -94,15 +94,17 @@ class TimerHeap(Generic[E]):
             self._slots[number] = [entry]
             heappush(self._numbers, number)
 
-    def push_all(self, entries: Sequence[tuple[E, float]]) -> None:
-        """The same as `push` for each of many (entry, due), mostly without the calls."""
-        width, slots, opened_until = self._width, self._slots, self._opened_until
-        for entry, due in entries:
+    def push_all(self, entries: Sequence[E], dues: Sequence[float]) -> None:
+        """The same as `push` for each of many entries, mostly without the calls."""
+        width, slots, known, slot = self._width, self._slots, OUT, None
+        for entry, due in zip(entries, dues, strict=True):
             number = due // width
-            slot = slots.get(number)
-            if slot is None or entry.slot != OUT or number <= opened_until:
+            if number != known:  # a slot that is open already is not among `_slots`
+                known, slot = number, slots.get(number)
+            if slot is None or entry.slot != OUT:
                 self.push(entry, due)
                 self._live -= 1
+                slot = slots.get(number)
             else:
                 entry.due = due
                 entry.slot = number
@@ -148,7 +150,10 @@ class TimerHeap(Generic[E]):
         if not self._live:
             return None
         number = self._numbers[0]
-        return min((entry.due for entry in self._slots[number] if entry.slot == number), default=number * self._width)
+        entries = self._slots[number]
+        if self._marks:
+            entries = [entry for entry in entries if entry.slot == number]
+        return min(entries, key=_due_of).due if entries else number * self._width
 
     def _cut_due(self, now: float, at_most: int | None) -> list[E]:
         """Cut what is due from the front of the opened list, cancelled entries included."""

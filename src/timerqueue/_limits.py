@@ -165,7 +165,7 @@ class Limits(Generic[C]):
 
     def wait(self, claim: C, rank: Rank) -> None:
         """Stand in line. `admit` gives it out when there is room."""
-        self.waiting += claim.size
+        self.waiting += 1
         if not claim.needs:
             self.plain.push(rank, claim)
             return
@@ -179,7 +179,7 @@ class Limits(Generic[C]):
 
     def forget(self, claim: C) -> None:
         """Work that waited is cancelled: its `is_waiting` is False now. Others may have room: call `admit` next."""
-        self.waiting -= claim.size
+        self.waiting -= 1
         if not claim.needs:
             self.plain.cancelled()
             return
@@ -217,9 +217,13 @@ class Limits(Generic[C]):
         """Give out the best work that needs capacity alone. None: it was cancelled, or there is none."""
         claim = self.plain.pop()
         if claim is not None:
-            self.waiting -= claim.size
+            self.waiting -= 1
             self.used += 1
         return claim
+
+    def pieces(self) -> int:
+        """How many pieces of work wait for room, those of a volley counted one by one. Any thread."""
+        return self.waiting + sum(claim.size - 1 for claim in self.plain.works())
 
     def clear(self) -> list[C]:
         """Forget and answer everything that waits."""
@@ -331,7 +335,7 @@ class Limits(Generic[C]):
 
     def _start_head(self, line: Line[C]) -> C:
         _, claim = heappop(line.queue)
-        self.waiting -= claim.size
+        self.waiting -= 1
         self.used += 1
         self._use(line.needs, 1)
         line.refusals = 0

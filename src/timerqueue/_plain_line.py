@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heapify, heappop, heappush
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 COMPACT_ABOVE: Final = 100
 """Below this many pieces of cancelled work in a line compacting it is not worth the walk."""
@@ -76,9 +76,13 @@ class PlainLine(Generic[W]):
             heapify(self._overtaking)
             self._cancelled = 0
 
-    def clear(self) -> list[Any]:
+    def works(self) -> list[W]:
+        """All that waits, in no order. Any thread."""
+        return [work for _, work in [*self._in_order.copy(), *self._overtaking] if work.is_waiting]
+
+    def clear(self) -> list[W]:
         """Forget and answer all that waits."""
-        waiting = [work for _, work in [*self._in_order, *self._overtaking] if work.is_waiting]
+        waiting = self.works()
         self._in_order.clear()
         self._overtaking.clear()
         self._cancelled = 0

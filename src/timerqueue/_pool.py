@@ -114,7 +114,7 @@ class TaskPool:
     @property
     def waiting(self) -> int:
         """Pieces of work that wait for room."""
-        return self._limits.waiting
+        return self._limits.pieces()
 
     def start_soon(
         self,
@@ -157,7 +157,8 @@ class TaskPool:
             self._crew.ready.append(volley)
         else:
             self._limits.wait(volley, (volley.due - AGEING * volley.priority, -next(self._sequence)))
-            self._fill()
+            if self._limits.used < self._limits.capacity:
+                self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
         """Open once more what answered HELD. What has been cancelled since is left out."""
@@ -180,16 +181,15 @@ class TaskPool:
 
     def has_shrunk(self, volley: Volley) -> None:
         """One of its pieces that waited has been cancelled, and is not in it any more."""
-        if volley.is_waiting and volley not in self._crew.ready:
-            self._limits.waiting -= 1
-            if not len(volley):
-                self.cancel(volley)
+        if volley.is_waiting and not len(volley):
+            self.cancel(volley)
 
     def cancel(self, work: Work) -> None:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
-        if work.worker is not None:
-            work.worker.is_cancelled = True
-            work.worker.scope.cancel()
+        worker = self._crew.worker_of(work)
+        if worker is not None:
+            worker.is_cancelled = True
+            worker.scope.cancel()
         elif work in self._crew.held:
             self._crew.held.remove(work)
             work.drop()
@@ -209,7 +209,7 @@ class TaskPool:
         """Give up on running work that ignored its cancellation: its units are free now, and its coroutine is
         closed by force when it next lets go of the loop. Nothing that it does afterwards is waited for.
         """
-        worker = work.worker
+        worker = self._crew.worker_of(work)
         if worker is None:
             self.cancel(work)
             return
@@ -245,7 +245,7 @@ class TaskPool:
 
     def statistics(self) -> PoolStatistics:
         limits = self._limits
-        return PoolStatistics(limits.capacity, limits.used, limits.waiting, self._crew.size, limits.statistics())
+        return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._crew.size, limits.statistics())
 
     def _drop_waiting(self) -> None:
         """Nothing more begins: tell those that waited."""

@@ -9,7 +9,7 @@ that is earlier than that ends the wait, any other push costs nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import iscoroutinefunction
 from logging import getLogger
 from threading import Lock, get_ident
@@ -32,7 +32,10 @@ FAR: Final = 1e15
 """Seconds, thirty million years: due times beyond it are mistakes, and could not be told apart to the millisecond."""
 
 BATCH: Final = 300
-"""Entries fired before others on the event loop have their turn."""
+"""Entries fired before others on the event loop have their turn.
+
+As many as make less garbage collector's work at a time than starts a collection: docs/decisions/0011.
+"""
 
 
 class Alarm(Entry):
@@ -154,12 +157,12 @@ class TimerQueue:
         if due < self._awaited:
             self._call_loop()
 
-    def arm_all(self, alarms: list[tuple[Alarm, float]]) -> None:
-        """The same for many (alarm, due) at once. After `stop` none of them will fire."""
+    def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
+        """The same for many at once. After `stop` none of them will fire."""
         with self._lock:
             if not self._is_stopped:
-                self._heap.push_all(alarms)
-        if self._awaited > -math.inf and any(due < self._awaited for _, due in alarms):
+                self._heap.push_all(alarms, dues)
+        if self._awaited > -math.inf and min(dues) < self._awaited:
             self._call_loop()
 
     def disarm(self, alarm: Alarm) -> bool:

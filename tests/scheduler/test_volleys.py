@@ -16,8 +16,9 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from schedule import Every
+from schedule import Every, Missed
 from scheduler import Outcome, Overlap, Retry, RunEnded, RunMissed, RunStarted, Scheduler, Subtask, current_run
+from scheduler._run import Run
 from timerqueue import seeded_random
 from timerqueue.testing import ManualClock
 
@@ -461,4 +462,229 @@ async def test_starts_that_were_missed_are_counted_once_on_the_second():
             await clock.travel(0)
             after = job.statistics()
             assert (after.runs - before.runs) + (after.missed - before.missed) == 6
+        s.stop(grace=0)
+
+
+async def test_a_callable_object_is_called_in_the_context_of_its_run():
+    """Its call may be code of the user's: that knows in which run it is, and what it sets is gone with the run."""
+    clock, seen = ManualClock(), []
+    variable = ContextVar("variable", default="unset")
+
+    async def nothing():
+        pass
+
+    class Check:
+        def __init__(self):
+            self.__call__ = nothing  # by which it says that what it returns can be awaited
+
+        def __call__(self):
+            seen.append((current_run().job_id, variable.get()))
+            variable.set("set")
+            return nothing()
+
+    async with Scheduler(clock=clock) as s:
+        add_all(s, (Check(),), (Check(),), (Check(),))
+        await clock.travel(1)
+        assert seen == [("job-0", "unset"), ("job-1", "unset"), ("job-2", "unset")]
+        s.stop(grace=0)
+    assert variable.get() == "unset"
+
+
+async def test_what_waits_in_a_volley_is_counted_one_by_one():
+    """A place in the pool that many share is not one task for those who ask how much waits."""
+    clock = ManualClock()
+    async with Scheduler(clock=clock, limit=2) as s:
+        story = Story(s, clock)
+        add_all(s, *[(story.slow, name, 0.5) for name in "abcdef"])
+        await clock.travel(1)
+        statistics = s.statistics()
+        assert (statistics.active_tasks, statistics.waiting_tasks, statistics.active_jobs) == (2, 4, 6)
+        s.get("job-5").remove()
+        assert s.statistics().waiting_tasks == 3
+        await clock.travel(0.5)
+        assert (s.statistics().active_tasks, s.statistics().waiting_tasks) == (2, 1)
+        s.stop(grace=0)
+
+
+async def test_a_listener_that_removes_all_that_waits_leaves_the_rest_of_its_batch():
+    """Also when the batch is still being put together: what is due behind them begins."""
+    clock, said = ManualClock(), []
+    async with Scheduler(clock=clock) as s:
+        story = Story(s, clock)
+
+        def removes(event):
+            if isinstance(event, RunMissed):
+                for name in ("job-0", "job-1"):
+                    s.get(name).remove()
+
+        add_all(s, (story.quick, "a"), (story.quick, "b"), (story.slow, "c", 1.5), (story.quick, "d"))
+        s.listen(removes)
+        await clock.travel(2.6)  # the second tick of "c" finds its first still running: it is missed
+        said += story.said
+        assert [job.id for job in s.jobs()] == ["job-2", "job-3"]
+        assert [each for each in said if each[0] == "d"] == [("d", "job-3", 1)] * 2
+        assert [each for each in said if each[0] in "ab"] == [("a", "job-0", 1), ("b", "job-1", 1)]
+        s.stop(grace=0)
+
+
+async def test_a_job_that_has_run_once_is_counted_when_somebody_asks():
+    """Whether by then it is gone, runs again, or fails."""
+    clock = ManualClock()
+    outcomes = []
+
+    async def job():
+        if outcomes:
+            raise ValueError(outcomes.pop())
+
+    async with Scheduler(clock=clock) as s:
+        [first] = [s.add(job, SECOND, start=datetime.fromtimestamp(clock.wall() + 1, UTC))]
+        once = s.add(job, "@at 2100-01-01T00:00:00+00:00")
+        await clock.travel(1)
+        counts = first.statistics()
+        assert (counts.runs, counts.successes, counts.last_outcome) == (1, 1, Outcome.SUCCEEDED)
+        assert counts.last_successful_finish == counts.last_finish == counts.last_start == clock.wall()
+        assert first.statistics() == counts
+        outcomes.append("no")
+        await clock.travel(1)
+        failed = first.statistics()
+        assert (failed.runs, failed.successes, failed.failures, failed.consecutive_failures) == (2, 1, 1, 1)
+        assert (failed.last_successful_finish, failed.last_finish) == (counts.last_finish, clock.wall())
+        await clock.travel(1)
+        better = first.statistics()
+        assert (better.runs, better.successes, better.consecutive_failures) == (3, 2, 0)
+        assert better.last_successful_finish == better.last_finish == clock.wall()
+        assert once.statistics().runs == 0
+        s.stop(grace=0)
+
+
+async def test_what_was_missed_gives_no_place_in_the_line():
+    """After a gap a tick stands behind what was due before it."""
+    clock, said = ManualClock(), []
+    wall = clock.wall()
+
+    async def note(name):
+        said.append(name)
+
+    async with Scheduler(clock=clock, limit=1, limits={"a": 1}) as s:
+        s.add(partial(clock.sleep, 10), "@every 1h", start=datetime.fromtimestamp(wall + 0.2, UTC))
+        await clock.travel(0.3)
+        s.add(note, SECOND, id="late", args=("late",), start=datetime.fromtimestamp(wall + 1, UTC))
+        s.add(note, "@every 1h", args=("older",), start=datetime.fromtimestamp(wall + 2.5, UTC), needs="a")
+        clock.advance(3.7)  # the process stood still: of the slots at 1, 2, 3 and 4 only the last runs
+        await clock.travel(0)
+        s.get("late").pause()
+        await clock.travel(10)
+        assert said == ["older", "late"]
+        s.stop(grace=0)
+
+
+async def test_after_a_gap_what_has_started_still_goes_on_first():
+    """Its subtasks are newer than the slots that were missed, and not than the one that runs."""
+    clock, said = ManualClock(), []
+
+    async def note(name):
+        said.append(name)
+
+    async def parent():
+        await clock.sleep(1)
+        return [Subtask(note, "subtask")]
+
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.add(parent, "@every 1h", start=datetime.fromtimestamp(clock.wall() + 0.2, UTC))
+        await clock.travel(0.3)
+        s.add(note, "@every 5s", args=("late",))
+        clock.advance(600)
+        await clock.travel(0)
+        assert said == ["subtask", "late"]
+        s.stop(grace=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"kwargs": {"name": 1}}, {"missed": Missed.SKIP}, {"inline": True}])
+async def test_runs_leave_nothing_for_the_garbage_collector(options):
+    """Neither those that begin at once, nor those that wait and come to stand for newer ticks."""
+    clock = ManualClock()
+
+    async def job(name=None):
+        pass
+
+    def inline(name=None):
+        pass
+
+    async def blocks():
+        await clock.sleep(3.5)
+
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.add(blocks, "@every 5s")
+        for _ in range(20):
+            s.add(inline if options.get("inline") else job, SECOND, **options)
+        await clock.travel(5)
+        gc.collect()
+        gc.disable()
+        try:
+            await clock.travel(20)
+            alive = sum(isinstance(each, Run) and each.owner is s._loop.runs for each in gc.get_objects())
+        finally:
+            gc.enable()
+        assert s.statistics().runs > 100
+        assert alive <= 21  # what waits or runs at this moment
+        s.stop(grace=0)
+
+
+async def test_a_place_of_which_all_were_removed_is_free_at_once():
+    """Also for one who asks in the same turn."""
+    clock, seen = ManualClock(), []
+
+    async def first():
+        s.get("job").remove()
+        seen.append((s.statistics().active_tasks, s.statistics().waiting_tasks))
+
+    async def other():
+        pass
+
+    async with Scheduler(clock=clock, limit=2, limits={"a": 5}) as s:
+        start = datetime.fromtimestamp(clock.wall() + 1, UTC)
+        s.add(first, "@every 1h", start=start, needs="a")
+        s.add(other, "@every 1h", start=start, id="job")
+        await clock.travel(1)
+        s.stop(grace=0)
+    assert seen == [(1, 0)]
+
+
+async def test_asking_for_statistics_changes_nothing_of_a_run():
+    """It is asked from other threads, too."""
+    clock = ManualClock()
+
+    async def job():
+        await clock.sleep(2)
+
+    async with Scheduler(clock=clock) as s:
+        job = s.add(job, "@every 1h", start="now")
+        await clock.travel(1)
+        assert job.statistics().runs == 1
+        [run] = job.runs
+        assert run.special is None
+        s.stop(grace=0)
+
+
+async def test_priorities_that_come_in_the_middle_of_a_turn_sort_all_of_it():
+    """What was collected before the first job with a priority goes by its rank as well."""
+    clock, said = ManualClock(), []
+    start = datetime.fromtimestamp(clock.wall() + 1, UTC)
+
+    async def note(name):
+        said.append(name)
+
+    async with Scheduler(clock=clock, limit=1) as s:
+
+        def adds(event):
+            if isinstance(event, RunMissed):
+                s.add(note, "@every 1h", args=("first",), priority=5, start="now")
+
+        s.add(note, SECOND, args=("b",), start=start)
+        s.add(note, SECOND, args=("c",), start=start)
+        s.listen(adds)
+        clock.advance(3)
+        await clock.travel(0)
+        await clock.travel(0.5)
+        assert sorted(said) == ["b", "c", "first", "first"]
         s.stop(grace=0)

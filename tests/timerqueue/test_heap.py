@@ -346,7 +346,7 @@ def test_pushing_all_at_once_is_pushing_each(pushes, opened_until, width):
                 heap.cancel(entry)
         again = [(entry, pushes[entry.name][0] + 0.5) for entry in entries if not entry.is_waiting]
         if at_once:
-            heap.push_all(again)
+            heap.push_all([entry for entry, _ in again], [due for _, due in again])
         else:
             for entry, due in again:
                 heap.push(entry, due)

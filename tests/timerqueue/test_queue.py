@@ -663,7 +663,7 @@ async def test_alarms_that_are_armed_together_fire_like_those_that_are_armed_alo
     async with running(queue):
         queue.arm(Note("late"), start + 9)
         await settle()
-        queue.arm_all([(Note("b"), start + 2), (Note("a"), start + 1), (Note("c"), start + 2)])
+        queue.arm_all([Note("b"), Note("a"), Note("c")], [start + 2, start + 1, start + 2])
         await settle()
         await clock.travel(2)
         assert calls == ["a", "b", "c"]
@@ -675,6 +675,6 @@ async def test_alarms_that_are_armed_together_after_the_end_are_dropped(clock):
     """Their owner has heard of the end already: it is not its mistake."""
     queue = TimerQueue(clock=clock)
     queue.stop()
-    queue.arm_all([(queue_alarm := Alarm(), 1.0)])
+    queue.arm_all([queue_alarm := Alarm()], [1.0])
     assert len(queue) == 0
     assert not queue_alarm.is_waiting
