@@ -11,7 +11,7 @@ from schedule import Schedule, ScheduleError, parse, text_of
 
 from ._errors import InvalidJob, MalformedJob
 from ._json import LARGEST, check_text, json_text, kept, read_json
-from ._options import kwargs_of
+from ._options import NO_KWARGS, NO_TAGS
 from ._options_json import options_text, read_options
 from ._policy import Policy
 from ._stored import StoredJob
@@ -85,11 +85,11 @@ def definition_of(row: StoredJob) -> Definition:
         column = "args"
         args = () if row.args == "[]" else _read_args(row.args)
         column = "kwargs"
-        kwargs = _NO_KWARGS if row.kwargs == "{}" else _read_kwargs(row.kwargs)
+        kwargs = NO_KWARGS if row.kwargs == "{}" else _read_kwargs(row.kwargs)
         column = "options"
         policy, inline = read_options(row.options)
         column = "tags"
-        tags = _NO_TAGS if row.tags == "[]" else _read_tags(row.tags)
+        tags = NO_TAGS if row.tags == "[]" else _read_tags(row.tags)
         column = "name"
         if row.name is not None:
             check_text(row.name, "name")
@@ -178,7 +178,7 @@ def _read_kwargs(text: str) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         msg = "it must be a JSON object from names to arguments"
         raise InvalidJob(msg)
-    return found or _NO_KWARGS
+    return found or NO_KWARGS
 
 
 @kept(1024)
@@ -191,5 +191,3 @@ def _read_tags(text: str) -> frozenset[str]:
 
 
 _TEXT: Final = {str}
-_NO_KWARGS: Final = kwargs_of(None)
-_NO_TAGS: Final[frozenset[str]] = frozenset()

@@ -198,3 +198,4 @@ def id_of(id: str) -> str:
 
 
 NO_KWARGS: Final[Mapping[str, Any]] = {}
+NO_TAGS: Final[frozenset[str]] = frozenset()

@@ -24,7 +24,7 @@ from ._first_start import PLAIN, FirstStart, Planners, Start
 from ._job import Job
 from ._listeners import Listeners
 from ._loop import Loop
-from ._options import NO_KWARGS, args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
+from ._options import NO_KWARGS, NO_TAGS, args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
 from ._pauses import JOB, Pause
 from ._policy import Policy
 from ._standing import check_row, next_start, next_starts, row_of
@@ -35,10 +35,7 @@ from ._update import settled, update_of
 
 logger = getLogger(__name__)
 
-_STOPPED: Final = LifecycleState.STOPPED
-"""Looked up once: a member of an enum costs as much as a call."""
-
-_NO_TAGS: Final[frozenset[str]] = frozenset()
+_STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
 
 
 class Registry:
@@ -136,7 +133,7 @@ class Registry:
                 policy,
                 self._lateness.get(policy.kind) or self.histogram(policy.kind),
                 name,
-                tags_of(tags) if tags else _NO_TAGS,
+                tags_of(tags) if tags else NO_TAGS,
             )
             job.task = task
             job.dated_us = due_us if is_dated else None
@@ -179,14 +176,13 @@ class Registry:
 
     def forget(self, job: Job) -> None:
         """It is gone from the list."""
-        id, stored = job.id, self.stored
+        stored = self.stored
         with self._lock:
             if stored.early is not None and stored.is_early(job):
-                del stored.early[id]
-            job.is_removed = True
-            job.is_plain = False
-            if self._jobs.get(id) is job:
-                del self._jobs[id]
+                del stored.early[job.id]
+            job.is_removed, job.is_plain = True, False
+            if self._jobs.get(job.id) is job:
+                del self._jobs[job.id]
 
     def begin_early(self, most: int) -> bool:
         """What the store holds is known: some of those who waited for that begin. False: there are no more."""

@@ -173,7 +173,6 @@ class Run(Work):
         return self.cause is None and not self.is_over
 
     def drop(self) -> None:
-        self.subtasks = None
         self.finish()
 
     def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:

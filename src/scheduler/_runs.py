@@ -154,18 +154,17 @@ class Runs:
             self._volley = None
             self._held.append(run)
         else:
-            (self._volley or self._new_volley(self._held, due)).put(run)
+            self._take_in(self._held, due).put(run)
 
-    def volley_for(self, job: Job) -> RunVolley | None:
-        """Where the job's plain run goes, while runs are held. None: priorities decide who begins first."""
-        if self._held is None or self.has_priorities:
-            return None
-        return self._volley or self._new_volley(self._held, job.due)
+    def volley_from(self, due: float) -> RunVolley | None:
+        """Where plain runs go while runs are held, of which the next is due at `due`. None: priorities decide."""
+        return None if self._held is None or self.has_priorities else self._take_in(self._held, due)
 
-    def _new_volley(self, held: list[Run | RunVolley], due: float) -> RunVolley:
-        self._volley = volley = RunVolley(self, 0, due)
-        held.append(volley)
-        return volley
+    def _take_in(self, held: list[Run | RunVolley], due: float) -> RunVolley:
+        if self._volley is None:
+            self._volley = RunVolley(self, 0, due)
+            held.append(self._volley)
+        return self._volley
 
     def begun(self, run: Run) -> None:
         self.active[run] = None
@@ -255,16 +254,13 @@ class Runs:
         """It has ended in its volley, without anything to it but its entry task, which returned None."""
         job, started = run.job, run.started
         if started is None or len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
-            self.begun(run)
             self.run_ended(run, now)
             return
         job.runs = ()
         job.state = SCHEDULED
         self._count_success(run, job, started, now)
-        if job.special is not None:
+        if job.special is not None or job.due_us is None or job.planner.waits_for_end:
             self._go_on(job)
-        elif job.due_us is None or job.planner.waits_for_end:
-            self.plans.go_on(job)
 
     def run_ended(self, run: Run, now: float) -> None:
         job = run.job

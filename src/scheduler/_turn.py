@@ -40,8 +40,6 @@ class Ticking(Protocol):
 
     def begin_turn(self, now: float) -> None: ...
 
-    def tick(self, job: Job) -> None: ...
-
 
 class Turns:
     """Those of one loop."""
@@ -63,7 +61,7 @@ class Turns:
             self._arm_all()
             runs.let_go()
 
-    def _fire_all(self, batch: list[Alarm], now: float) -> None:  # noqa: C901 - the busiest loop, written out
+    def _fire_all(self, batch: list[Alarm], now: float) -> None:
         loop, arm, arm_at = self._loop, self._to_arm.append, self._arm_at.append
         steady_offset, shift = loop.timeline.steady_offset, loop.timeline.shift_us
         now_us = loop.timeline.us(now, steady=False) + NEVER_EARLY
@@ -71,46 +69,49 @@ class Turns:
         for alarm in batch:
             if alarm.slot != OUT:  # somebody before it in the batch has planned it anew: its time is to come
                 continue
-            try:
-                if type(alarm) is not Job:
-                    self._arm_all()
-                    alarm.fire()
-                    volley = None
-                    continue
-                if alarm.is_plain and alarm.special is None and not alarm.runs:
-                    planner, due, due_us = alarm.planner, alarm.due, alarm.due_us
-                    if volley is None:
-                        volley = self._volley_for(alarm)
-                    if volley is None or due_us is None:
-                        pass
-                    elif type(planner) is Grid:
-                        at = (due_us + planner.interval) * 1e-6 - steady_offset
-                        if at <= now and alarm.policy.missed is _LATEST and not loop.listeners.anybody:
-                            due_us, at = self._newest(alarm, planner, due_us, now)
-                            due = due_us * 1e-6 - steady_offset
-                        if at > now:
-                            arm(alarm)
-                            arm_at(at)
-                            alarm.due_us = due_us + planner.interval
-                            volley.start(alarm, due, due_us + shift)
-                            continue
-                    elif type(planner) is Once and due_us <= now_us:
-                        alarm.due_us = None
-                        volley.start(alarm, due, due_us)
-                        continue
-                self._arm_all()
-                loop.tick(alarm)
+            if type(alarm) is not Job or not alarm.is_plain or alarm.special is not None or alarm.runs:
+                self._go_the_long_way(alarm)
                 volley = None
-            except Exception:
-                logger.exception("a timer of the scheduler failed: %r", alarm)
+                continue
+            planner, due, due_us = alarm.planner, alarm.due, alarm.due_us
+            if volley is None:
+                volley = self._volley_from(due)
+            if volley is None or due_us is None:
+                self._go_the_long_way(alarm)
+                volley = None
+            elif type(planner) is Once and due_us <= now_us:
+                alarm.due_us = None
+                volley.start(alarm, due, due_us)
+            elif type(planner) is Grid and (at := (due_us + planner.interval) * 1e-6 - steady_offset) > now:
+                arm(alarm)
+                arm_at(at)
+                alarm.due_us = due_us + planner.interval
+                volley.start(alarm, due, due_us + shift)
+            elif type(planner) is Grid and alarm.policy.missed is _LATEST and not loop.listeners.anybody:
+                newest = self._newest(alarm, planner, due_us, now)
+                arm(alarm)
+                arm_at((newest + planner.interval) * 1e-6 - steady_offset)
+                alarm.due_us = newest + planner.interval
+                volley.start(alarm, newest * 1e-6 - steady_offset, newest + shift)
+            else:
+                self._go_the_long_way(alarm)
+                volley = None
 
-    def _volley_for(self, job: Job) -> RunVolley | None:
-        """Where plain runs go at this moment, of which the job's is the next. None: they go the long way."""
+    def _go_the_long_way(self, alarm: Alarm) -> None:
+        """Let it do what it does. That may change everything, also who may go the short way."""
+        self._arm_all()
+        try:
+            alarm.fire()
+        except Exception:
+            logger.exception("a timer of the scheduler failed: %r", alarm)
+
+    def _volley_from(self, due: float) -> RunVolley | None:
+        """Where plain runs go at this moment, of which the next is due at `due`. None: they go the long way."""
         loop = self._loop
-        return None if loop.only_on_demand or loop.runs.is_stopping else loop.runs.volley_for(job)
+        return None if loop.only_on_demand or loop.runs.is_stopping else loop.runs.volley_from(due)
 
-    def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> tuple[int, float]:
-        """The newest slot that has passed, and when the next comes, in monotonic seconds. Those before are missed."""
+    def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> int:
+        """The newest slot that has passed; the next one lies ahead. Those before it are missed."""
         timeline, interval = self._loop.timeline, grid.interval
         offset, shift = timeline.steady_offset, timeline.shift_us
         missed = (int((now + offset) * 1e6) - due_us) // interval
@@ -119,7 +120,7 @@ class Turns:
         newest = due_us + missed * interval
         if missed:
             self._loop.runs.misses.miss(job, due_us + shift, newest - interval + shift, missed, _LATE)
-        return newest, (newest + interval) * 1e-6 - offset
+        return newest
 
     def _arm_all(self) -> None:
         """Put the next starts of plain jobs into the heap, before anybody else can do anything about them."""

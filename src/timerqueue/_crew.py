@@ -196,9 +196,7 @@ class Crew:
                 if is_waiting:
                     value = await self._drive(running, yielded, context, worker)
                     until = monotonic() + SLICE  # while it waited the others had their turn
-                    if worker.has_open_scopes():
-                        logger.warning("work has left a cancel scope open: another worker takes over from its own")
-                        worker.is_cancelled = True
+                    self._look_at_scopes(worker)
             except StopIteration as stop:  # it has ended without ever waiting
                 if running is None:
                     error = stop
@@ -229,6 +227,12 @@ class Crew:
             if now >= until:
                 await self._yield()
                 break
+
+    def _look_at_scopes(self, worker: Worker) -> None:
+        """Work that has waited may have left a cancel scope open in its worker's task."""
+        if worker.has_open_scopes():
+            logger.warning("work has left a cancel scope open: another worker takes over from its own")
+            worker.is_cancelled = True
 
     def _run_volley(self, volley: Volley, worker: Worker, until: float) -> Begun | None:
         """Run what it has for this slice. What comes out of it keeps its unit; the rest asks for another."""

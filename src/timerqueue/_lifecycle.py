@@ -25,13 +25,16 @@ class Lifecycle:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lock = threading.Lock()
-        self.state = LifecycleState.PRE_RUNNING
-        """To be read by anybody, and written here alone."""
+        self._state = LifecycleState.PRE_RUNNING
+
+    @property
+    def state(self) -> LifecycleState:
+        return self._state
 
     def start(self) -> None:
         """Move to RUNNING. Raises LifecycleError if somebody else has, or if it was stopped before it ran."""
         if not self._move(LifecycleState.PRE_RUNNING, LifecycleState.RUNNING):
-            msg = f"this {self._name} is {self.state.value} and cannot be started: one runs once, make a new one"
+            msg = f"this {self._name} is {self._state.value} and cannot be started: one runs once, make a new one"
             raise LifecycleError(msg)
 
     def stop(self) -> bool:
@@ -42,13 +45,13 @@ class Lifecycle:
 
     def refuse_if_stopped(self, what: str) -> None:
         """Raise LifecycleError when nothing may be added any more."""
-        if self.state is LifecycleState.STOPPED:
+        if self._state is LifecycleState.STOPPED:
             msg = f"cannot {what}: this {self._name} has stopped"
             raise LifecycleError(msg)
 
     def _move(self, expected: LifecycleState, new: LifecycleState) -> bool:
         with self._lock:
-            if self.state is not expected:
+            if self._state is not expected:
                 return False
-            self.state = new
+            self._state = new
             return True

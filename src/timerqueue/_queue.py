@@ -32,10 +32,7 @@ FAR: Final = 1e15
 """Seconds, thirty million years: due times beyond it are mistakes, and could not be told apart to the millisecond."""
 
 BATCH: Final = 300
-"""Entries fired before others on the event loop have their turn.
-
-As many as make less garbage collector's work at a time than starts a collection: docs/decisions/0011.
-"""
+"""Entries fired before others on the event loop have their turn. Why not more of them: docs/decisions/0011."""
 
 
 class Alarm(Entry):

@@ -83,9 +83,9 @@ def test_no_function_is_longer_than_a_screen(file):
 def test_no_file_is_long_without_a_reason(file):
     """ARCHITECTURE.md names each file of more than 400 lines and says why it is one."""
     if len(file.read_text("utf-8").splitlines()) > LONGEST_FILE:
-        reasons = ROOT / "ARCHITECTURE.md"
-        assert reasons.exists(), "there is no ARCHITECTURE.md to give the reason"
-        assert relative(file) in reasons.read_text("utf-8")
+        _, heading, reasons = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("\n## Long files\n")
+        assert heading, "no file is long so far: say why this one is, under a heading of its own"
+        assert relative(file) in reasons
 
 
 @pytest.mark.parametrize("file", FILES, ids=relative)

@@ -16,7 +16,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from schedule import Every, Missed
+from schedule import At, Every, Missed
 from scheduler import Outcome, Overlap, Retry, RunEnded, RunMissed, RunStarted, Scheduler, Subtask, current_run
 from scheduler._run import Run
 from timerqueue import seeded_random
@@ -667,9 +667,9 @@ async def test_asking_for_statistics_changes_nothing_of_a_run():
 
 
 async def test_priorities_that_come_in_the_middle_of_a_turn_sort_all_of_it():
-    """What was collected before the first job with a priority goes by its rank as well."""
+    """What was collected before the first job with a priority goes by its due time as well."""
     clock, said = ManualClock(), []
-    start = datetime.fromtimestamp(clock.wall() + 1, UTC)
+    wall = clock.wall()
 
     async def note(name):
         said.append(name)
@@ -677,14 +677,14 @@ async def test_priorities_that_come_in_the_middle_of_a_turn_sort_all_of_it():
     async with Scheduler(clock=clock, limit=1) as s:
 
         def adds(event):
-            if isinstance(event, RunMissed):
-                s.add(note, "@every 1h", args=("first",), priority=5, start="now")
+            if isinstance(event, RunMissed) and event.job_id == "third":
+                s.add(note, "@every 1000d", args=("never",), priority=5)
 
-        s.add(note, SECOND, args=("b",), start=start)
-        s.add(note, SECOND, args=("c",), start=start)
         s.listen(adds)
-        clock.advance(3)
+        for seconds, name in ((1, "late"), (2.6, "third")):
+            s.add(note, SECOND, id=name, args=(name,), start=datetime.fromtimestamp(wall + seconds, UTC))
+        s.add(note, At(datetime.fromtimestamp(wall + 2.5, UTC)), args=("older",))
+        clock.advance(4)  # of "late" the slot at 4 runs, of "third" that at 3.6
         await clock.travel(0)
-        await clock.travel(0.5)
-        assert sorted(said) == ["b", "c", "first", "first"]
+        assert said == ["older", "third", "late"]
         s.stop(grace=0)
