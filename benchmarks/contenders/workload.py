@@ -10,7 +10,7 @@ import asyncio
 import math
 import time
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from statistics import fmean, median
 
@@ -20,6 +20,8 @@ from meters import LoopProbe, cpu_s, peak_rss_mib
 INTERVAL_S = 1.0
 SAMPLE_EVERY = 20
 SETTLE_S = 0.05
+# From the last job added to the window, and up to a second more: what fell due meanwhile has to be made good first.
+WARM_UP_S = 5
 # A run may seem early by the error between two clocks; a tenth of the interval tells that from the slot before.
 EARLY_S = 0.1
 # A restart happens this long after the jobs were stored: those of every second are overdue then.
@@ -84,36 +86,41 @@ class Burst:
 
 
 class Grid:
-    """`jobs` jobs, each due every second at its own `phases[index]`, watched for `rounds` seconds."""
+    """`jobs` jobs, each due every second at its own `phases[index]`, watched for `rounds` seconds.
+
+    `note(index)` says that a run of job `index` starts now; the answer is now if its lateness is wanted, else 0. It is
+    part of what is measured, so it only writes down; what follows from that is worked out when all is over.
+    """
 
     def __init__(
         self, jobs: int, rounds: int, phases: Iterable[float] | None = None, *, sample_every: int = SAMPLE_EVERY
     ) -> None:
-        self._sample_every = sample_every
         self.phases = array("d", spread(jobs, INTERVAL_S) if phases is None else phases)
         self._rounds = rounds
         self._span = rounds * INTERVAL_S - EARLY_S
         self._first = array("d", [math.inf]) * jobs
-        self._last = array("d", [math.nan]) * jobs
+        self._origin = time.time()
+        self._when = array("f")  # seconds since the origin: exact to some microseconds
+        self._who = array("I")
         self._lateness = array("d")
-        self._made = array("H", [0]) * jobs
-        self._started = 0
+        self.note = self._noting(sample_every)
+
+    def _noting(self, sample_every: int) -> Callable[[int], float]:
+        clock, origin, first, span = time.time, self._origin, self._first, self._span
+        put_when, put_who = self._when.append, self._who.append
+
+        def note(index: int) -> float:
+            now = clock()
+            put_when(now - origin)
+            put_who(index)
+            return 0.0 if index % sample_every or not -EARLY_S <= now - first[index] < span else now
+
+        return note
 
     def next_due(self, index: int) -> float:
         """The job's next slot from now on."""
         phase = self.phases[index]
         return math.ceil(time.time() - phase) + phase
-
-    def note(self, index: int) -> float:
-        """A run of job `index` starts now; the answer is now if its lateness is wanted, else 0."""
-        now = time.time()
-        self._started += 1
-        self._last[index] = now
-        if -EARLY_S <= now - self._first[index] < self._span:
-            self._made[index] += 1
-            if not index % self._sample_every:
-                return now
-        return 0.0
 
     def late(self, seconds: float) -> None:
         """A run whose lateness `note` wanted was this late."""
@@ -121,33 +128,41 @@ class Grid:
 
     async def observe(self) -> Values:
         """Call when all are added: what `rounds` seconds of them cost and how punctual they were."""
-        begin = math.ceil(time.time()) + INTERVAL_S
+        begin = math.ceil(time.time()) + WARM_UP_S
         for index, phase in enumerate(self.phases):
             self._first[index] = begin + phase
         await sleep_until(begin)
-        cpu, started = cpu_s(), self._started
+        cpu, started = cpu_s(), len(self._when)
         await sleep_until(begin + self._rounds * INTERVAL_S)
-        cpu, started = cpu_s() - cpu, self._started - started
+        cpu, started = cpu_s() - cpu, len(self._when) - started
         # The runs of the last slots may be late, but less than the tenth after which the next slot could be meant.
         await asyncio.sleep(INTERVAL_S - 2 * EARLY_S)
-        # A run that is later than an interval is counted for a wrong slot: no job may make up for another with those.
-        made = sum(min(runs, self._rounds) for runs in self._made)
+        peak = peak_rss_mib()
+        made, drift = self._accounts()
         return {
             "runs": made,
             "runs_missing": self._rounds * len(self.phases) - made,
             "run_us": cpu / max(1, started) * 1e6,
             "core_percent": cpu / (self._rounds * INTERVAL_S) * 100,
-            "peak_mib": peak_rss_mib(),
-            **self._punctuality(),
+            "peak_mib": peak,
+            **self._punctuality(drift),
         }
 
-    def _punctuality(self) -> Values:
+    def _accounts(self) -> tuple[int, list[float]]:
+        """The runs that belong to the window, and each job's last start against its grid, in seconds.
+
+        A run that is later than an interval is counted for a wrong slot: no job may make up for another with those.
+        """
+        made, last = [0] * len(self.phases), [math.nan] * len(self.phases)
+        for since_origin, index in zip(self._when, self._who, strict=True):
+            since_first = self._origin + since_origin - self._first[index]
+            made[index] += -EARLY_S <= since_first < self._span
+            last[index] = since_first
+        drift = [(since_first + EARLY_S) % INTERVAL_S - EARLY_S for since_first in last if not math.isnan(since_first)]
+        return sum(min(runs, self._rounds) for runs in made), drift or [math.nan]
+
+    def _punctuality(self, drift: list[float]) -> Values:
         late = sorted(self._lateness) or [math.nan]
-        drift = [
-            (last - first + EARLY_S) % INTERVAL_S - EARLY_S
-            for last, first in zip(self._last, self._first, strict=True)
-            if not math.isnan(last)
-        ] or [math.nan]
         return {
             "late_p50_ms": median(late) * 1e3,
             "late_p99_ms": late[int(0.99 * (len(late) - 1))] * 1e3,

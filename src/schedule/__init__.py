@@ -14,7 +14,7 @@ from ._errors import ScheduleError
 from ._every import Every
 from ._missed import Catchup, Missed, catch_up
 from ._parse import parse
-from ._phase import phase
+from ._phase import phase, phase_us
 from ._schedule import Schedule, Window
 from ._text import text_of
 
@@ -33,5 +33,6 @@ __all__ = [
     "duration",
     "parse",
     "phase",
+    "phase_us",
     "text_of",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import lru_cache
 from hashlib import blake2b
 
 from ._duration import positive
@@ -21,10 +20,9 @@ def phase(key: str, interval: timedelta | float | str) -> timedelta:
     Jobs with different keys spread evenly. A job whose interval becomes a multiple of what it was keeps to its old
     instants. Raises ScheduleError for an interval that is not longer than 0.
     """
-    length = interval if type(interval) is timedelta else positive(interval)
-    return MICROSECOND * (stable_hash(key) % _micros(length))
+    return MICROSECOND * phase_us(key, positive(interval) // MICROSECOND)
 
 
-@lru_cache(maxsize=1_000)  # asked for each job that is added, and many jobs have the same
-def _micros(length: timedelta) -> int:
-    return positive(length) // MICROSECOND
+def phase_us(key: str, interval: int) -> int:
+    """The same in whole microseconds, for those who count in them."""
+    return stable_hash(key) % interval

@@ -138,10 +138,10 @@ class Loop:
         """The job is gone: no further start, and no more runs."""
         if job.slot != OUT:
             self.queue.disarm(job)
-        if job.paused_by is not None:
-            self.pausing.forget(job)
-        self.runs.cancel_retry(job)
-        if job.backlog:
+        if job.special is not None:
+            if job.paused_by is not None:
+                self.pausing.forget(job)
+            self.runs.cancel_retry(job)
             self.runs.misses.drop_backlog(job, MissedReason.REMOVED)
         job.due_us = None
         for run in job.runs:

@@ -5,13 +5,12 @@ Pure, and free of datetimes where every run passes: a plain `Every` is arithmeti
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from functools import lru_cache
+from datetime import datetime
 from typing import Final, Protocol
 
 from attrs import frozen
 
-from schedule import After, At, Calendar, Every, Missed, Schedule, catch_up, duration, phase
+from schedule import After, At, Calendar, Every, Missed, Schedule, catch_up, duration, phase_us
 
 from ._errors import SchedulerError
 from ._policy import Policy
@@ -90,7 +89,7 @@ class Grid:
     waits_for_end: bool = False
 
     def first(self, key: str, now: int) -> int:
-        anchor = _phase(key, self.interval) if self.anchor is None else self.anchor
+        anchor = phase_us(key, self.interval) if self.anchor is None else self.anchor
         return now + self.interval - (now - anchor) % self.interval
 
     def following(self, due: int) -> int:
@@ -121,7 +120,7 @@ class Delay:
     waits_for_end: bool = True
 
     def first(self, key: str, now: int) -> int:
-        return now + 1 + _phase(key, self.interval)
+        return now + 1 + phase_us(key, self.interval)
 
     def following(self, due: int) -> int:
         return due + self.interval
@@ -245,15 +244,6 @@ def checked_next(schedule: Schedule, after: int) -> int | None:
         msg = f"{schedule!r}.next({instant_of(after)}) answered {answer}, which is not later"
         raise WrongAnswer(msg)
     return us
-
-
-def _phase(key: str, interval: int) -> int:
-    return phase(key, _length(interval)) // _MICROSECOND
-
-
-@lru_cache(maxsize=1_000)  # asked for each job that is added, and many jobs have the same
-def _length(interval: int) -> timedelta:
-    return interval * _MICROSECOND
 
 
 def _kept(policy: Policy, newest: int, now: int) -> int:

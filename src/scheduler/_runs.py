@@ -37,6 +37,7 @@ from ._overlap import may_start
 from ._policy import Overlap
 from ._run import MarkedRun, Run, SubtaskWork, state_of_runs
 from ._state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
+from ._statistics import Tally
 from ._timeline import AT_ONCE, Timeline
 from ._volley import RunVolley, SubtaskVolley, subtasks_in_places
 
@@ -101,7 +102,7 @@ class Runs:
         if isinstance(current, Run) and not current.is_over:
             runs[current] = None
         for each in [*self.active, *(self._held or ())]:
-            runs.update(dict.fromkeys(each.left()) if isinstance(each, RunVolley) else {each: None})
+            runs.update(dict.fromkeys(each.left.copy()) if isinstance(each, RunVolley) else {each: None})
         return list(runs)
 
     def oldest_first(self) -> list[Run]:
@@ -251,20 +252,35 @@ class Runs:
         self.launches.failed(run, work, error)
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """It has ended in its volley, without anything to it but its entry task, which returned None."""
-        job, started = run.job, run.started
-        if started is None or len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
-            self.run_ended(run, now)
+        """It has ended, without anything to it but its tasks, of which none had anything to say."""
+        job = run.job
+        started: float = run.started  # type: ignore[assignment] # it has begun
+        if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
+            self._settle(run, now)
             return
         job.runs = ()
         job.state = SCHEDULED
-        self._count_success(run, job, started, now)
+        offset, lateness, tally = self.timeline.offset, started - run.due, job.tally
+        if tally is None:
+            job.tally = started + offset, now + offset, lateness, now - started
+        else:
+            own = tally if type(tally) is Tally else job.counts()
+            own.succeed(started + offset, now + offset, lateness, now - started)
+        job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
         if job.special is not None or job.due_us is None or job.planner.waits_for_end:
             self._go_on(job)
 
     def run_ended(self, run: Run, now: float) -> None:
+        self.active.pop(run, None)
+        if run.started is not None and run.special is None and not self.launches.stretches:
+            self.run_succeeded(run, now)
+        else:
+            self._settle(run, now)
+        self._look_if_idle()
+
+    def _settle(self, run: Run, now: float) -> None:
+        """What follows from its end, whatever that was."""
         job = run.job
-        self.active.pop(run, None)  # else it was still in its volley
         if len(job.runs) == 1:
             job.runs = ()
             job.state = _END[job.state]
@@ -273,24 +289,12 @@ class Runs:
             job.state = state_of_runs(job.runs)
         if self.launches.stretches:
             self.launches.run_ended(run)
-        started = run.started
-        if started is None:
+        if run.started is None:
             self.misses.was_dropped(run)
-        elif run.special is None and job.is_plain and not self.listeners.anybody:
-            self._count_success(run, job, started, now)
         else:
-            self.ends.record(run, started, now)
+            self.ends.record(run, run.started, now)
         if job.special is not None or job.due_us is None or job.planner.waits_for_end:
             self._go_on(job)
-        self._look_if_idle()
-
-    def _count_success(self, run: Run, job: Job, started: float, now: float) -> None:
-        offset, lateness = self.timeline.offset, started - run.due
-        if job.tally is None:
-            job.tally = started + offset, now + offset, lateness, now - started
-        else:
-            job.counts().succeed(started + offset, now + offset, lateness, now - started)
-        job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
 
     def _go_on(self, job: Job) -> None:
         if job.special is not None:

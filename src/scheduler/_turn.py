@@ -19,7 +19,9 @@ from ._listeners import Listeners
 from ._outcome import MissedReason
 from ._pausing import NEVER_EARLY
 from ._planner import Grid, Once
+from ._run import PlainRun
 from ._runs import Runs
+from ._state import STARTING
 from ._timeline import Timeline
 from ._volley import RunVolley
 
@@ -63,7 +65,7 @@ class Turns:
 
     def _fire_all(self, batch: list[Alarm], now: float) -> None:
         loop, arm, arm_at = self._loop, self._to_arm.append, self._arm_at.append
-        steady_offset, shift = loop.timeline.steady_offset, loop.timeline.shift_us
+        runs, steady_offset, shift = loop.runs, loop.timeline.steady_offset, loop.timeline.shift_us
         now_us = loop.timeline.us(now, steady=False) + NEVER_EARLY
         volley: RunVolley | None = None
         for alarm in batch:
@@ -79,23 +81,33 @@ class Turns:
             if volley is None or due_us is None:
                 self._go_the_long_way(alarm)
                 volley = None
-            elif type(planner) is Once and due_us <= now_us:
-                alarm.due_us = None
-                volley.start(alarm, due, due_us)
-            elif type(planner) is Grid and (at := (due_us + planner.interval) * 1e-6 - steady_offset) > now:
+                continue
+            if type(planner) is Grid:
+                following = due_us + planner.interval
+                at = following * 1e-6 - steady_offset
+                if at <= now:
+                    if alarm.policy.missed is not _LATEST or loop.listeners.anybody:
+                        self._go_the_long_way(alarm)
+                        volley = None
+                        continue
+                    due_us = self._newest(alarm, planner, due_us, now)
+                    due = due_us * 1e-6 - steady_offset
+                    following = due_us + planner.interval
+                    at = following * 1e-6 - steady_offset
                 arm(alarm)
                 arm_at(at)
-                alarm.due_us = due_us + planner.interval
-                volley.start(alarm, due, due_us + shift)
-            elif type(planner) is Grid and alarm.policy.missed is _LATEST and not loop.listeners.anybody:
-                newest = self._newest(alarm, planner, due_us, now)
-                arm(alarm)
-                arm_at((newest + planner.interval) * 1e-6 - steady_offset)
-                alarm.due_us = newest + planner.interval
-                volley.start(alarm, newest * 1e-6 - steady_offset, newest + shift)
+                alarm.due_us = following
+                due_us += shift
+            elif type(planner) is Once and due_us <= now_us:
+                alarm.due_us = None
             else:
                 self._go_the_long_way(alarm)
                 volley = None
+                continue
+            run = PlainRun(runs, alarm, due, due_us, volley)
+            alarm.runs = (run,)
+            alarm.state = STARTING
+            volley.left.append(run)
 
     def _go_the_long_way(self, alarm: Alarm) -> None:
         """Let it do what it does. That may change everything, also who may go the short way."""

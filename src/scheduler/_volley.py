@@ -12,21 +12,18 @@ which it would have gone alone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextvars import Context
 from itertools import groupby
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from timerqueue import Begun, Crew, Volley, Work, Worker
 
 from ._call import awaited
 from ._current import RUN
 from ._run import Owner, Run, SubtaskWork
-from ._state import RUNNING, STARTING
-
-if TYPE_CHECKING:
-    from ._job import Job
+from ._state import RUNNING
 
 logger = getLogger(__name__)
 
@@ -60,20 +57,17 @@ def subtasks_in_places(tasks: Sequence[SubtaskWork]) -> list[Work]:
 class _TaskVolley(Volley, Generic[T]):
     """Tasks of one priority, oldest first, none of which has begun."""
 
-    __slots__ = ("_left", "_moved")
+    __slots__ = ("_moved", "left")
 
     def __init__(self, priority: float, due: float, tasks: Sequence[T] = ()) -> None:
         super().__init__((), priority, due)
-        self._left: deque[T] = deque(tasks)
+        self.left: deque[T] = deque(tasks)
+        """Those that have not begun. Another thread may copy it."""
         self._moved: dict[T, float] | None = None
         """Who has come to stand for a newer tick, with the due time by which it keeps its place in the line."""
 
     def __len__(self) -> int:
-        return len(self._left)
-
-    def left(self) -> Iterable[T]:
-        """Those that have not begun, at this moment. Any thread."""
-        return self._left.copy()
+        return len(self.left)
 
     def keep_place(self, task: T) -> None:
         """It is about to stand for a newer tick."""
@@ -83,8 +77,8 @@ class _TaskVolley(Volley, Generic[T]):
 
     def _rank_rest(self) -> None:
         """The rest stands where its oldest does."""
-        if self._left:
-            oldest = self._left[0]
+        if self.left:
+            oldest = self.left[0]
             self.due = oldest.due if self._moved is None else self._moved.get(oldest, oldest.due)
 
 
@@ -99,17 +93,10 @@ class RunVolley(_TaskVolley[Run]):
 
     def put(self, run: Run) -> None:
         run.volley = self
-        self._left.append(run)
-
-    def start(self, job: Job, due: float, due_us: int) -> None:
-        """Put in a run of a plain job that has no run and nothing special to it."""
-        run = Run(self._owner, job, due, due_us, 1, self)
-        job.runs = (run,)
-        job.state = STARTING
-        self._left.append(run)
+        self.left.append(run)
 
     def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901 - as said above
-        left, owner, fresh = self._left, self._owner, crew.context.copy
+        left, owner, fresh = self.left, self._owner, crew.context.copy
         monotonic, cancelling = crew.monotonic, worker.cancelling
         next_run, succeeded, listeners = left.popleft, owner.run_succeeded, owner.listeners
         now = monotonic()
@@ -161,28 +148,28 @@ class RunVolley(_TaskVolley[Run]):
         """It is about to stand in the line, where its oldest does by now. False: all of it has been cancelled."""
         self._moved = None
         self._rank_rest()
-        return bool(self._left)
+        return bool(self.left)
 
     def dissolve(self) -> list[Run]:
         """Let each run go on its own way."""
-        runs = list(self._left)
-        self._left.clear()
+        runs = list(self.left)
+        self.left.clear()
         for run in runs:
             run.volley = None
         return runs
 
     def take_out(self, run: Run) -> bool:
         """It has been cancelled, and will not begin. False: it has begun."""
-        if run not in self._left:
+        if run not in self.left:
             return False
-        self._left.remove(run)
+        self.left.remove(run)
         run.volley = None
         self._settle()
         return True
 
     def drop(self) -> None:
-        while self._left:
-            run = self._left[0]
+        while self.left:
+            run = self.left[0]
             self.take_out(run)
             run.drop()
 
@@ -200,7 +187,7 @@ class RunVolley(_TaskVolley[Run]):
         self._owner.begun(run)
 
     def _settle(self) -> None:
-        if self._left:
+        if self.left:
             self._rank_rest()
         else:
             self._moved = None  # they hold this by their `volley`, and garbage in a circle waits for the collector
@@ -218,7 +205,7 @@ class SubtaskVolley(_TaskVolley[SubtaskWork]):
             task.volley = self
 
     def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:
-        left, monotonic, cancelling = self._left, crew.monotonic, worker.cancelling
+        left, monotonic, cancelling = self.left, crew.monotonic, worker.cancelling
         next_task = left.popleft
         now = monotonic()
         while left and now < until:
@@ -266,15 +253,15 @@ class SubtaskVolley(_TaskVolley[SubtaskWork]):
 
     def take_out(self, task: SubtaskWork) -> bool:
         """It has been cancelled, and will not begin. False: it has begun."""
-        if task not in self._left:
+        if task not in self.left:
             return False
-        self._left.remove(task)
+        self.left.remove(task)
         task.volley = None
         return True
 
     def drop(self) -> None:
-        while self._left:
-            task = self._left.popleft()
+        while self.left:
+            task = self.left.popleft()
             task.volley = None
             task.drop()
 

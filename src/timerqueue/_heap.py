@@ -9,7 +9,8 @@ later for a time that is already open is inserted into that list.
 Three rules keep it correct, each held by a test in tests/timerqueue/test_heap.py:
 - An entry's due time is never changed while the opened list refers to it (the list's order rests on it).
 - Sorting is stable and insertion goes after equals, so entries due at the same instant keep the order of their pushes.
-- Cancelling only marks. A mark is dropped when its slot opens, or when marks outnumber what lives (`_compact`).
+- Cancelling only marks, but for the last of several in a closed slot, which is taken out. A mark is dropped when its
+  slot opens, or when marks outnumber what lives (`_compact`).
 """
 
 from __future__ import annotations
@@ -113,12 +114,20 @@ class TimerHeap(Generic[E]):
 
     def cancel(self, entry: E) -> bool:
         """Take `entry` out. False if it was not waiting."""
-        slot = entry.slot
-        if slot in (OUT, GHOST):
+        number = entry.slot
+        if number in (OUT, GHOST):
             return False
-        entry.slot = GHOST if slot <= self._opened_until else OUT
         self._live -= 1
-        self._marks += 1
+        if number <= self._opened_until:
+            entry.slot = GHOST
+            self._marks += 1
+        else:
+            entry.slot = OUT
+            slot = self._slots[number]
+            if slot[-1] is entry and len(slot) > 1:  # taken back soon after its push, as most timeouts are
+                slot.pop()
+            else:
+                self._marks += 1
         if self._marks > self._live and (self._marks > COMPACT_ABOVE or not self._live):
             self._compact()
         return True

@@ -249,7 +249,7 @@ def test_the_public_names_are_these():
     """What the package promises; more would be a promise by accident."""
     assert set(schedule.__all__) == {
         "After", "At", "Calendar", "Catchup", "Cron", "Every", "Missed", "Schedule",
-        "ScheduleError", "Window", "catch_up", "duration", "parse", "phase", "text_of",
+        "ScheduleError", "Window", "catch_up", "duration", "parse", "phase", "phase_us", "text_of",
     }  # fmt: skip
 
 

@@ -182,6 +182,18 @@ def test_at_most_so_many_leave_and_the_rest_stays():
     assert [names(heap.pop_due(1.0, 2)) for _ in range(4)] == [[0, 1], [2, 3], [4], []]
 
 
+def test_what_is_taken_back_at_once_is_let_go_at_once():
+    """Most timeouts are: the heap keeps nothing of them until their time, and the others stay."""
+    heap, _ = filled(1.0, 1.1)
+    entry = Named("timeout")
+    watched = weakref.ref(entry)
+    heap.push(entry, 1.2)
+    assert heap.cancel(entry)
+    del entry
+    assert watched() is None
+    assert names(heap.pop_due(2.0)) == [0, 1]
+
+
 def test_cancelled_entries_do_not_count_towards_at_most():
     """A batch that comes back short or empty says that nothing more is due."""
     heap, entries = filled(*[1.0] * 5)
