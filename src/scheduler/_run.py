@@ -5,13 +5,13 @@ from __future__ import annotations
 import traceback as tracebacks
 from collections.abc import Coroutine, Sequence
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, assert_never
 
 from timerqueue import HELD, Held, Needs, Work, is_cancellation
 
 from ._call import NotLaunched
 from ._current import RUN
-from ._deadline import Cause, Deadline, GiveUp, Timeout
+from ._deadline import Cause, Deadline, GiveUp
 from ._errors import TooManySubtasks
 from ._outcome import SUCCEEDED, Outcome
 from ._rare import Rare
@@ -21,10 +21,10 @@ from ._subtask import Subtask, subtasks_in
 if TYPE_CHECKING:
     from ._job import Job
     from ._listeners import Listeners
+    from ._subtask_work import SubtaskWork
     from ._volley import RunVolley, SubtaskVolley
 
-HEAD_START: Final = 60.0
-"""Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
+    Task: TypeAlias = "Run | SubtaskWork | SubtaskVolley"
 
 
 class Owner(Protocol):
@@ -50,8 +50,8 @@ class Owner(Protocol):
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
         """There was nothing to begin in: it is tried again later."""
 
-    def submit_subtasks(self, works: list[SubtaskWork], *, are_plain: bool) -> None:
-        """Let them run as soon as there is room. `are_plain`: none of them needs a limit."""
+    def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
+        """Let them run as soon as there is room, and stand among those of the run. `context`: their parent's."""
 
     def check_needs(self, needs: Needs) -> None: ...
 
@@ -59,7 +59,7 @@ class Owner(Protocol):
 
     def disarm_deadline(self, deadline: Deadline) -> None: ...
 
-    def cancel(self, work: Run | SubtaskWork) -> None: ...
+    def cancel(self, work: Task) -> None: ...
 
     def kill(self, run: Run, works: Sequence[Work]) -> None: ...
 
@@ -114,10 +114,10 @@ class Run(Work):
 
     @property
     def open_tasks(self) -> int:
-        """How many of its tasks have not ended. Subtasks begin when the entry task has."""
+        """How many of its tasks have not ended, between two steps of the loop. Subtasks begin when the first has."""
         if self.is_over:
             return 0
-        return 1 if self.subtasks is None else len(self.subtasks)
+        return 1 if self.subtasks is None else sum(task.size for task in self.subtasks)
 
     @property
     def lateness(self) -> float:
@@ -182,6 +182,18 @@ class Run(Work):
         if not self.subtasks:
             self.finish()
 
+    def takes_part(self, task: SubtaskWork | SubtaskVolley) -> None:
+        """The run goes on until this has ended too."""
+        if self.subtasks is not None:
+            self.subtasks.add(task)
+
+    def tasks_ended(self, task: SubtaskWork | SubtaskVolley) -> None:
+        """Nothing of this is left. The run ends with the last."""
+        if self.subtasks is not None:
+            self.subtasks.discard(task)
+        if not self.subtasks:
+            self.finish()
+
     def take_back_start(self) -> None:
         """It could not be launched: it has not begun."""
         self.started = self._started_at = None
@@ -232,7 +244,7 @@ class Run(Work):
     def traceback_text(self) -> str | None:
         return None if self.error is None else "".join(tracebacks.format_exception(self.error))
 
-    def _works(self) -> list[Run | SubtaskWork]:
+    def _works(self) -> list[Task]:
         return [self, *(self.subtasks or ())]
 
     def _fail(self, error: BaseException) -> None:
@@ -262,15 +274,10 @@ class Run(Work):
                 f"without end? If not, raise Scheduler(max_subtasks=...)"
             )
             raise TooManySubtasks(msg)
-        are_plain = True
         for subtask in subtasks:
             if subtask.needs:
-                are_plain = False
                 self.owner.check_needs(subtask.needs)
-        due = self.owner.monotonic() - HEAD_START
-        works = [SubtaskWork(self, subtask, due, context) for subtask in subtasks]
-        self.subtasks.update(works)
-        self.owner.submit_subtasks(works, are_plain=are_plain)
+        self.owner.submit_subtasks(self, subtasks, context)
 
     def finish(self) -> None:
         """All of it has ended."""
@@ -338,61 +345,10 @@ def state_of_runs(runs: tuple[Run, ...]) -> JobState:
     return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING
 
 
-class Subtasks(set["SubtaskWork"]):
-    """The subtasks of a run that have not ended. `so_far`: for how many it has asked."""
+class Subtasks(set["SubtaskWork | SubtaskVolley"]):
+    """What of a run's subtasks has not ended, many of them in one. `so_far`: for how many it has asked."""
 
     __slots__ = ("so_far",)
 
     def __init__(self) -> None:
         self.so_far = 0
-
-
-class SubtaskWork(Work):
-    """A subtask while it waits and runs."""
-
-    __slots__ = ("deadline", "run", "subtask", "volley")
-
-    def __init__(self, run: Run, subtask: Subtask, due: float, context: Context | None) -> None:
-        self.needs = subtask.needs
-        self.priority = run.priority
-        self.due = due
-        self.context = context
-        self.is_waiting = False
-        self.worker = None
-        self.run = run
-        self.subtask = subtask
-        self.deadline: Deadline | None = None
-        self.volley: SubtaskVolley | None = None
-        """In which it waits for its turn, if it does."""
-
-    @property
-    def job(self) -> Job:
-        return self.run.job
-
-    def open(self, now: float) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002 - nobody asks when it began
-        subtask = self.subtask
-        if subtask.timeout is not None:
-            self.deadline = Timeout(self.run, subtask.timeout)
-            self.run.owner.arm_deadline(self.deadline)
-        return subtask.call(subtask.func, subtask.args, subtask.kwargs)
-
-    def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - its run asks itself
-        if isinstance(error, NotLaunched) and self.run.may_wait:
-            self._forget_deadline()
-            self.run.owner.not_launched(self.run, self, error)
-            return
-        self._leave()
-        self.run.task_ended(value, error, self.context)
-
-    def drop(self) -> None:
-        self._leave()
-        self.run.task_ended(None, None, None)
-
-    def _forget_deadline(self) -> None:
-        if self.deadline is not None:
-            self.run.owner.disarm_deadline(self.deadline)
-
-    def _leave(self) -> None:
-        self._forget_deadline()
-        if self.run.subtasks is not None:
-            self.run.subtasks.discard(self)

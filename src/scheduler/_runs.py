@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import Context
 from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING, Final
@@ -35,11 +36,13 @@ from ._next_attempt import NextAttempt
 from ._outcome import MissedReason
 from ._overlap import may_start
 from ._policy import Overlap
-from ._run import MarkedRun, Run, SubtaskWork, state_of_runs
+from ._run import MarkedRun, Run, state_of_runs
 from ._state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from ._statistics import Tally
+from ._subtask import Subtask
+from ._subtask_work import SubtaskWork
 from ._timeline import AT_ONCE, Timeline
-from ._volley import RunVolley, SubtaskVolley, subtasks_in_places
+from ._volley import RunVolley, SubtaskVolley, places_of
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -329,8 +332,11 @@ class Runs:
 
     # -- what a run asks for -------------------------------------------------------------------------------------------
 
-    def submit_subtasks(self, works: list[SubtaskWork], *, are_plain: bool) -> None:
-        self.pool.submit(*([SubtaskVolley(works)] if are_plain else subtasks_in_places(works)))
+    def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
+        places = places_of(run, subtasks, context)
+        for place in places:
+            run.takes_part(place)
+        self.pool.submit(*places)
 
     def check_needs(self, needs: Needs) -> None:
         self.pool.check(needs)
@@ -342,9 +348,11 @@ class Runs:
     def disarm_deadline(self, deadline: Deadline) -> None:
         self.queue.disarm(deadline)
 
-    def cancel(self, work: Run | SubtaskWork) -> None:
-        volley: RunVolley | SubtaskVolley | None = work.volley
-        if volley is not None and volley.take_out(work):  # type: ignore[arg-type] # each is in one of its own kind
+    def cancel(self, work: Run | SubtaskWork | SubtaskVolley) -> None:
+        if isinstance(work, SubtaskVolley):
+            work.left.clear()  # the one that runs now is cancelled with its worker
+            self.pool.cancel(work)
+        elif isinstance(work, Run) and (volley := work.volley) is not None and volley.take_out(work):
             self.pool.has_shrunk(volley)
             work.drop()
         elif self._held and work in self._held:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from schedule import duration
 from timerqueue import needs_of
 
-from ._call import Call, call_of
+from ._call import Call, awaited, call_of
 from ._errors import InvalidJob, NotASubtask
 
 
@@ -20,7 +20,7 @@ class Subtask:
     or as a duration.
     """
 
-    __slots__ = ("args", "call", "func", "kwargs", "needs", "timeout")
+    __slots__ = ("args", "call", "func", "is_plain", "kwargs", "needs", "timeout")
 
     def __init__(
         self,
@@ -36,9 +36,14 @@ class Subtask:
         self.kwargs = kwargs
         self.needs = needs_of(needs) if needs != () else ()
         self.timeout = None if timeout is None else _timeout(timeout)
+        self.is_plain = self.call is awaited and timeout is None and not self.needs
+        """Nothing is to be seen to when it begins."""
 
     def __repr__(self) -> str:
         return f"Subtask({self.func!r}, *{self.args!r})"
+
+
+_NOTHING_ELSE: Final = {Subtask}
 
 
 def _timeout(value: Any) -> float:
@@ -51,6 +56,8 @@ def _timeout(value: Any) -> float:
 
 def subtasks_in(value: object) -> list[Subtask] | None:
     """The subtasks that a task returned. None: `value` is a result. Raises NotASubtask for a mixture."""
+    if type(value) is list and set(map(type, value)) == _NOTHING_ELSE:
+        return value.copy()
     if isinstance(value, Subtask):
         return [value]
     if not isinstance(value, (list, tuple)) or not any(isinstance(item, Subtask) for item in value):

@@ -12,24 +12,31 @@ which it would have gone alone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextvars import Context
 from itertools import groupby
 from logging import getLogger
-from typing import Any, Final, Generic, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from timerqueue import Begun, Crew, Volley, Work, Worker
+from timerqueue import Begun, Crew, Volley, Worker
 
-from ._call import awaited
 from ._current import RUN
-from ._run import Owner, Run, SubtaskWork
+from ._run import Owner, Run
 from ._state import RUNNING
+from ._subtask import Subtask
+from ._subtask_work import SubtaskWork
+
+if TYPE_CHECKING:
+    from ._job import Job
 
 logger = getLogger(__name__)
 
-T = TypeVar("T", Run, SubtaskWork)
+HEAD_START: Final = 60.0
+"""Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
 
 _belongs_to: Final = RUN.set
+_is_plain: Final = attrgetter("is_plain")
 
 
 class RunsOwner(Owner, Protocol):
@@ -45,51 +52,42 @@ class RunsOwner(Owner, Protocol):
         """None of its runs is left."""
 
 
-def subtasks_in_places(tasks: Sequence[SubtaskWork]) -> list[Work]:
-    """The places in the pool that they need, in their order. What needs a limit has one of its own."""
-    places: list[Work] = []
-    for needs_some, group in groupby(tasks, key=lambda task: bool(task.needs)):
-        together = list(group)
-        places += together if needs_some else [SubtaskVolley(together)]
+def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskVolley | SubtaskWork]:
+    """The places in the pool that the new subtasks of a run need, in their order. `context`: their parent's."""
+    due = run.owner.monotonic() - HEAD_START
+    special = [subtask for subtask in subtasks if not subtask.is_plain]
+    if not special:
+        return [SubtaskVolley(run, subtasks, due, context)]
+    places: list[SubtaskVolley | SubtaskWork] = []
+    for is_plain, group in groupby(subtasks, key=_is_plain):
+        if is_plain:
+            places.append(SubtaskVolley(run, group, due, context))
+        else:
+            places += [SubtaskWork(run, subtask, due, context) for subtask in group]
     return places
 
 
-class _TaskVolley(Volley, Generic[T]):
-    """Tasks of one priority, oldest first, none of which has begun."""
+class RunVolley(Volley):
+    """Entry tasks of one priority, oldest first."""
 
-    __slots__ = ("_moved", "left")
+    __slots__ = ("_moved", "_owner", "left")
 
-    def __init__(self, priority: float, due: float, tasks: Sequence[T] = ()) -> None:
+    def __init__(self, owner: RunsOwner, priority: float, due: float) -> None:
         super().__init__((), priority, due)
-        self.left: deque[T] = deque(tasks)
+        self._owner = owner
+        self.left: deque[Run] = deque()
         """Those that have not begun. Another thread may copy it."""
-        self._moved: dict[T, float] | None = None
+        self._moved: dict[Run, float] | None = None
         """Who has come to stand for a newer tick, with the due time by which it keeps its place in the line."""
 
     def __len__(self) -> int:
         return len(self.left)
 
-    def keep_place(self, task: T) -> None:
+    def keep_place(self, run: Run) -> None:
         """It is about to stand for a newer tick."""
         if self._moved is None:
             self._moved = {}
-        self._moved.setdefault(task, task.due)
-
-    def _rank_rest(self) -> None:
-        """The rest stands where its oldest does."""
-        if self.left:
-            oldest = self.left[0]
-            self.due = oldest.due if self._moved is None else self._moved.get(oldest, oldest.due)
-
-
-class RunVolley(_TaskVolley[Run]):
-    """Entry tasks."""
-
-    __slots__ = ("_owner",)
-
-    def __init__(self, owner: RunsOwner, priority: float, due: float) -> None:
-        super().__init__(priority, due)
-        self._owner = owner
+        self._moved.setdefault(run, run.due)
 
     def put(self, run: Run) -> None:
         run.volley = self
@@ -186,6 +184,12 @@ class RunVolley(_TaskVolley[Run]):
         run.context = context
         self._owner.begun(run)
 
+    def _rank_rest(self) -> None:
+        """The rest stands where its oldest does."""
+        if self.left:
+            oldest = self.left[0]
+            self.due = oldest.due if self._moved is None else self._moved.get(oldest, oldest.due)
+
     def _settle(self) -> None:
         if self.left:
             self._rank_rest()
@@ -194,81 +198,95 @@ class RunVolley(_TaskVolley[Run]):
             self._owner.emptied(self)
 
 
-class SubtaskVolley(_TaskVolley[SubtaskWork]):
-    """Subtasks of one task."""
+class SubtaskVolley(Volley):
+    """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
 
-    __slots__ = ()
+    It stands among the run's `subtasks` for those that have not begun and for the one that runs now. Only who has to
+    wait, or has failed, gets a SubtaskWork.
+    """
 
-    def __init__(self, tasks: Sequence[SubtaskWork]) -> None:
-        super().__init__(tasks[0].priority, tasks[0].due, tasks)
-        for task in tasks:
-            task.volley = self
+    __slots__ = ("left", "run")
+
+    def __init__(self, run: Run, subtasks: Iterable[Subtask], due: float, context: Context | None) -> None:
+        super().__init__((), run.priority, due, context)
+        self.run = run
+        self.left = deque(subtasks)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def job(self) -> Job:
+        return self.run.job
 
     def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:
-        left, monotonic, cancelling = self.left, crew.monotonic, worker.cancelling
-        next_task = left.popleft
+        left, base = self.left, self.context
+        fresh = (crew.context if base is None else base).copy
+        monotonic, cancelling, next_subtask = crew.monotonic, worker.cancelling, left.popleft
+        crew.current = self
+        crew.steps += 1  # this is not what a watchdog has seen here in an earlier slice
         now = monotonic()
         while left and now < until:
-            crew.current = task = next_task()
-            context = task.context.copy()  # type: ignore[union-attr] # it has its parent's
+            subtask = next_subtask()
+            context = fresh()
             running: Any = None
-            value: Any = None
             try:
-                subtask = task.subtask
-                if subtask.call is awaited and subtask.timeout is None:
-                    func, args, kwargs = subtask.func, subtask.args, subtask.kwargs
-                    running = func(*args, **kwargs) if kwargs else func(*args)
+                if subtask.kwargs:
+                    running = subtask.func(*subtask.args, **subtask.kwargs)
                 else:
-                    running = context.run(task.open, now)
+                    running = subtask.func(*subtask.args)
                 yielded = context.run(running.send, None)
-                return self._leaves(Begun(task, context, running, is_waiting=True, yielded=yielded), worker)
+                return self._leaves(crew, worker, subtask, context, running, is_waiting=True, yielded=yielded)
             except StopIteration as stop:
                 if running is None:
-                    return self._leaves(Begun(task, context, error=stop), worker)
+                    return self._leaves(crew, worker, subtask, context, error=stop)
                 value = stop.value
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this subtask's outcome
                 try:
-                    return self._leaves(Begun(task, context, running, error=exc), worker)
+                    return self._leaves(crew, worker, subtask, context, running, error=exc)
                 finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
-                    del self, left, task, context, running, next_task
+                    del self, left, subtask, context, running, next_subtask
             if worker.is_cancelled or cancelling():
-                return self._leaves(Begun(task, context, running, value=value), worker)
+                return self._leaves(crew, worker, subtask, context, running, value=value)
             now = monotonic()
-            run = task.run
-            subtasks = run.subtasks
-            try:
-                if value is not None or task.deadline is not None or subtasks is None:
-                    task.context = context
-                    task.close(value, None, now)
-                else:
-                    subtasks.discard(task)
-                    if not subtasks:
-                        run.finish()
-            except Exception:
-                logger.exception("the end of a subtask of job %r was not worked off", run.job.id)
-            task.context = None
+            if value is not None:
+                self._take(value, context)
         crew.current = None
-        self._rank_rest()
+        if not left:
+            self._end()
         return None
 
-    def take_out(self, task: SubtaskWork) -> bool:
-        """It has been cancelled, and will not begin. False: it has begun."""
-        if task not in self.left:
-            return False
-        self.left.remove(task)
-        task.volley = None
-        return True
-
     def drop(self) -> None:
-        while self.left:
-            task = self.left.popleft()
-            task.volley = None
-            task.drop()
+        self.left.clear()
+        self._end()
 
-    def _leaves(self, begun: Begun, worker: Worker) -> Begun:
-        """One leaves, with the unit."""
-        task = begun.work
-        assert isinstance(task, SubtaskWork)
-        task.worker, task.context, task.volley = worker, begun.context, None
-        self._rank_rest()
-        return begun
+    def _take(self, value: Any, context: Context) -> None:
+        """What one has returned: a result, or more subtasks."""
+        try:
+            self.run.task_ended(value, None, context)
+        except Exception:
+            logger.exception("the end of a subtask of job %r was not worked off", self.job.id)
+
+    def _end(self) -> None:
+        """None is left. Nor is one that runs."""
+        try:
+            self.run.tasks_ended(self)
+        except Exception:
+            logger.exception("the end of a run of job %r was not worked off", self.job.id)
+
+    def _leaves(
+        self,
+        crew: Crew,
+        worker: Worker,
+        subtask: Subtask,
+        context: Context,
+        running: Coroutine[Any, Any, Any] | None = None,
+        **state: Any,
+    ) -> Begun:
+        """One leaves, with the unit. `state`: how far it has come, as in Begun."""
+        work = SubtaskWork(self.run, subtask, self.due, context)
+        crew.current, work.worker = work, worker
+        self.run.takes_part(work)
+        if not self.left:
+            self.run.tasks_ended(self)
+        return Begun(work, context, running, **state)

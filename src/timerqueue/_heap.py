@@ -27,7 +27,7 @@ SLOT_WIDTH: Final = 0.0625
 Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls nobody.
 """
 
-COMPACT_ABOVE: Final = 50
+COMPACT_ABOVE: Final = 16
 """Below this many marks compacting is not worth its walk, unless nothing else is left."""
 
 # What `Entry.slot` may say besides the number of a slot.

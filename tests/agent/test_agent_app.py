@@ -133,6 +133,7 @@ async def test_a_full_host_holds_up_no_other(serve, answers):
     assert display.checks[0] == ("well", Status.UP, True)
 
 
+@pytest.mark.slow
 async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, answers, monkeypatch):
     """Late, but none is left out for ever."""
     monkeypatch.setattr(app, "SHORTEST_GRACE", 0.01)

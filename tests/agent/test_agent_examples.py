@@ -38,6 +38,7 @@ def test_the_demo_shows_every_kind_of_state():
     assert "refused" in found["database"]["error"]
 
 
+@pytest.mark.slow
 def test_the_demo_ends_when_told():
     """With exit code 0, and one line for everything that happened."""
     code, out = run("demo.py", "--for", "1s")

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "durable.py"
 
 
+@pytest.mark.slow
 def test_the_durable_example_is_killed_and_goes_on():
     """At least once is tried again, at most once is not, and each tick has one record."""
     done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, timeout=40, check=True)

@@ -399,6 +399,7 @@ def test_naive_datetimes_say_how_to_mend_it(clock):
         At(NAIVE)
 
 
+@pytest.mark.slow
 async def test_nonsense_from_one_job_leaves_the_others_alone(clock, events):
     """All of it at once, beside a job that must not notice."""
     async with Scheduler(limit=4, clock=clock, kill_after="2s") as s:

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
-from scheduler import LoopBlocked, Outcome, RunEnded, Scheduler
+from scheduler import LoopBlocked, Outcome, RunEnded, Scheduler, Subtask
 
 
 async def until(condition):
@@ -71,6 +71,24 @@ async def test_waiting_is_not_blocking(events):
         await until(lambda: len(events.outcomes("many")) >= 50)
         gate.set()
         done.set()
+    assert events.of(LoopBlocked) == []
+
+
+async def test_many_short_subtasks_of_one_run_are_not_blocking(events):
+    """They share a place in the pool, and each of them lets go soon."""
+    async with Scheduler(blocked_after="20ms") as s:
+        s.listen(events)
+
+        async def short():
+            end = time.perf_counter() + 0.0002
+            while time.perf_counter() < end:
+                pass
+
+        async def parent():
+            return [Subtask(short) for _ in range(1_500)]
+
+        s.add(parent, "@every 1h", id="many", start="now")
+        await until(lambda: events.outcomes("many"))
     assert events.of(LoopBlocked) == []
 
 

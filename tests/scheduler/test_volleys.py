@@ -18,6 +18,7 @@ from anyio.lowlevel import checkpoint
 
 from schedule import At, Every, Missed
 from scheduler import Outcome, Overlap, Retry, RunEnded, RunMissed, RunStarted, Scheduler, Subtask, current_run
+from scheduler._current import RUN
 from scheduler._run import Run
 from timerqueue import seeded_random
 from timerqueue.testing import ManualClock
@@ -688,3 +689,48 @@ async def test_priorities_that_come_in_the_middle_of_a_turn_sort_all_of_it():
         await clock.travel(0)
         assert said == ["older", "third", "late"]
         s.stop(grace=0)
+
+
+async def test_a_subtask_that_removes_its_job_is_the_last_to_begin():
+    """It is cancelled itself when it next waits; those behind it in its volley never begin."""
+    clock = ManualClock()
+    async with Scheduler(clock=clock) as s:
+        story = Story(s, clock)
+
+        async def removes():
+            story.said.append("removes")
+            job.remove()
+            await story.slow("it", 1.0)
+
+        async def parent():
+            return [Subtask(story.quick, "first"), Subtask(removes), *(Subtask(story.quick, "late") for _ in range(5))]
+
+        job = s.add(parent, SECOND, id="a", start="now")
+        await clock.travel(0.5)
+        assert (s.statistics().active_tasks, s.statistics().waiting_tasks, s.jobs()) == (0, 0, [])
+        s.stop(grace=0)
+    assert story.said == [("first", "a", 1), "removes", "it begins"]
+
+
+async def test_a_run_knows_how_many_of_its_tasks_have_not_ended():
+    """Those of a volley that have not begun count one by one, those that wait too."""
+    clock = ManualClock()
+    async with Scheduler(limit=2, clock=clock) as s:
+        story = Story(s, clock)
+        runs = []
+
+        async def parent():
+            runs.append(RUN.get())
+            return [
+                Subtask(story.quick, "quick"),
+                *(Subtask(story.slow, number, 1.0) for number in range(4)),
+                Subtask(story.quick, "timed", timeout="5s"),
+            ]
+
+        s.add(parent, SECOND, id="a", start="now")
+        counts = []
+        for _ in range(4):
+            await clock.travel(1.0 if counts else 0.5)
+            counts.append(runs[0].open_tasks)
+        s.stop(grace=0)
+    assert counts == [4, 2, 0, 0]

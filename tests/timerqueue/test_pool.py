@@ -836,7 +836,7 @@ async def test_ten_thousand_tasks_that_do_not_wait_need_few_workers():
 
     async def look(pool):
         nonlocal most
-        most = max(most, pool.statistics().workers)
+        most = max(most, pool.crew.size)
 
     async with TaskPool(100) as pool:
         for _ in range(10_000):
