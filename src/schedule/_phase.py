@@ -6,6 +6,7 @@ from datetime import timedelta
 from hashlib import blake2b
 
 from ._duration import positive
+from ._errors import ScheduleError
 from ._instant import MICROSECOND
 
 
@@ -24,5 +25,8 @@ def phase(key: str, interval: timedelta | float | str) -> timedelta:
 
 
 def phase_us(key: str, interval: int) -> int:
-    """The same in whole microseconds, for those who count in them."""
+    """The same in whole microseconds, for those who count in them. Raises ScheduleError for less than one."""
+    if interval < 1:
+        msg = f"interval must be at least one microsecond, not {interval!r}"
+        raise ScheduleError(msg)
     return stable_hash(key) % interval

@@ -8,7 +8,7 @@ from typing import Any, Final
 from schedule import duration
 from timerqueue import needs_of
 
-from ._call import Call, awaited, call_of
+from ._call import Call, call_of
 from ._errors import InvalidJob, NotASubtask
 
 
@@ -20,7 +20,7 @@ class Subtask:
     or as a duration.
     """
 
-    __slots__ = ("args", "call", "func", "is_plain", "kwargs", "needs", "timeout")
+    __slots__ = ("args", "call", "func", "kwargs", "needs", "timeout")
 
     def __init__(
         self,
@@ -36,8 +36,6 @@ class Subtask:
         self.kwargs = kwargs
         self.needs = needs_of(needs) if needs != () else ()
         self.timeout = None if timeout is None else _timeout(timeout)
-        self.is_plain = self.call is awaited and timeout is None and not self.needs
-        """Nothing is to be seen to when it begins."""
 
     def __repr__(self) -> str:
         return f"Subtask({self.func!r}, *{self.args!r})"

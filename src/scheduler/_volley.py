@@ -16,11 +16,11 @@ from collections.abc import Coroutine, Iterable, Sequence
 from contextvars import Context
 from itertools import groupby
 from logging import getLogger
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from timerqueue import Begun, Crew, Volley, Worker
 
+from ._call import awaited
 from ._current import RUN
 from ._run import Owner, Run
 from ._state import RUNNING
@@ -36,7 +36,6 @@ HEAD_START: Final = 60.0
 """Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
 
 _belongs_to: Final = RUN.set
-_is_plain: Final = attrgetter("is_plain")
 
 
 class RunsOwner(Owner, Protocol):
@@ -55,15 +54,15 @@ class RunsOwner(Owner, Protocol):
 def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskVolley | SubtaskWork]:
     """The places in the pool that the new subtasks of a run need, in their order. `context`: their parent's."""
     due = run.owner.monotonic() - HEAD_START
-    special = [subtask for subtask in subtasks if not subtask.is_plain]
+    special = {id(each) for each in subtasks if each.call is not awaited or each.needs or each.timeout is not None}
     if not special:
         return [SubtaskVolley(run, subtasks, due, context)]
     places: list[SubtaskVolley | SubtaskWork] = []
-    for is_plain, group in groupby(subtasks, key=_is_plain):
-        if is_plain:
-            places.append(SubtaskVolley(run, group, due, context))
-        else:
+    for is_special, group in groupby(subtasks, key=lambda each: id(each) in special):
+        if is_special:
             places += [SubtaskWork(run, subtask, due, context) for subtask in group]
+        else:
+            places.append(SubtaskVolley(run, group, due, context))
     return places
 
 
@@ -245,7 +244,7 @@ class SubtaskVolley(Volley):
                 try:
                     return self._leaves(crew, worker, subtask, context, running, error=exc)
                 finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
-                    del self, left, subtask, context, running, next_subtask
+                    del self, left, base, fresh, subtask, context, running, next_subtask
             if worker.is_cancelled or cancelling():
                 return self._leaves(crew, worker, subtask, context, running, value=value)
             now = monotonic()
@@ -259,6 +258,8 @@ class SubtaskVolley(Volley):
     def drop(self) -> None:
         self.left.clear()
         self._end()
+        self.context = None  # the line in which it stood may keep it for long
+        del self.run
 
     def _take(self, value: Any, context: Context) -> None:
         """What one has returned: a result, or more subtasks."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 import schedule
-from schedule import ScheduleError, phase
+from schedule import ScheduleError, phase, phase_us
 
 
 def test_the_phase_of_a_job_is_fixed_for_all_time():
@@ -48,6 +48,13 @@ def test_a_multiple_of_the_interval_keeps_to_the_old_slots(key, micros, factor):
     """Who checks half as often checks at every second of the instants as before."""
     short, long = timedelta(microseconds=micros), timedelta(microseconds=micros * factor)
     assert phase(key, long) % short == phase(key, short)
+
+
+def test_a_phase_in_microseconds_is_the_same():
+    """For those who count in them, and with the same refusal."""
+    assert phase_us("web", 3_600_000_000) == phase("web", "1h") / timedelta(microseconds=1)
+    with pytest.raises(ScheduleError, match="at least one microsecond, not 0"):
+        phase_us("web", 0)
 
 
 @pytest.mark.parametrize("interval", [0, "-1s", timedelta(0)])

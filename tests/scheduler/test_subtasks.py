@@ -134,6 +134,48 @@ async def test_subtasks_need_limits_of_their_own(clock):
         assert max(peak) == (2, 0)
 
 
+async def test_a_subtask_may_be_changed_until_it_is_returned(clock, events):
+    """What it needs and how long it may take is asked when the run takes it, of a subclass of one's own too."""
+
+    class Own(Subtask):
+        needs = (("small", 1),)
+
+        def __init__(self, func):
+            self.func, self.args, self.kwargs, self.call, self.timeout = func, (), {}, Subtask(func).call, None
+
+    async with Scheduler(clock=clock, limits={"small": 1}) as s:
+        s.listen(events)
+        inside, most = set(), []
+
+        async def sleeps(name):
+            inside.add(name)
+            most.append(len(inside))
+            await clock.sleep(1)
+            inside.discard(name)
+
+        async def own():
+            await sleeps("own")
+
+        async def parent():
+            limited = [Subtask(sleeps, name) for name in "ab"]
+            for each in limited:
+                each.needs = (("small", 1),)
+            return [*limited, Own(own)]
+
+        async def slow_parent():
+            timed = Subtask(sleeps, "timed")
+            timed.timeout = 0.2
+            return timed
+
+        s.add(parent, "@every 1h", id="limited", start="now")
+        await clock.travel(5)
+        s.add(slow_parent, "@every 1h", id="timed", start="now")
+        await clock.travel(5)
+        assert most == [1, 1, 1, 1]
+        assert events.outcomes("limited") == [Outcome.SUCCEEDED]
+        assert events.outcomes("timed") == [Outcome.TIMED_OUT]
+
+
 async def test_a_failing_subtask_fails_the_run_and_leaves_its_siblings_alone(clock, events):
     """All of them end first; the error is that of the first that raised."""
     async with Scheduler(clock=clock) as s:

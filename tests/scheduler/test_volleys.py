@@ -301,6 +301,67 @@ async def test_an_exception_that_outlives_its_run_holds_nothing_else():
     assert not alive
 
 
+async def test_an_exception_of_a_subtask_holds_neither_its_run_nor_what_its_parent_has_set():
+    """It goes through the frame of the loop that ran the subtask."""
+    clock, kept, alive = ManualClock(), [], weakref.WeakSet()
+    variable = ContextVar("variable")
+
+    class Big:
+        pass
+
+    async with Scheduler(clock=clock) as s:
+
+        async def fails():
+            kept.append(ValueError("kept"))
+            raise kept[0]
+
+        async def parent():
+            big = Big()
+            alive.add(big)
+            variable.set(big)
+            return [Subtask(fails)]
+
+        s.add(parent, SECOND, id="a", start="now")
+        await clock.travel(0.5)
+        gc.collect()
+        assert len(kept) == 1
+        assert not alive
+        assert not any(isinstance(each, Run) for each in gc.get_objects())
+        s.stop(grace=0)
+
+
+async def test_subtasks_that_are_cancelled_while_they_wait_hold_nothing():
+    """Their place in the line may stand there for long."""
+    clock, alive = ManualClock(), weakref.WeakSet()
+    variable = ContextVar("variable")
+
+    class Big:
+        pass
+
+    async with Scheduler(clock=clock, limit=2) as s:
+        story = Story(s, clock)
+
+        async def parent():
+            big = Big()
+            alive.add(big)
+            variable.set(big)
+            await clock.sleep(0.1)
+            return [Subtask(story.quick, "late")]
+
+        s.add(parent, "@every 1h", id="a", start="now", timeout=1)
+        s.add(story.slow, "@every 1h", id="long", args=("long", 1000.0), start="now")
+        await clock.travel(0.05)
+        s.resize(limit=1)
+        await clock.travel(0.5)
+        assert (s.statistics().waiting_tasks, len(alive)) == (1, 1)
+        await clock.travel(2)
+        gc.collect()
+        assert s.statistics().waiting_tasks == 0
+        assert not alive
+        assert [each.job.id for each in gc.get_objects() if isinstance(each, Run)] == ["long"]
+        s.stop(grace=0)
+
+
 async def test_what_waits_in_a_volley_is_missed_at_the_end():
     """`run` does not wait for what never began."""
     clock, events = ManualClock(), []
