@@ -108,7 +108,7 @@ class TimerHeap(Generic[E]):
                 slot = slots.get(number)
             else:
                 entry.due = due
-                entry.slot = number
+                entry.slot = known  # the same float for all of them
                 slot.append(entry)
         self._live += len(entries)
 
