@@ -221,7 +221,7 @@ class Memory:
 
     def _say_last_words(self) -> Exception | None:
         """In a thread of its own, or on the loop for an immediate store. What went wrong."""
-        if not self._writer.close(LAST_WORDS):
+        if not self._writer.close(LAST_WORDS, self.store.close):
             return StoreUnavailable(f"{self.store!r} does not answer")
         try:
             for sealed in self.ledger.left():

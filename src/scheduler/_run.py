@@ -87,7 +87,9 @@ class Run(Work):
     time_allowed = Rare(0.0)
     _started_at: Rare[float | None] = Rare(None)
 
-    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
+    def __init__(  # noqa: PLR0917 - keywords would cost as for Job
+        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunVolley | None = None
+    ) -> None:
         # Written out, not through super(): this is made for every run.
         policy = job.policy
         self.needs = policy.needs
@@ -100,7 +102,7 @@ class Run(Work):
         self.job = job
         self.due_us = due_us
         self.attempt = attempt
-        self.volley: RunVolley | None = None
+        self.volley = volley
         """In which it waits for its turn, if it does."""
         self.started: float | None = None
         self.special: dict[str, Any] | None = None
@@ -182,17 +184,15 @@ class Run(Work):
         if not self.subtasks:
             self.finish()
 
-    def takes_part(self, task: SubtaskWork | SubtaskVolley) -> None:
-        """The run goes on until this has ended too."""
-        if self.subtasks is not None:
+    def hold(self, task: SubtaskWork | SubtaskVolley) -> None:
+        """Go on until this has ended too."""
+        if self.subtasks is not None:  # else it was given up
             self.subtasks.add(task)
 
-    def tasks_ended(self, task: SubtaskWork | SubtaskVolley) -> None:
-        """Nothing of this is left. The run ends with the last."""
+    def let_go(self, task: SubtaskWork | SubtaskVolley) -> None:
+        """Do not wait for this any more."""
         if self.subtasks is not None:
             self.subtasks.discard(task)
-        if not self.subtasks:
-            self.finish()
 
     def take_back_start(self) -> None:
         """It could not be launched: it has not begun."""
@@ -286,30 +286,6 @@ class Run(Work):
         if self.deadline is not None:
             self.owner.disarm_deadline(self.deadline)
         self.owner.run_ended(self, self.owner.monotonic())
-
-
-class PlainRun(Run):
-    """The first attempt of a plain job while nobody gives priorities: it begins in a volley, like nearly all runs."""
-
-    __slots__ = ()
-
-    needs = ()
-    priority = 0
-
-    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, volley: RunVolley) -> None:
-        # As in Run, without what stands above.
-        self.due = due
-        self.context = None
-        self.is_waiting = False
-        self.worker = None
-        self.owner = owner
-        self.job = job
-        self.due_us = due_us
-        self.attempt = 1
-        self.volley = volley
-        self.started = None
-        self.special = None
-        self.subtasks = None
 
 
 class MarkedRun(Run):

@@ -259,7 +259,7 @@ class Runs:
         job = run.job
         started: float = run.started  # type: ignore[assignment] # it has begun
         if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
-            self._settle(run, now)
+            self._work_off(run, now)
             return
         job.runs = ()
         job.state = SCHEDULED
@@ -278,10 +278,10 @@ class Runs:
         if run.started is not None and run.special is None and not self.launches.stretches:
             self.run_succeeded(run, now)
         else:
-            self._settle(run, now)
+            self._work_off(run, now)
         self._look_if_idle()
 
-    def _settle(self, run: Run, now: float) -> None:
+    def _work_off(self, run: Run, now: float) -> None:
         """What follows from its end, whatever that was."""
         job = run.job
         if len(job.runs) == 1:
@@ -335,7 +335,7 @@ class Runs:
     def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
         places = places_of(run, subtasks, context)
         for place in places:
-            run.takes_part(place)
+            run.hold(place)
         self.pool.submit(*places)
 
     def check_needs(self, needs: Needs) -> None:

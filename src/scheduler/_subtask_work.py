@@ -62,5 +62,4 @@ class SubtaskWork(Work):
 
     def _leave(self) -> None:
         self._forget_deadline()
-        if self.run.subtasks is not None:
-            self.run.subtasks.discard(self)
+        self.run.let_go(self)

@@ -19,7 +19,7 @@ from ._listeners import Listeners
 from ._outcome import MissedReason
 from ._pausing import NEVER_EARLY
 from ._planner import Grid, Once
-from ._run import PlainRun
+from ._run import Run
 from ._runs import Runs
 from ._state import STARTING
 from ._timeline import Timeline
@@ -104,7 +104,7 @@ class Turns:
                 self._go_the_long_way(alarm)
                 volley = None
                 continue
-            run = PlainRun(runs, alarm, due, due_us, volley)
+            run = Run(runs, alarm, due, due_us, 1, volley)
             alarm.runs = (run,)
             alarm.state = STARTING
             volley.left.append(run)

@@ -271,7 +271,8 @@ class SubtaskVolley(Volley):
     def _end(self) -> None:
         """None is left. Nor is one that runs."""
         try:
-            self.run.tasks_ended(self)
+            self.run.let_go(self)
+            self.run.task_ended(None, None, None)
         except Exception:
             logger.exception("the end of a run of job %r was not worked off", self.job.id)
 
@@ -287,7 +288,7 @@ class SubtaskVolley(Volley):
         """One leaves, with the unit. `state`: how far it has come, as in Begun."""
         work = SubtaskWork(self.run, subtask, self.due, context)
         crew.current, work.worker = work, worker
-        self.run.takes_part(work)
+        self.run.hold(work)
         if not self.left:
-            self.run.tasks_ended(self)
+            self.run.let_go(self)
         return Begun(work, context, running, **state)

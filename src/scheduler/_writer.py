@@ -30,8 +30,11 @@ class Writer(Protocol):
     def submit(self, call: Call, done: Done) -> None:
         """Carry it out, and tell `done` on the loop. Returns at once."""
 
-    def close(self, wait: float) -> bool:
-        """Take no more calls, and wait so many seconds for those that were taken. False: one does not return."""
+    def close(self, wait: float, let_go: Callable[[], object]) -> bool:
+        """Take no more calls, and wait so many seconds for those that were taken.
+
+        False: one does not return. Should it ever, `let_go` is called, in a thread of its own.
+        """
 
 
 @frozen
@@ -61,7 +64,7 @@ class InlineWriter:
         finally:
             self._is_busy = False
 
-    def close(self, wait: float) -> bool:  # noqa: ARG002 - there is nothing to wait for
+    def close(self, wait: float, let_go: Callable[[], object]) -> bool:  # noqa: ARG002 - there is nothing to wait for
         return True
 
 
@@ -81,17 +84,28 @@ class ThreadWriter:
             self._thread.start()
         self._tasks.put(_Task(call, done))
 
-    def close(self, wait: float) -> bool:
+    def close(self, wait: float, let_go: Callable[[], object]) -> bool:
         if self._thread is None:
             return True
         self._tasks.put(None)
         self._thread.join(wait)
-        return not self._thread.is_alive()
+        if not self._thread.is_alive():
+            return True
+        Thread(target=_afterwards, args=(self._thread, let_go), name="scheduler store end", daemon=True).start()
+        return False
 
     def _serve(self) -> None:
         while (task := self._tasks.get()) is not None:
             self._on_loop(task.done, *_result(task.call))
             del task  # what it holds must not wait for the next call
+
+
+def _afterwards(thread: Thread, let_go: Callable[[], object]) -> None:
+    thread.join()
+    try:
+        let_go()
+    except Exception:
+        logger.exception("a store that answered after the end of its scheduler could not be closed")
 
 
 def _result(call: Call) -> tuple[Any, Exception | None]:

@@ -24,6 +24,7 @@ NOW_US = 1_800_000_000_000_000
 A_JOB = Batch(jobs={"a": StoredJob("a", "task", "every 1m")})
 PRELUDE = """
 import os, resource, sys
+import urllib.parse  # pathlib wants it later, when the user who runs this may not be allowed to read Python's library
 from pathlib import Path
 from scheduler._store import StoreUnavailable, StoreUnusable
 from scheduler._stored import RUNNING, Batch, StoredJob, StoredTick

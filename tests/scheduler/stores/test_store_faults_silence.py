@@ -6,8 +6,7 @@ import anyio
 import pytest
 
 from scheduler import SchedulerError, StoreDown, StoreUp, _ledger, _memory
-
-pytestmark = pytest.mark.slow
+from scheduler._store import StoreUnusable
 
 
 class SilentStore:
@@ -69,6 +68,28 @@ async def test_a_scheduler_stops_though_a_commit_does_not_return(place, store, t
             await until(lambda: len(work) >= 2)
             store.may_answer.clear()
             await until(lambda: events.of(StoreDown))
+
+
+async def test_a_store_that_answers_after_the_end_is_let_go(place, store, ticking, work, events, until):
+    """The process may go on, and somebody in it may want the same file."""
+    async with ticking(store):
+        await until(lambda: len(work) >= 2)
+        store.may_answer.clear()
+        await until(lambda: events.of(StoreDown))
+    other = place.store()
+    with pytest.raises(StoreUnusable, match="in use"):
+        other.open(0, print)
+    store.may_answer.set()
+
+    def is_free():
+        try:
+            other.open(0, print)
+        except StoreUnusable:
+            return False
+        other.close()
+        return True
+
+    await until(is_free)
 
 
 async def test_a_flush_that_waits_is_told_when_the_scheduler_stops(place, store, ticking, work, events, until):
