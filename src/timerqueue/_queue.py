@@ -66,7 +66,6 @@ class Timer(Alarm):
 
         Raises ValueError for a due time that is not finite.
         """
-        _check_due(due)
         return self._queue.rearm(self, due)
 
     def fire(self) -> None:
@@ -137,16 +136,16 @@ class TimerQueue:
                 f"{func!r} is an `async def`: give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
             )
             raise TypeError(msg)
-        _check_due(due)
         timer = Timer(self, func, args)
         self.arm(timer, due)
         return timer
 
     def arm(self, alarm: Alarm, due: float) -> None:
-        """Let an alarm of yours, which must not be waiting, fire at `due`, which must be finite. Any thread.
+        """Let an alarm of yours, which must not be waiting, fire at `due` (monotonic seconds). Any thread.
 
-        Raises LifecycleError after `stop`.
+        Raises ValueError for a due time that is not finite, LifecycleError after `stop`.
         """
+        _check_due(due)
         with self._lock:
             if self._is_stopped:
                 self._lifecycle.refuse_if_stopped("push")
@@ -155,7 +154,8 @@ class TimerQueue:
             self._call_loop()
 
     def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
-        """The same for many at once. After `stop` none of them will fire."""
+        """The same for many at once, at least one. After `stop` none of them will fire."""
+        _check_due(sum(dues) / len(dues))  # not finite if one of them is not
         with self._lock:
             if not self._is_stopped:
                 self._heap.push_all(alarms, dues)
@@ -168,7 +168,11 @@ class TimerQueue:
             return self._heap.cancel(alarm)
 
     def rearm(self, alarm: Alarm, due: float) -> bool:
-        """Move a waiting alarm to `due`. False, and nothing changes, if it was not waiting. Any thread."""
+        """Move a waiting alarm to `due`. False, and nothing changes, if it was not waiting. Any thread.
+
+        Raises ValueError for a due time that is not finite.
+        """
+        _check_due(due)
         with self._lock:
             moved = not self._is_stopped and self._heap.reschedule(alarm, due)
         if moved and due < self._awaited:

@@ -15,6 +15,8 @@ from scheduler import (
     Outcome,
     Retry,
     RunAbandoned,
+    RunEnded,
+    RunMissed,
     Scheduler,
     SchedulerStarted,
     SchedulerState,
@@ -158,6 +160,26 @@ async def test_what_waits_for_room_when_it_stops_is_missed(clock, events):
         await clock.travel(2)
     assert events.outcomes() == [Outcome.SUCCEEDED]
     assert events.missed("second") == [(1, MissedReason.STOPPED)]
+
+
+async def test_what_stop_ends_is_told_in_the_order_in_which_it_ends(clock, events):
+    """First what never began, then what ends within the grace, then what is cut off; that all is over comes last."""
+    async with Scheduler(limit=2, clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, id="slow", args=(3600,))
+        s.add(clock.sleep, EVERY_SECOND, id="quick", args=(2,))
+        s.add(nothing, EVERY_SECOND, id="waiting")
+        await clock.travel(1)
+        begun = len(events)
+        s.stop(grace="5s")
+        await clock.travel(5)
+    told = [(type(event), getattr(event, "job_id", None)) for event in events[begun:]]
+    assert told == [
+        (RunMissed, "waiting"),
+        (RunEnded, "quick"),
+        (RunEnded, "slow"),
+        (SchedulerStopped, None),
+    ]
 
 
 async def test_no_run_begins_within_the_grace(clock, events):

@@ -473,7 +473,7 @@ async def test_no_push_is_accepted_after_stop_has_returned(attempt):
 
 @pytest.mark.parametrize("due", [math.nan, math.inf, -math.inf])
 async def test_a_due_time_is_a_finite_number(due, clock):
-    """On a push and on a move alike; what was moved stays where it was."""
+    """For a push, a move and an alarm alike; what was moved stays where it was."""
     calls = []
     queue = TimerQueue(clock=clock)
     timer = queue.push(clock.monotonic() + 1, calls.append, "moved")
@@ -482,6 +482,12 @@ async def test_a_due_time_is_a_finite_number(due, clock):
         queue.push(due, int)
     with pytest.raises(ValueError, match="finite number of monotonic seconds"):
         timer.reschedule(due)
+    alarm = Alarm()
+    with pytest.raises(ValueError, match="finite number of monotonic seconds"):
+        queue.arm(alarm, due)
+    with pytest.raises(ValueError, match="finite number of monotonic seconds"):
+        queue.arm_all([alarm, Alarm()], [due, clock.monotonic()])
+    assert not alarm.is_waiting
     async with running(queue):
         await clock.travel(3)
     assert calls == ["moved", "other"]
