@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 logger = getLogger(__name__)
 
 LOOK_EVERY: Final = 10.0
-"""Seconds after which the wall clock is looked at even if nothing is due."""
+"""Seconds after which the wall clock is looked at even if nothing is due, unless it says itself when it was set."""
 
 
 class Lifespan:
@@ -133,7 +133,8 @@ class Lifespan:
             await self._loop.queue.run()
 
     def _look_again(self) -> None:
-        self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
+        if not getattr(self._clock, "announces_steps", False):  # a clock of somebody's own may not say
+            self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
 
     async def _wind_down(self) -> tuple[str, ...]:
         """Wait for what runs, then cut it off. The ids of the jobs that were."""

@@ -26,7 +26,10 @@ def seeded_random(seed: int) -> Random:
 
 
 class Clock(Protocol):
-    """What a queue, a pool and a scheduler know of time. SystemClock for work, testing.ManualClock for tests."""
+    """What a queue, a pool and a scheduler know of time. SystemClock for work, testing.ManualClock for tests.
+
+    One that wakes its waits when it is set may say so by a true `announces_steps`. Any other is looked at now and then.
+    """
 
     def monotonic(self) -> float:
         """Seconds since some fixed moment; never goes back, stands still while the machine is suspended."""

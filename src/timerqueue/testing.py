@@ -26,6 +26,9 @@ class ManualClock:
     to the next wait's end. Use it in the thread of one event loop.
     """
 
+    announces_steps = True
+    """`step` wakes whoever waits, so that a scheduler need not look now and then whether the clock was set."""
+
     def __init__(self, start: datetime = START, *, autojump: bool = False) -> None:
         self._monotonic = 1_000.0
         self._wall_ahead = start.timestamp() - self._monotonic

@@ -8,7 +8,7 @@ import pytest
 from schedule import After, At, Cron, Every, Missed
 from scheduler import ClockJumped, MissedReason, Retry, RunEnded, RunMissed, RunStarted, Scheduler
 from scheduler.testing import simulate
-from timerqueue.testing import START
+from timerqueue.testing import START, ManualClock
 
 T0 = START.timestamp()
 HOUR = 3600
@@ -231,3 +231,49 @@ async def test_ten_thousand_calendar_jobs_are_planned_anew(clock, events):
         clock.advance(13 * HOUR)
         await clock.travel(0)
         assert len(events.of(RunEnded)) == 3_000
+
+
+class SilentClock(ManualClock):
+    """Like the machine's: it is set, and tells nobody."""
+
+    announces_steps = False
+
+    def step(self, seconds):
+        """Wake nobody."""
+        self._wall_ahead += seconds
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+async def test_a_clock_that_tells_nobody_is_looked_at_every_ten_seconds(step, events):
+    """Though no job is due for a day."""
+    clock = SilentClock()
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, "@every 1d", start=START + timedelta(days=1))
+        await clock.travel(35)
+        clock.step(step)
+        await clock.travel(4.9)
+        assert not events.of(ClockJumped)
+        await clock.travel(0.1)
+        (jump,) = events.of(ClockJumped)
+    assert jump.seconds == pytest.approx(step)
+
+
+class CountedClock(ManualClock):
+    """It knows how often it was asked."""
+
+    asked = 0
+
+    def wall(self):
+        self.asked += 1
+        return super().wall()
+
+
+async def test_time_that_passes_by_hand_stops_only_where_something_is_due():
+    """Such a clock says itself when it is set, so that a day of travel costs what happens in it."""
+    clock = CountedClock()
+    async with Scheduler(clock=clock) as s:
+        s.add(nothing, Every("1h", anchor=START))
+        clock.asked = 0
+        await clock.travel(24 * HOUR)
+    assert 24 <= clock.asked < 240

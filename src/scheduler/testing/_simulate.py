@@ -154,14 +154,11 @@ class _Clock(ManualClock):
 
 
 class _SimulatedLife(Lifespan):
-    """The life of a scheduler whose clock says itself when it was set."""
+    """A life that says when all that it could end has ended."""
 
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
         self.has_wound_down = anyio.Event()
-
-    def _look_again(self) -> None:
-        """Nothing: it would look three million times a year."""
 
     async def _wind_down(self) -> tuple[str, ...]:
         cut_off = await super()._wind_down()
