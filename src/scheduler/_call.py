@@ -102,6 +102,9 @@ class ThreadCall:
             return None
         try:
             return self._without_coroutine(self.context.run(self.call))
+        except GeneratorExit as exc:  # thrown into the worker it would close its coroutine, and end all the others
+            msg = f"{self.call.func!r} raised GeneratorExit"
+            raise RuntimeError(msg) from exc
         finally:
             self.has_ended = True
 

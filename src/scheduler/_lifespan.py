@@ -60,13 +60,11 @@ class Lifespan:
 
     def stop(self, grace: float) -> None:
         """As Scheduler.stop."""
-        was_running = self._lifecycle.state is LifecycleState.RUNNING
         if self._lifecycle.stop():
             self._grace = grace
             self._loop.runs.is_stopping = True
             logger.info("the scheduler stops; what runs has %g s", grace)
-            if was_running:
-                self._loop.call(self._stop_asked.set)
+            self._loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
 
     def start(self) -> None:
         """Win the start. Raises LifecycleError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from logging import getLogger
+from threading import Lock
 
 from ._events import Event, Listener
 
@@ -17,7 +18,8 @@ class Listeners:
     """
 
     def __init__(self) -> None:
-        self._registrations: list[list[Listener]] = []
+        self._registrations: tuple[list[Listener], ...] = ()
+        self._lock = Lock()
         self.anybody = False
         """Whether anybody listens. Ask before making an event that is made often."""
 
@@ -27,18 +29,19 @@ class Listeners:
             msg = f"a listener must be something that can be called with an event, not {listener!r}"
             raise TypeError(msg)
         registration = [listener]  # one of its own, should the same listener be added twice
-        self._registrations.append(registration)
-        self.anybody = True
+        with self._lock:
+            self._registrations = (*self._registrations, registration)
+            self.anybody = True
 
         def end() -> None:
-            if registration in self._registrations:
-                self._registrations[:] = [other for other in self._registrations if other is not registration]
-            self.anybody = bool(self._registrations)
+            with self._lock:
+                self._registrations = tuple(other for other in self._registrations if other is not registration)
+                self.anybody = bool(self._registrations)
 
         return end
 
     def tell(self, event: Event) -> None:
-        for (listener,) in tuple(self._registrations):
+        for (listener,) in self._registrations:
             try:
                 listener(event)
             except (KeyboardInterrupt, SystemExit):

@@ -216,11 +216,10 @@ class Loop:
             self.pausing.settle_state(job)
         if job.is_paused:
             return
-        if first.planner.waits_for_end:
-            now_us = self.timeline.us(self.monotonic(), steady=True)
-            self.plan(job, first.due_us or after_last_run(job, now_us, self.timeline.shift_us))
-        else:
-            self.plan(job, first.due_us)
+        due_us = first.due_us
+        if due_us is None and first.planner.waits_for_end and not job.runs:  # else the end of the run will plan it
+            due_us = after_last_run(job, self.timeline.us(self.monotonic(), steady=True), self.timeline.shift_us)
+        self.plan(job, due_us)
 
     def disable(self, job: Job, reason: str | None) -> None:
         """Start it no more by itself. What runs may end."""

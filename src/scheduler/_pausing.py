@@ -255,7 +255,9 @@ class Pausing:
         if job.dated_us is not None and job.dated_us > now_us:
             return job.dated_us
         job.is_due_by_hand = False
-        return planner.following(now_us) if planner.waits_for_end else planner.first(job.id, now_us)
+        if not planner.waits_for_end:
+            return planner.first(job.id, now_us)
+        return None if job.runs else planner.following(now_us)  # while it runs: the end of the run will plan it
 
     def _now(self) -> datetime:
         return instant_of(self._plans.timeline.us(self._plans.monotonic(), steady=False))

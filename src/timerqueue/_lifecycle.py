@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import threading
+from collections.abc import Set as AbstractSet
 
 from ._errors import LifecycleError
 
@@ -33,15 +34,13 @@ class Lifecycle:
 
     def start(self) -> None:
         """Move to RUNNING. Raises LifecycleError if somebody else has, or if it was stopped before it ran."""
-        if not self._move(LifecycleState.PRE_RUNNING, LifecycleState.RUNNING):
+        if not self._move({LifecycleState.PRE_RUNNING}, LifecycleState.RUNNING):
             msg = f"this {self._name} is {self._state.value} and cannot be started: one runs once, make a new one"
             raise LifecycleError(msg)
 
     def stop(self) -> bool:
         """Move to STOPPED from either state. True for the one caller whose call did it."""
-        return self._move(LifecycleState.RUNNING, LifecycleState.STOPPED) or self._move(
-            LifecycleState.PRE_RUNNING, LifecycleState.STOPPED
-        )
+        return self._move({LifecycleState.PRE_RUNNING, LifecycleState.RUNNING}, LifecycleState.STOPPED)
 
     def refuse_if_stopped(self, what: str) -> None:
         """Raise LifecycleError when nothing may be added any more."""
@@ -49,9 +48,9 @@ class Lifecycle:
             msg = f"cannot {what}: this {self._name} has stopped"
             raise LifecycleError(msg)
 
-    def _move(self, expected: LifecycleState, new: LifecycleState) -> bool:
+    def _move(self, expected: AbstractSet[LifecycleState], new: LifecycleState) -> bool:
         with self._lock:
-            if self._state is not expected:
+            if self._state not in expected:
                 return False
             self._state = new
             return True

@@ -278,6 +278,23 @@ async def test_it_can_be_stopped_from_any_thread(clock, events):
     assert len(events.of(SchedulerStopped)) == 1
 
 
+async def test_a_stop_that_another_thread_has_begun_before_it_ran_ends_it(clock):
+    """Though it looked as if it did not run when that thread looked."""
+    s = Scheduler(clock=clock)
+    has_begun, stop = threading.Event(), s._lifecycle.stop
+    s._lifecycle.stop = lambda: has_begun.wait(5) and stop()
+    thread = threading.Thread(target=s.stop)
+    thread.start()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(s.run)
+            await clock.travel(0)
+            assert s.state is SchedulerState.RUNNING
+            has_begun.set()
+    thread.join()
+    assert s.state is SchedulerState.STOPPED
+
+
 async def test_calls_from_other_threads_while_it_stops_end_well(clock):
     """Each either takes effect or says that it is too late; nothing hangs, nothing else is raised."""
     told = []

@@ -334,3 +334,38 @@ async def test_verbs_on_a_removed_job_are_harmless(clock, events):
         await clock.travel(65)
         assert events.starts() == []
         assert s.jobs() == []
+
+
+def change_schedule(s, job):
+    """Let it be another interval."""
+    job.update(schedule=After("2s"))
+
+
+def pause_and_resume(s, job):
+    """By its own pause."""
+    job.pause()
+    job.resume()
+
+
+def pause_and_resume_all(s, job):
+    """By that of everybody."""
+    s.pause()
+    s.resume()
+
+
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.QUEUE, Overlap.ALLOW, Overlap.REPLACE])
+@pytest.mark.parametrize(
+    ("change", "next_start"), [(change_schedule, 12), (pause_and_resume, 11), (pause_and_resume_all, 11)]
+)
+async def test_what_counts_from_the_end_has_no_start_while_it_runs(change, next_start, overlap, clock, events):
+    """Whatever is changed meanwhile: the end of the run plans it."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        job = s.add(clock.sleep, After("1s"), args=(10,), overlap=overlap)
+        await clock.travel(3)
+        change(s, job)
+        assert job.next_start is None
+        await clock.travel(10)
+        assert relative(events.starts()) == [0, next_start]
+        s.stop(grace=0)
+    assert events.missed() == []

@@ -216,3 +216,46 @@ async def test_a_thread_can_call_back_into_the_loop(clock, events):
         s.add(task, "@every 1h", start="now")
         await until(lambda: events.of(RunEnded))
         assert events.of(RunEnded)[0].result == threading.get_ident()
+
+
+async def leaving():
+    """Raise it where the task is, not in a thread."""
+    raise GeneratorExit
+
+
+def leave():
+    """Raise what Python ends coroutines with."""
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize("options", [{"func": leave}, {"func": leave, "inline": True}, {"func": leaving}])
+async def test_a_task_that_raises_generator_exit_ends_its_run_alone(options, clock, events):
+    """In a thread, on the loop, or awaited."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(**options, schedule="@every 1h", id="leaving", start="now")
+        await clock.travel(0)
+        await until(lambda: events.of(RunEnded))
+        s.add(int, EVERY_MINUTE, id="other", inline=True)
+        await clock.travel(60)
+    assert events.outcomes("leaving") == [Outcome.FAILED]
+    assert "GeneratorExit" in repr(events.of(RunEnded)[0].error)
+    assert events.outcomes("other") == [Outcome.SUCCEEDED]
+
+
+def test_listeners_may_come_and_go_in_any_thread():
+    """Whoever listens is seen to, whatever others do at that moment."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        s = Scheduler()
+        for _ in range(2_000):
+            end = s.listen(print)
+            other = threading.Thread(target=end)
+            other.start()
+            end_of_second = s.listen(print)
+            other.join()
+            assert s._listeners.anybody
+            end_of_second()
+    finally:
+        sys.setswitchinterval(interval)

@@ -53,6 +53,38 @@ def test_it_stops_once():
     assert [lifecycle.stop(), lifecycle.stop(), lifecycle.stop()] == [True, False, False]
 
 
+class Interrupted:
+    """A lock after whose first release somebody else has their turn."""
+
+    def __init__(self, others_turn):
+        self.turns = iter([others_turn])
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        for turn in self.turns:
+            turn()
+
+
+def test_a_start_in_the_middle_of_a_stop_does_not_undo_it():
+    """Whoever comes first, it has stopped when both are done."""
+    lifecycle = Lifecycle("queue")
+    outcomes = []
+
+    def start():
+        try:
+            outcomes.append(lifecycle.start())
+        except LifecycleError as error:
+            outcomes.append(error)
+
+    lifecycle._lock = Interrupted(start)
+    outcomes.append(lifecycle.stop())
+    assert lifecycle.state is LifecycleState.STOPPED
+    assert isinstance(outcomes[0], LifecycleError)
+    assert outcomes[1] is True
+
+
 def test_it_may_be_stopped_before_it_starts():
     """And then never starts."""
     lifecycle = Lifecycle("queue")
