@@ -17,6 +17,7 @@ class Cause(enum.Enum):
     TIMEOUT = "timeout"
     REMOVED = "removed"
     REPLACED = "replaced"
+    PAUSED = "paused"
     STOPPED = "stopped"
 
 

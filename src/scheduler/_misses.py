@@ -64,6 +64,8 @@ class Misses:
             self.miss_run(run, MissedReason.STOPPED)
         elif run.cause is Cause.REPLACED:
             self.miss_run(run, MissedReason.OVERLAP)
+        elif run.cause is Cause.PAUSED:
+            self.miss_run(run, MissedReason.PAUSED)
         elif run.cause is Cause.REMOVED:
             self.miss_run(run, MissedReason.REMOVED)
 

@@ -38,7 +38,7 @@ class MissedReason(enum.Enum):
     NO_ROOM = "no room"
     """The run of an earlier tick, or its own, still waited for a limit."""
     PAUSED = "paused"
-    """The job was paused or disabled while the tick waited for the end of a run."""
+    """The job was paused or disabled while the tick waited, for room or for the end of a run."""
     REMOVED = "removed"
     """The job was removed while the tick waited."""
     STOPPED = "stopped"

@@ -60,10 +60,10 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     return False
 
 
-def drop_waiting(job: Job) -> None:
+def drop_waiting(job: Job, cause: Cause) -> None:
     """The ticks that wait for room are missed."""
     for run in _waiting(job):
-        run.terminate(Cause.REPLACED)
+        run.terminate(cause)
 
 
 def _waiting(job: Job) -> list[Run]:

@@ -17,10 +17,12 @@ from typing import Final, Protocol
 
 from timerqueue import Alarm, LifecycleError, TimerQueue
 
+from ._deadline import Cause
 from ._events import JobChanged, JobParked, ScopePaused, ScopeResumed
 from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
+from ._overlap import drop_waiting
 from ._pauses import NO_REASON, Pause, Pauses, scope_of_job
 from ._runs import Runs
 from ._state import JobState, Step, advance
@@ -30,7 +32,6 @@ logger = getLogger(__name__)
 
 NEVER_EARLY: Final = 20
 """Microseconds by which a calendar instant may seem to lie ahead when its timer fires: what floating point costs."""
-
 
 SLICE: Final = 200
 """Jobs that are held or let go of in one go."""
@@ -88,9 +89,12 @@ class Pausing:
         """Start it no more by itself. What runs may end. `is_stored`: that is news to nobody who keeps it."""
         if job.is_removed:
             return
+        was_paused = job.is_paused
         job.paused_by = pause = Pause(scope_of_job(job.id), reason or NO_REASON, self._now(), until)
         self._end_later(job, until, partial(self.resume, job))
         self._halt(job)
+        if not was_paused:  # else what waits was started by hand meanwhile
+            drop_waiting(job, Cause.PAUSED)
         logger.info("job %r is disabled: %s", job.id, pause.reason)
         self._plans.listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
         if not is_stored:
@@ -183,6 +187,7 @@ class Pausing:
         was_paused, job.held_by = job.is_paused, held_by
         if not was_paused:
             self._halt(job)
+            drop_waiting(job, Cause.PAUSED)
         elif self._come_back(job):
             self._plans.retire_if_done(job)
 
@@ -192,10 +197,12 @@ class Pausing:
         for job in jobs:
             held_by = covering(job.tags)
             if held_by is not None and held_by is not job.held_by:
-                job.held_by = held_by
+                was_paused, job.held_by = job.is_paused, held_by
                 job.settle_pause()
                 if job.backlog:
                     self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
+                if job.runs and not was_paused:
+                    drop_waiting(job, Cause.PAUSED)
         self._settle(iter(jobs))
 
     def _settle(self, jobs: Iterator[Job]) -> None:

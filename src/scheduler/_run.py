@@ -228,7 +228,7 @@ class Run(Work):
         match self.cause:
             case Cause.TIMEOUT:
                 return Outcome.TIMED_OUT
-            case Cause.REMOVED | Cause.REPLACED | Cause.STOPPED:
+            case Cause.REMOVED | Cause.REPLACED | Cause.PAUSED | Cause.STOPPED:
                 return Outcome.CANCELLED
             case _ as never:
                 assert_never(never)

@@ -321,8 +321,9 @@ class Scheduler:
         return ended
 
     async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
-        waiting = RunOnce(self.jobs(), self._listeners)
-        for job in self.jobs():
+        jobs = self.jobs()
+        waiting = RunOnce(jobs, self._listeners, self._loop.call_soon)
+        for job in jobs:
             self._loop.runs.start_now(job)
         if seconds is not None:
             self._loop.queue.push(self._clock.monotonic() + seconds, waiting.give_up)

@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
 logger = getLogger(__name__)
 
-HEAD_START: Final = 60.0
-"""Seconds by which subtasks go before entries of the same age: started jobs finish first, and yet nothing starves."""
+HEAD_START: Final = 1e6
+"""Seconds by which subtasks go before entries, whatever has become due or has priority meanwhile: jobs that have begun
+finish first. Nothing starves by it, because no job begins while their subtasks wait, and a run has a bounded number.
+"""
 
 _belongs_to: Final = RUN.set
 
@@ -53,7 +55,7 @@ class RunsOwner(Owner, Protocol):
 
 def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskVolley | SubtaskWork]:
     """The places in the pool that the new subtasks of a run need, in their order. `context`: their parent's."""
-    due = run.owner.monotonic() - HEAD_START
+    due = run.due - HEAD_START
     special = {id(each) for each in subtasks if each.call is not awaited or each.needs or each.timeout is not None}
     if not special:
         return [SubtaskVolley(run, subtasks, due, context)]

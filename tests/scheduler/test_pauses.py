@@ -446,3 +446,46 @@ async def test_a_pause_of_very_many_holds_all_of_them_at_once(clock, events):
         s.resume()
         await clock.travel(60)
         assert relative(events.starts()) == [300] * 1_000
+
+
+@pytest.mark.parametrize("scope", ["its own", "of its tag", "of everything", "of a tag that it gets"])
+async def test_what_waits_for_room_does_not_start_once_it_is_paused(scope, clock, events):
+    """It has not begun, and a pause says that nothing begins. What runs goes on."""
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.listen(events)
+        s.add(clock.sleep, "@every 1d", id="long", args=(50,), start="now")
+        job = s.add(nothing, EVERY, id="waiting", tags=["x"], start="now")
+        await clock.travel(10)
+        assert job.state is JobState.STARTING
+        match scope:
+            case "its own":
+                job.pause()
+            case "of its tag":
+                s.pause("x")
+            case "of everything":
+                s.pause()
+            case _:
+                s.pause("y")
+                job.update(tags=["y"])
+        assert job.state is JobState.DISABLED
+        await clock.travel(80)
+    assert events.starts("waiting") == []
+    assert events.missed("waiting") == [(1, MissedReason.PAUSED)]
+    assert events.outcomes("long") == [Outcome.SUCCEEDED]
+
+
+@pytest.mark.parametrize("scope", [None, "x"])
+async def test_what_was_started_by_hand_outlives_another_pause(scope, clock, events):
+    """Whoever asked for it knew that the job was paused."""
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.listen(events)
+        s.add(clock.sleep, "@every 1d", id="long", args=(50,), start="now")
+        job = s.add(nothing, EVERY, id="by hand", tags=["x"])
+        job.pause()
+        await clock.travel(10)
+        job.run_now()
+        s.pause(scope)
+        job.pause("for another reason")
+        await clock.travel(80)
+    assert relative(events.starts("by hand")) == [50]
+    assert events.missed("by hand") == []

@@ -146,3 +146,57 @@ async def test_a_paused_job_runs_too(clock):
     s = Scheduler(clock=clock)
     s.add(answer, EVERY_SECOND, id="a", args=(1,)).pause()
     assert set(await s.run_once()) == {"a"}
+
+
+@pytest.mark.parametrize("what", ["is started by hand", "is paused", "is updated", "is paused with all"])
+async def test_a_run_is_waited_for_whatever_becomes_of_its_job(what, clock):
+    """What is missed or held meanwhile is not what was asked for."""
+    s = Scheduler(clock=clock)
+
+    async def change():
+        await clock.sleep(1)
+        match what:
+            case "is started by hand":
+                s.get("slow").run_now()
+            case "is paused":
+                s.get("slow").pause("enough")
+            case "is updated":
+                s.get("slow").update(timeout="1h")
+            case _:
+                s.pause()
+
+    s.add(change, EVERY_SECOND, id="change")
+    s.add(clock.sleep, EVERY_SECOND, id="slow", args=(5,))
+    ended = {}
+    async with anyio.create_task_group() as group:
+
+        async def run():
+            ended.update(await s.run_once())
+
+        group.start_soon(run)
+        await clock.travel(10)
+    assert {id: end.outcome for id, end in ended.items()} == {
+        "change": Outcome.SUCCEEDED,
+        "slow": Outcome.SUCCEEDED,
+    }
+
+
+@pytest.mark.parametrize("scope", ["its own", "of everything"])
+async def test_another_attempt_that_a_pause_has_cancelled_is_not_waited_for(scope, clock):
+    """Nothing of it is left that could end."""
+    s = Scheduler(clock=clock)
+
+    async def fail():
+        raise ValueError
+
+    async def pause():
+        await clock.sleep(1)
+        s.pause() if scope == "of everything" else s.get("failing").pause()
+
+    s.add(fail, EVERY_SECOND, id="failing", retry=Retry.constant("1h"))
+    s.add(pause, EVERY_SECOND, id="pause")
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as group:
+            group.start_soon(s.run_once)
+            await clock.travel(10)
+    assert s.state is SchedulerState.STOPPED

@@ -5,7 +5,8 @@ import anyio.lowlevel
 import pytest
 
 from schedule import ScheduleError
-from scheduler import NotASubtask, Outcome, RunEnded, Scheduler, Subtask, current_run
+from scheduler import NotASubtask, Outcome, RunEnded, RunStarted, Scheduler, Subtask, current_run
+from timerqueue.testing import START
 
 
 async def answer(value):
@@ -114,6 +115,22 @@ async def test_subtasks_of_started_jobs_go_before_new_jobs(clock):
             s.add(parent, "@every 1h", id=name, args=(name,), start="now")
         await clock.travel(3)
         assert order == ["a1", "a2", "b1", "b2"]
+
+
+@pytest.mark.parametrize("priority", [0, 100])
+async def test_what_has_begun_is_finished_first_however_long_the_others_have_waited(priority, clock, events):
+    """Else many would begin, none would end, and all would time out. Nor does a priority change that."""
+    async with Scheduler(limit=1, clock=clock) as s:
+        s.listen(events)
+
+        async def parent():
+            return [Subtask(clock.sleep, 1), Subtask(clock.sleep, 1)]
+
+        for number in range(100):
+            s.add(parent, "@every 1h", id=f"{number}", start="now", timeout="3s", priority=number and priority)
+        await clock.travel(200)
+    assert events.outcomes() == [Outcome.SUCCEEDED] * 100
+    assert [event.started - START.timestamp() for event in events.of(RunStarted)] == [2 * turn for turn in range(100)]
 
 
 async def test_subtasks_need_limits_of_their_own(clock):

@@ -639,7 +639,7 @@ async def test_what_was_missed_gives_no_place_in_the_line():
         s.add(note, "@every 1h", args=("older",), start=datetime.fromtimestamp(wall + 2.5, UTC), needs="a")
         clock.advance(3.7)  # the process stood still: of the slots at 1, 2, 3 and 4 only the last runs
         await clock.travel(0)
-        s.get("late").pause()
+        s.get("late").update(schedule="@every 1d")  # no further slots
         await clock.travel(10)
         assert said == ["older", "late"]
         s.stop(grace=0)
