@@ -147,6 +147,8 @@ async def test_a_schedule_that_is_over_starts_nothing(ran, config, up):
         (["watch"], "Missing argument 'URL...'"),
         (["watch", "localhost"], "did you mean http://localhost?"),
         (["watch", "http://a", "http://a"], "http://a is given twice"),
+        (["watch", "http://me:hunter22\u2100@a"], "a host without characters that stand for one of / ? # @ :"),
+        (["watch", "http://[::1"], "expected an IPv6 address in brackets, as in http://[::1]:8080/"),
         (["watch", "http://a", "--every", "soon"], "expected a duration"),
         (["watch", "http://a", "--mode", "both"], "'both' is not one of 'any', 'all'"),
         (["watch", "http://a", "--once", "--for", "1s"], "--once ends by itself"),
@@ -162,6 +164,7 @@ def test_a_wrong_call_says_what_is_right(args, message):
     assert (result.exit_code, result.stdout) == (2, "")
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+    assert "hunter22" not in result.stderr
 
 
 async def test_check_says_what_would_run(ran, config, up):

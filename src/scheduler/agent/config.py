@@ -221,7 +221,7 @@ def _title(table: Mapping[str, Any], index: int) -> str:
 def _target(section: Section, common: Common) -> Target | None:
     """One [[check]]. None: its problems have been noted."""
     before = len(section.problems)
-    url = section.require("url", _url)
+    url = section.require("url", url_of)
     kind = BY_SCHEME[url.scheme] if url is not None else None
     chosen = _read_common(section, common)
     name = section.take("name", text, "" if url is None else str(url))
@@ -262,7 +262,8 @@ def _start(section: Section, start: Start | None, schedule: Schedule) -> Start |
     return None
 
 
-def _url(value: Any) -> Url:
+def url_of(value: Any) -> Url:
+    """Where a check looks. Raises Unfit, which repeats no credentials."""
     try:
         return parse_url(text(value), PORTS)
     except ValueError as exc:

@@ -14,6 +14,9 @@ from attrs import field, frozen
 MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
+_AT_MOST_USERINFO: Final = re.compile(r"(^(?!.*//)|//).*@", re.DOTALL)
+"""A password may hold a slash that should have been written as %2F: rather too much is masked than too little."""
+
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=&#]*)=([^&#]*)")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
@@ -63,7 +66,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
     """
     if _UNSPACED.search(text):
         raise ValueError("a URL without blanks and control characters")
-    split = urlsplit(text)
+    split = _split(text)
     if split.scheme not in ports or not text.lower().startswith(f"{split.scheme}://"):
         raise ValueError(_advice(text, split.scheme, ports))
     host, port = _host_and_port(split)
@@ -87,7 +90,7 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 def masked(text: str) -> str:
     """Text that may hold a URL, with what stands where credentials would stand masked."""
-    return _QUERY_VALUE.sub(_masked, _USERINFO.sub(rf"\1{MASK}@", text))
+    return _QUERY_VALUE.sub(_masked, _AT_MOST_USERINFO.sub(rf"\1{MASK}@", text))
 
 
 def secrets_in(text: str) -> frozenset[str]:
@@ -108,6 +111,16 @@ def address_family(host: str) -> int | None:
         return 6 if isinstance(ip_address(host), IPv6Address) else 4
     except ValueError:
         return None
+
+
+def _split(text: str) -> SplitResult:
+    try:
+        return urlsplit(text)
+    except ValueError:  # its text repeats what stands before the host: credentials
+        pass
+    if set(text) & set("[]"):
+        raise ValueError("an IPv6 address in brackets, as in http://[::1]:8080/, and no brackets elsewhere")
+    raise ValueError("a host without characters that stand for one of / ? # @ :, such as \u2100")
 
 
 def _host_and_port(split: SplitResult) -> tuple[str, int | None]:

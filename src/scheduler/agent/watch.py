@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from schedule import Every
 
 from .checks import BY_SCHEME, KINDS
-from .config import PORTS, Config, Target
+from .config import Config, Target, url_of
 from .limits import read_limits
 from .probe import Mode
+from .readers import Unfit
 from .sections import ConfigError, Problem, Section
-from .url import parse_url
 
 
 def watch_config(
@@ -22,9 +22,9 @@ def watch_config(
     targets: dict[str, Target] = {}
     for text in urls:
         try:
-            url = parse_url(text, PORTS)
-        except ValueError as exc:
-            problems.append(Problem(0, f"expected {exc}"))
+            url = url_of(text)
+        except Unfit as exc:
+            problems.append(Problem(0, str(exc)))
             continue
         kind = BY_SCHEME[url.scheme]
         if str(url) in targets:
