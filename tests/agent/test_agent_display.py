@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from scheduler import MissedReason, Outcome, RunEnded, RunMissed, Scheduler
-from scheduler.agent.display import DisplayGone, Summary, View
+from scheduler.agent.display import Summary, View
 from scheduler.agent.lines import JsonLines, PlainLines
 from scheduler.agent.monitor import Monitor
 from scheduler.agent.result import CheckResult, Status
@@ -220,13 +220,13 @@ def test_the_live_table_leaves_its_last_state_on_the_screen(view):
 
 
 def test_a_display_may_go_while_it_is_told_of_the_end():
-    """DisplayGone does not reach the scheduler."""
+    """That does not reach the scheduler."""
 
     class Gone:
         refresh_every = None
 
         def notice(self, text):
-            raise DisplayGone
+            raise BrokenPipeError
 
     monitor = Monitor([], Gone(), lambda: None)
     monitor.notice("x")

@@ -57,7 +57,7 @@ async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolv
 
     The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Before
     anything has started it raises InvalidJob if a schedule has no start left, and StoreError if the store cannot be
-    opened.
+    opened; after a clean end NotShown, if that came because nothing could be shown any more.
     """
     agent = _Agent(config, display, plan, clock, resolver)
     try:
@@ -116,11 +116,16 @@ class _Agent:
                 group.start_soon(self._stop_after, plan.seconds)
             await (scheduler.run_once() if plan.once else scheduler.run())
         monitor.show(lambda display: display.stopped(monitor.summary()))
+        if monitor.trouble is not None:
+            raise monitor.trouble
         return 1 if is_forced or (plan.once and not all(map(_is_well, self._statuses.values()))) else 0
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, SchedulerStarted):
-            self._begin()
+            try:
+                self._begin()
+            finally:
+                self._is_open.set()
         elif isinstance(event, RunMissed) and event.reason is MissedReason.NO_ROOM:
             self._let_wait(event.job_id)
 
@@ -144,7 +149,6 @@ class _Agent:
         if gone:
             names = ", ".join(job.id for job in gone)
             self._monitor.notice(f"checked no more, for the configuration says so: {names}; their history stays")
-        self._is_open.set()
 
     async def _stop_after(self, seconds: float) -> None:
         await self._is_open.wait()

@@ -7,7 +7,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .display import Display
     from .place import StorePlace
 
+FAILED: Final = 1
 BAD_USAGE: Final = 2
 _LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 _OUR_LOGGERS: Final = ("scheduler", "schedule", "timerqueue")
@@ -65,8 +67,8 @@ STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 EXIT_CODES: Final = """\b
 Exit codes:
   0  a clean end, also by Ctrl-C or SIGTERM
-  1  with --once: something is neither up nor degraded; or it failed, or was cut off by a second Ctrl-C;
-     with history: there is none
+  1  with --once: something is neither up nor degraded; or it failed, was cut off by a second Ctrl-C, or
+     cannot write its output; with history: there is none
   2  called or configured wrongly, or the store cannot be used: nothing was started
 """
 
@@ -130,8 +132,7 @@ def check(file: Path) -> None:
     from .config import read_config
     from .preview import config_lines
 
-    for line in config_lines(_config(lambda: read_config(file, os.environ)), _now()):
-        click.echo(line)
+    _print(config_lines(_config(lambda: read_config(file, os.environ)), _now()))
 
 
 @cli.command()
@@ -156,11 +157,9 @@ def history(
         store = _config(lambda: read_config(config, os.environ)).store
     _log_to_stderr(level, Redactor(store.secrets))
     records = _records(store, target, limit)
-    for record in reversed(records):
-        click.echo(json_line(record) if as_json else plain_line(record))
+    _print((json_line if as_json else plain_line)(record) for record in reversed(records))
     if not records:
-        click.echo(f"there is no check{f' of {target!r}' if target else ''} in {store}", err=True)
-        sys.exit(1)
+        _end(f"there is no check{f' of {target!r}' if target else ''} in {store}", FAILED)
 
 
 @cli.command("next")
@@ -177,8 +176,7 @@ def next_(expression: str, count: int, tz: str) -> None:
         lines = list(schedule_lines(parse(expression, tz=tz), _now(), count, tz))
     except (ScheduleError, KeyError, ValueError) as exc:
         raise click.UsageError(str(exc)) from None
-    for line in lines:
-        click.echo(line)
+    _print(lines)
 
 
 def _run(
@@ -198,6 +196,7 @@ def _run(
     from timerqueue import SystemClock
 
     from .app import Plan, run
+    from .display import NotShown
     from .place import StorePlace
     from .redact import Redactor
 
@@ -211,8 +210,9 @@ def _run(
     try:
         code = anyio.run(run, config, display, Plan(once=once, seconds=seconds), clock)
     except InvalidJob as exc:
-        click.echo(str(exc), err=True)
-        code = BAD_USAGE
+        _end(str(exc), BAD_USAGE)
+    except NotShown as exc:
+        _end(f"cannot write the output: {exc}", FAILED)
     except StoreError as exc:
         _refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
     sys.exit(code)
@@ -241,8 +241,7 @@ def _refuse(store: StorePlace, reason: str) -> NoReturn:
     from .redact import Redactor
     from .wording import printable
 
-    click.echo(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", err=True)
-    sys.exit(BAD_USAGE)
+    _end(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", BAD_USAGE)
 
 
 def _config(read: Callable[[], Config]) -> Config:
@@ -251,8 +250,25 @@ def _config(read: Callable[[], Config]) -> Config:
     try:
         return read()
     except ConfigError as exc:
-        click.echo(str(exc), err=True)
-        sys.exit(BAD_USAGE)
+        _end(str(exc), BAD_USAGE)
+
+
+def _print(lines: Iterable[str]) -> None:
+    """To standard output, as far as somebody reads it."""
+    try:
+        for line in lines:
+            click.echo(line)
+    except BrokenPipeError:
+        sys.exit(0)
+    except OSError as exc:
+        _end(f"cannot write the output: {(exc.strerror or str(exc)).lower()}", FAILED)
+
+
+def _end(reason: str, code: int) -> NoReturn:
+    """With a line on standard error, if there is somebody to read it."""
+    with suppress(OSError):
+        click.echo(reason, err=True)
+    sys.exit(code)
 
 
 def _display(stream: TextIO, now: Callable[[], float], *, plain: bool, as_json: bool) -> Display:
@@ -292,4 +308,7 @@ class _StderrHandler(logging.Handler):
     """Writes to whatever sys.stderr is at the moment: a live table puts itself there."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(self.format(record), file=sys.stderr)  # noqa: T201
+        try:
+            print(self.format(record), file=sys.stderr)  # noqa: T201
+        except Exception:  # noqa: BLE001 - a log that cannot be written ends nothing
+            self.handleError(record)

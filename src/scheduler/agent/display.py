@@ -36,7 +36,10 @@ class View:
 
 
 class Display(Protocol):
-    """Shows what happens. Called on the event loop; must not block for long."""
+    """Shows what happens. Called on the event loop; must not block for long.
+
+    What raises OSError is not called again: nobody reads it any more (BrokenPipeError), or it cannot be written.
+    """
 
     @property
     def refresh_every(self) -> float | None:
@@ -64,5 +67,5 @@ class Display(Protocol):
         """The last call."""
 
 
-class DisplayGone(Exception):
-    """Nobody reads any more what is shown."""
+class NotShown(Exception):
+    """What happened could not be written to the end. The text says why."""

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 from scheduler import RunMissed
 
 from . import wording
-from .display import DisplayGone, Summary, View
+from .display import Summary, View
 from .result import CheckResult, Status
 from .status import TargetStatus, Verdict
 from .version import our_version
@@ -18,7 +18,7 @@ Now = Callable[[], float]
 
 
 class _Lines:
-    """Writes each line at once, and tells when there is nobody to read it."""
+    """Writes each line at once."""
 
     refresh_every = None
 
@@ -30,10 +30,7 @@ class _Lines:
         """Nothing: a line stays as it is."""
 
     def _write(self, line: str) -> None:
-        try:
-            print(line, file=self._stream, flush=True)
-        except BrokenPipeError:
-            raise DisplayGone from None
+        print(line, file=self._stream, flush=True)
 
 
 class PlainLines(_Lines):

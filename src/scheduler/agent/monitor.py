@@ -31,7 +31,7 @@ from scheduler import (
 )
 
 from . import wording
-from .display import Display, DisplayGone, Summary, View
+from .display import Display, NotShown, Summary, View
 from .status import TargetStatus, verdict_of
 
 EVERYTHING: Final = "*"
@@ -45,7 +45,10 @@ Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp
 
 
 class Monitor:
-    """A listener. `on_gone` is called once nobody can see the display any more. `clean` masks secrets in notices."""
+    """A listener. `on_gone` is called once nobody can see the display any more. `clean` masks secrets in notices.
+
+    `trouble`: why what happens can be shown no more; None: it can, or nobody wants to see it.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Monitor:
         clean: Callable[[str], str] = str,
     ) -> None:
         self.targets = {target.name: target for target in targets}
+        self.trouble: NotShown | None = None
         self._clean = clean
         self._waiting: list[Callable[[Display], None]] | None = None
         self._left_out: Counter[str] = Counter()
@@ -128,8 +132,10 @@ class Monitor:
             return
         try:
             action(self._display)
-        except DisplayGone:
+        except OSError as exc:
             self._display = None
+            if not isinstance(exc, BrokenPipeError):  # as with `| head`: whoever has read enough leaves
+                self.trouble = NotShown((exc.strerror or str(exc)).lower())
             self._on_gone()
 
     def summary(self) -> Summary:
