@@ -1,5 +1,7 @@
 """What every kind of check promises, over each of them: the suite that a new check has to pass."""
 
+import socket
+
 import anyio
 import pytest
 from attrs.exceptions import FrozenInstanceError
@@ -109,3 +111,18 @@ def test_every_kind_is_in_this_suite(kind):
     """A new kind needs a case here, and schemes that no other has."""
     assert kind.name in CASES
     assert all(BY_SCHEME[scheme] is kind for scheme in kind.schemes)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (socket.gaierror(-9999, "Odd trouble"), Status.UNKNOWN, "can make nothing of the address peer: odd trouble"),
+        (socket.gaierror("odd trouble"), Status.UNKNOWN, "can make nothing of the address peer: odd trouble"),
+        (OSError(99999, "Odd trouble"), Status.DOWN, "odd trouble at peer"),
+    ],
+)
+def test_an_error_with_a_number_that_nobody_knows_says_what_it_says_itself(error, status, text):
+    """Rather than "unknown error -2"."""
+    trouble = judge(error, "peer")
+    assert trouble.status is status
+    assert trouble.text.endswith(text)

@@ -155,6 +155,8 @@ async def test_a_schedule_that_is_over_starts_nothing(ran, config, up):
         (["run", "nowhere.toml"], "nowhere.toml: cannot read it: no such file or directory"),
         (["next", "every 5s"], 'did you mean "@every 5s"?'),
         (["next", "* * * * *", "--tz", "Europe/Atlantis"], "Atlantis"),
+        (["next", "@every 10s", "--tz", "America"], "there is no zone 'America': use an IANA name"),
+        (["next", "@at 9999-12-31T23:59:59Z", "--tz", "Asia/Tokyo"], "a start has no date in Asia/Tokyo"),
         (["nonsense"], "No such command 'nonsense'"),
     ],
 )
@@ -176,6 +178,18 @@ async def test_check_says_what_would_run(ran, config, up):
     assert "note: day-of-month 30 is not in every month" in out
     assert "load: 3 targets, 20 checks per second" in out
     assert "total: 3 at a time, limit 500: fits" in out or "total: 2 at a time, limit 500: fits" in out
+
+
+async def test_check_refuses_what_run_would_refuse(ran, config):
+    """A schedule that is over, unless it begins at once: told after everything else, with run's exit code."""
+    over = '[[check]]\nname = "b"\nurl = "http://h"\nschedule = "@at 2020-01-01T00:00:00Z"\n'
+    code, out, err = await ran("check", config(over))
+    assert code == 2
+    assert "next: never again" in out
+    assert err == "check 'b': @at 2020-01-01T00:00:00+00:00 has no start after now\n"
+    for harmless in ('start = "now"', "enabled = false"):
+        code, _, err = await ran("check", config(over + harmless))
+        assert (code, err) == (0, "")
 
 
 async def test_check_warns_of_limits_that_are_too_small(ran, config):

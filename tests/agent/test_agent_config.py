@@ -135,6 +135,18 @@ MISTAKES = [
     (CHECK + "send = 'x'", "uptime.toml:3: [[check]] number 1: send: is for tcp checks"),
     ("[[check]]\nurl = 'tcp://h:1'\ncontains = 'x'", "uptime.toml:3: [[check]] number 1: contains: is for http checks"),
     ("[[check]]\nurl = 'http://127.0.0.1'\nip = '6'", "ip: asks for IPv6, but 127.0.0.1 is an IPv4 address"),
+    (CHECK + r'name = "a\u00a0b"', r"toml:3: [[check]] number 1: name: expected text that can be seen, without '\xa0'"),
+    (CHECK + f"name = '{'x' * 513}'", "name: expected at most 512 characters, not 513"),
+    (CHECK + r'tags = ["a", "b\u0000"]', r"3: [[check]] number 1: tags: expected text that can be seen, without"),
+    (f"[[check]]\nurl = 'http://h/{'x' * 600}'", "toml:2: [[check]] number 1: the URL is no name, give the check one"),
+    (CHECK + r'ca_file = "a\u0000b"', "ca_file: expected a file of certificates in PEM (no name of a file holds NUL)"),
+    (CHECK + f"expect_status = 0x{'f' * 5000}", "these, found a number of more than 60 digits"),
+    (CHECK + f"interval = 0x{'f' * 5000}", "interval: expected a duration such as"),
+    (f"{CHECK}[limits]\nhttp = 1{'0' * 400}", "toml:4: [limits]: http: expected a whole number from 1, or inf for"),
+    (f"{CHECK}timeout = 1{'0' * 5000}", "uptime.toml:3: a number has more than 4,300 digits"),
+    (f"a = {'[' * 3000}{']' * 3000}", "uptime.toml: brackets are nested too deeply"),
+    (CHECK + "[limits]\n'host:a' = 1\n'host:A.' = 2", ":5: [limits]: host:A.: is the same host as host:a: keep one"),
+    (CHECK + "[hosts]\n'a..b' = '127.0.0.1'", ":4: [hosts]: a..b: expected a host name that can be written in ASCII"),
     (CHECK * 2, "uptime.toml:3: [[check]] number 2: the name is taken by the check on line 1"),
     (CHECK + "[limits]\nhtp = 5", "uptime.toml:4: unknown key 'htp' in [limits], did you mean 'http'?"),
     (CHECK + "[limits]\nhttp = 0", "expected a whole number from 1, or inf for no limit, found the number 0"),
@@ -150,6 +162,26 @@ def test_a_mistake_is_told_with_its_line(text, message):
         read(text)
     assert message in str(caught.value)
     assert str(caught.value).startswith("uptime.toml:")
+
+
+def test_a_host_has_one_form_wherever_it_is_named():
+    """In URLs, [hosts] and limits: capitals, letters beyond ASCII, a dot at the end and long addresses are the same."""
+    config = read("""
+        [hosts]
+        "München.example." = "127.0.0.1"
+        [limits]
+        "host:Shop.Example" = 1
+        "host:MÜNCHEN.example" = 2
+        "host:0:0::1" = 3
+        [[check]]
+        url = "http://shop.example./"
+        [[check]]
+        url = "http://xn--mnchen-3ya.example/"
+        [[check]]
+        url = "http://[::0:1]/"
+    """)
+    assert [config.limits.named[target.needs[1]] for target in config.targets] == [1, 2, 3]
+    assert config.hosts == {config.targets[1].check.url.host: ("127.0.0.1",)}
 
 
 def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():

@@ -44,6 +44,26 @@ async def test_status_and_body_decide(serve, answers, attempt, status, options, 
     assert finding.detail["http_status"] == status
 
 
+@pytest.mark.parametrize("percent", ["%25", "%"])
+async def test_a_zone_leads_to_its_interface_and_is_told_to_nobody(serve, answers, probe, percent):
+    """Written as RFC 6874 has it or as people do; the server is told the address alone."""
+    try:
+        server = await serve(answers.respond(), host="::1")
+    except OSError:
+        pytest.skip("needs IPv6")
+    loopback = 1  # a number, for the C library knows the names of interfaces for link-local addresses only
+    result = await probe(check(f"http://[::1{percent}{loopback}]:{server.port}/")).run()
+    assert (result.status, result.error) == (Status.UP, None)
+    assert f"Host: [::1]:{server.port}".lower() in server.requests[0].lower()
+
+
+async def test_a_zone_that_is_not_there_is_our_trouble(probe):
+    """The target is unknown, and the error says which address this machine can make nothing of."""
+    result = await probe(check("http://[fe80::1%25nowhere]:9/")).run()
+    assert result.status is Status.UNKNOWN
+    assert "this machine can make nothing of the address [fe80::1%nowhere]:9: " in result.error
+
+
 async def test_the_request_is_what_was_asked_for(serve, answers, attempt):
     """Method, path, query and headers go over the wire; Host is the name although an address was dialled."""
     server = await serve(answers.respond())

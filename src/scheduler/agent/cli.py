@@ -62,6 +62,21 @@ class Place(click.ParamType["StorePlace"]):
             self.fail(str(exc), param, ctx)
 
 
+class Zone(click.ParamType[str]):
+    """A time zone by its IANA name."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, or an error that says what was expected."""
+        from zoneinfo import ZoneInfo
+
+        try:
+            return ZoneInfo(value).key
+        except (KeyError, ValueError, OSError):
+            self.fail(f"there is no zone {value!r}: use an IANA name such as UTC or Europe/Berlin", param, ctx)
+
+
 STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 
 EXIT_CODES: Final = """\b
@@ -130,9 +145,12 @@ def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mo
 def check(file: Path) -> None:
     """Say what a configuration FILE would run, when, and whether it fits the limits. Nothing is started."""
     from .config import read_config
-    from .preview import config_lines
+    from .preview import config_lines, over
 
-    _print(config_lines(_config(lambda: read_config(file, os.environ)), _now()))
+    config, now = _config(lambda: read_config(file, os.environ)), _now()
+    _print(config_lines(config, now))
+    if ended := over(config, now):
+        _end("\n".join(f"check {each.name!r}: {each.schedule} has no start after now" for each in ended), BAD_USAGE)
 
 
 @cli.command()
@@ -165,7 +183,9 @@ def history(
 @cli.command("next")
 @click.argument("expression")
 @click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
-@click.option("--tz", default="UTC", show_default=True, help="The zone of the expression, such as Europe/Berlin.")
+@click.option(
+    "--tz", type=Zone(), default="UTC", show_default=True, help="The zone of the expression, such as Europe/Berlin."
+)
 def next_(expression: str, count: int, tz: str) -> None:
     """Show the next starts of a schedule EXPRESSION such as "@every 10s" or "*/5 * * * *"."""
     from schedule import ScheduleError, parse
@@ -174,8 +194,10 @@ def next_(expression: str, count: int, tz: str) -> None:
 
     try:
         lines = list(schedule_lines(parse(expression, tz=tz), _now(), count, tz))
-    except (ScheduleError, KeyError, ValueError) as exc:
+    except ScheduleError as exc:
         raise click.UsageError(str(exc)) from None
+    except OverflowError:
+        raise click.UsageError(f"a start has no date in {tz}: it lies outside the years 1 to 9999") from None
     _print(lines)
 
 

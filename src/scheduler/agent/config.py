@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,16 +18,17 @@ from .checks import BY_SCHEME, KINDS, Check
 from .limits import HOST, Limits, read_limits
 from .place import StorePlace, beside, store_place
 from .probe import Mode
-from .readers import Unfit, boolean, bounded, megabytes, one_of, seconds, text, texts, whole
+from .readers import Unfit, boolean, bounded, label, labels, megabytes, one_of, seconds, text, whole
 from .resolve import Family
-from .sections import ConfigError, Problem, Section
+from .sections import ConfigError, Problem, Section, one_form
 from .toml_lines import key_lines
-from .url import Url, address_family, parse_url
+from .url import Url, address_family, host_name, parse_url
 
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
 MOST_ATTEMPTS: Final = 10
 MOST_RECORDS: Final = 1_000_000
+_LONGEST_TITLE: Final = 100
 
 PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
 
@@ -58,7 +60,7 @@ class Target:
     @property
     def needs(self) -> tuple[str, str]:
         """The limits that its checks take a unit of."""
-        return (self.kind, HOST + self.check.url.host)
+        return (self.kind, HOST + host_name(self.check.url.host))
 
 
 @frozen(kw_only=True)
@@ -93,10 +95,13 @@ def read_config(file: Path, environment: Mapping[str, str]) -> Config:
 def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Config:
     """Read the text of a file that is called `file` in messages."""
     try:
-        tables = tomllib.loads(content)
+        top = Section(tomllib.loads(content), (), "", key_lines(content))
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, [_toml_problem(exc, content)]) from None
-    top = Section(tables, (), "", key_lines(content))
+    except RecursionError:
+        raise ConfigError(file, [Problem(0, "brackets are nested too deeply")]) from None
+    except ValueError:  # of Python itself, which reads no longer numbers
+        raise ConfigError(file, [_long_number(content)]) from None
     config = _config(top, Path(file), environment)
     if top.problems:
         raise ConfigError(file, top.problems)
@@ -110,6 +115,13 @@ def _toml_problem(error: tomllib.TOMLDecodeError, content: str) -> Problem:
     column = f" at column {place[2]}" if place and place[2] else " at the end" if place else ""
     said = _TOML_PLACE.sub("", message)
     return Problem(line, f"not TOML: {said[:1].lower()}{said[1:]}{column}")
+
+
+def _long_number(content: str) -> Problem:
+    most = sys.get_int_max_str_digits()
+    found = re.search(rf"[0-9](?:_?[0-9]){{{most}}}", content)
+    line = content.count("\n", 0, found.start()) + 1 if found else 0
+    return Problem(line, f"a number has more than {most:,} digits")
 
 
 def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
@@ -171,9 +183,9 @@ def _read_common(section: Section, base: Common) -> Common:
 
 def _hosts(section: Section) -> dict[str, tuple[str, ...]]:
     """Fixed addresses of names."""
-    found = {name: section.take(name, _addresses, ()) for name in section.table}
+    found = {host: section.take(name, _addresses, ()) for host, name in one_form(section.table, section)}
     section.end()
-    return {name.lower(): addresses for name, addresses in found.items()}
+    return found
 
 
 def _addresses(value: Any) -> tuple[str, ...]:
@@ -215,7 +227,8 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 def _title(table: Mapping[str, Any], index: int) -> str:
     name = table.get("name")
-    return f"[[check]] '{name}'" if isinstance(name, str) and name else f"[[check]] number {index + 1}"
+    is_short = isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_TITLE
+    return f"[[check]] '{name}'" if is_short else f"[[check]] number {index + 1}"
 
 
 def _target(section: Section, common: Common) -> Target | None:
@@ -224,8 +237,8 @@ def _target(section: Section, common: Common) -> Target | None:
     url = section.require("url", url_of)
     kind = BY_SCHEME[url.scheme] if url is not None else None
     chosen = _read_common(section, common)
-    name = section.take("name", text, "" if url is None else str(url))
-    tags = section.take("tags", texts, ())
+    name = section.take("name", label, "" if url is None else str(url))
+    tags = section.take("tags", labels, ())
     is_enabled = section.take("enabled", boolean, default=True)
     schedule = _schedule(section, chosen.interval)
     start = _start(section, chosen.start, schedule)
@@ -235,6 +248,7 @@ def _target(section: Section, common: Common) -> Target | None:
     _end(section, kind.options if kind is not None else {})
     if url is not None:
         _check_family(section, url, chosen.family)
+        _check_name(section, name)
     if kind is None or url is None or len(section.problems) > before:
         return None
     return Target(
@@ -287,6 +301,14 @@ def _check_family(section: Section, url: Url, family: Family) -> None:
     found = address_family(url.host)
     if found is not None and family is not Family.ANY and str(found) != family.value:
         section.complain(f"ip: asks for IPv{family.value}, but {url.host} is an IPv{found} address", "ip")
+
+
+def _check_name(section: Section, name: str) -> None:
+    """A URL that stands in for a name may be too long for one."""
+    try:
+        label(name)
+    except Unfit as exc:
+        section.complain(f"the URL is no name, give the check one: {exc}", "url")
 
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:

@@ -12,13 +12,15 @@ from typing import Any, Final
 from attrs import frozen
 
 from .readers import Unfit
-from .sections import Section, suggestion
+from .sections import Section, one_form, suggestion
 
 TOTAL: Final = "total"
 HOSTS: Final = "host:*"
 HOST: Final = "host:"
 _VARIABLE: Final = "TIMERQUEUE_LIMIT_"
 _PER_KIND: Final = 200
+_LARGEST: Final = 10**15
+"""Beyond it a float is no longer a whole number."""
 
 
 @frozen
@@ -38,12 +40,16 @@ def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str
         if not section.has(name):
             default = _from_environment(name, default, environment, warnings)
         sizes[name] = section.take(name, _size, default)
-    for name in section.table:
-        if name.startswith(HOST) and name != HOSTS:
-            sizes[name] = section.take(name, _size, math.inf)
+    sizes |= _of_hosts(section)
     section.end(also_known=["host:NAME"])
     warnings.extend(_unknown_variables(sizes, environment))
     return Limits(sizes.pop(TOTAL), sizes), warnings
+
+
+def _of_hosts(section: Section) -> dict[str, float]:
+    """The limits of hosts that are named, whatever way."""
+    named = {key.removeprefix(HOST): key for key in section.table if key.startswith(HOST) and key != HOSTS}
+    return {HOST + host: section.take(named[given], _size, math.inf) for host, given in one_form(named, section, HOST)}
 
 
 def variable_of(name: str) -> str:
@@ -53,7 +59,7 @@ def variable_of(name: str) -> str:
 
 def _size(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not is_number or not value >= 1 or (value != math.inf and value != int(value)):
+    if not is_number or not value >= 1 or (value != math.inf and (value > _LARGEST or value != int(value))):
         raise Unfit("a whole number from 1, or inf for no limit", value)
     return float(value)
 

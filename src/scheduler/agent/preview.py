@@ -31,6 +31,12 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
         yield f"warning: {warning}"
 
 
+def over(config: Config, now: datetime) -> list[Target]:
+    """The targets that would never be checked, with which nothing starts."""
+    coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
+    return [each for each in coming if not starts(each.schedule.bind(each.name), now, 1)]
+
+
 def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
     """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
     zone = ZoneInfo(tz)

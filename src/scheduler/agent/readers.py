@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
@@ -22,6 +23,8 @@ _SIZE: Final = re.compile(r"([0-9]{1,9}) ?([MG]i?B)")
 _UNITS: Final = {"MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
+_LONGEST_LABEL: Final = 512
+"""Characters of a name, as long as the scheduler takes them."""
 
 
 class Unfit(Exception):
@@ -39,6 +42,8 @@ def shown(value: object) -> str:
             return f'"{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."}"'
         case bool():
             return str(value).lower()
+        case int() if abs(value) >= 10**_LONGEST_SHOWN:  # Python refuses to write some of these
+            return f"a number of more than {_LONGEST_SHOWN} digits"
         case int() | float():
             return f"the number {value}"
         case dict():
@@ -56,6 +61,17 @@ def text(value: Any) -> str:
     return value
 
 
+def label(value: Any) -> str:
+    """Text by which something is known, today and in its history: all of it can be seen."""
+    found = text(value)
+    hidden = next((each for each in found if not each.isprintable()), None)
+    if hidden is not None:
+        raise Unfit(f"text that can be seen, without {hidden!a} ({unicodedata.name(hidden, 'control')})", value)
+    if len(found) > _LONGEST_LABEL:
+        raise Unfit(f"at most {_LONGEST_LABEL} characters, not {len(found):,}", value)
+    return found
+
+
 def boolean(value: Any) -> bool:
     """Neither 1 nor "yes"."""
     if not isinstance(value, bool):
@@ -68,7 +84,7 @@ def seconds(value: Any) -> float:
     try:
         if isinstance(value, (str, int, float)) and (found := duration(value).total_seconds()):
             return found
-    except ScheduleError:
+    except (ScheduleError, ValueError):
         pass
     raise Unfit('a duration such as "30s", "1m30s" or "500ms"', value)
 
@@ -92,11 +108,11 @@ def bounded(reader: Reader[T]) -> Reader[T | None]:
     return read
 
 
-def texts(value: Any) -> tuple[str, ...]:
-    """A list of texts."""
+def labels(value: Any) -> tuple[str, ...]:
+    """A list of texts by which something is known."""
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
         raise Unfit('a list of texts such as ["a", "b"]', value)
-    return tuple(value)
+    return tuple(label(each) for each in value)
 
 
 def whole(low: int, high: int) -> Reader[int]:

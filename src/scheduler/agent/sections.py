@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 
 from .readers import Reader, Unfit, shown
 from .toml_lines import Path
+from .url import host_name
 from .wording import printable
 
 T = TypeVar("T")
@@ -99,6 +100,22 @@ class Section:
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
+
+
+def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Each host of which keys speak, in its one form and as it is written. What is none or comes twice is a problem."""
+    seen: dict[str, str] = {}
+    for name in names:
+        key = prefix + name
+        try:
+            host = host_name(name)
+        except ValueError as exc:
+            section.complain(f"{key}: expected {exc}", key)
+            host = name
+        if host in seen:
+            section.complain(f"{key}: is the same host as {seen[host]}: keep one of them", key)
+        seen.setdefault(host, key)
+        yield host, name
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:

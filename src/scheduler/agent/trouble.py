@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import socket
 import ssl
 from collections.abc import Iterator
 from typing import Final
@@ -57,10 +58,13 @@ def judge(error: BaseException, peer: str) -> Trouble | None:
                 return Trouble(Status.DOWN, f"certificate of {peer} refused: {each.verify_message}")
             case ssl.SSLError():
                 return Trouble(Status.DOWN, f"TLS with {peer} failed: {each.reason or each}")
+            case socket.gaierror():  # of an address, for names have been looked up before
+                said = (each.strerror or str(each)).lower()
+                return Trouble(Status.UNKNOWN, f"this machine can make nothing of the address {peer}: {said}")
             case OSError(errno=int(number)) if number in _OURS:
                 return Trouble(Status.UNKNOWN, _OURS[number].format(peer=peer))
             case OSError(errno=int(number)):
-                text = _THEIRS.get(number) or f"{os.strerror(number).lower()} at {{peer}}"
+                text = _THEIRS.get(number) or f"{(each.strerror or os.strerror(number)).lower()} at {{peer}}"
                 failed = Trouble(Status.DOWN, text.format(peer=peer))
             case TimeoutError() | CheckFailed() | OSError():
                 failed = failed or Trouble(Status.DOWN, str(each) or f"no connection to {peer} in time")

@@ -9,7 +9,7 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
@@ -18,6 +18,9 @@ _AT_MOST_USERINFO: Final = re.compile(r"(^(?!.*//)|//).*@", re.DOTALL)
 """A password may hold a slash that should have been written as %2F: rather too much is masked than too little."""
 
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=&#]*)=([^&#]*)")
+_ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
+"""RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are taken."""
+
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
 
@@ -47,6 +50,11 @@ class Url:
     def authority(self) -> str:
         """Host and port as in a Host header."""
         return self.bracketed if self.has_default_port else f"{self.bracketed}:{self.port}"
+
+    @property
+    def seen_by_servers(self) -> Url:
+        """The same without the zone of a link-local address, which means something on this machine only."""
+        return evolve(self, host=self.host.partition("%")[0])
 
     @property
     def bracketed(self) -> str:
@@ -123,6 +131,21 @@ def _split(text: str) -> SplitResult:
     raise ValueError("a host without characters that stand for one of / ? # @ :, such as \u2100")
 
 
+def host_name(text: str) -> str:
+    """The one form of a host's name or address, however it was written. Raises ValueError: what was expected."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return _ascii_name(text)
+
+
+def _ascii_name(text: str) -> str:
+    try:
+        return text.lower().removesuffix(".").encode("idna").decode("ascii")
+    except UnicodeError:
+        raise ValueError("a host name that can be written in ASCII (IDNA)") from None
+
+
 def _host_and_port(split: SplitResult) -> tuple[str, int | None]:
     try:
         port = split.port
@@ -132,12 +155,8 @@ def _host_and_port(split: SplitResult) -> tuple[str, int | None]:
         raise ValueError(f"a port from 1 to {_HIGHEST_PORT}")
     if not split.hostname:
         raise ValueError(f"a host after {split.scheme}://")
-    if is_address(split.hostname):
-        return split.hostname, port
-    try:
-        return split.hostname.removesuffix(".").encode("idna").decode("ascii"), port
-    except UnicodeError:
-        raise ValueError("a host name that can be written in ASCII (IDNA)") from None
+    host = _ENCODED_ZONE.sub("%", split.hostname, count=1) if ":" in split.hostname else split.hostname
+    return host if is_address(host) else _ascii_name(host), port
 
 
 def _target(split: SplitResult) -> str:

@@ -97,7 +97,7 @@ class Exchange:
         self._check = check
         self._url = url
         self._address = address
-        self._headers = {"host": url.authority, **headers}
+        self._headers = {"host": url.seen_by_servers.authority, **headers}
         self._at = at
         self._opened = AsyncExitStack()
         self._stream: Any = None
@@ -127,7 +127,7 @@ class Exchange:
             scheme=self._url.scheme, host=self._address, port=self._url.port, raw_path=self._url.target.encode("ascii")
         )
         timeout = {"connect": self._at.connect_within, **_NO_TIMEOUTS}
-        extensions = {"timeout": timeout, "sni_hostname": self._url.host, "trace": self._trace}
+        extensions = {"timeout": timeout, "sni_hostname": self._url.seen_by_servers.host, "trace": self._trace}
         return httpx2.Request(method, url, headers=self._headers, extensions=extensions)
 
     async def _trace(self, event: str, info: Mapping[str, Any]) -> None:
@@ -236,6 +236,8 @@ def _ca_file(value: Any) -> str:
         _context_of(text(value))
     except OSError as exc:  # ssl.SSLError is one
         raise Unfit(f"a file of certificates in PEM ({exc.strerror or exc})", value) from None
+    except ValueError:
+        raise Unfit("a file of certificates in PEM (no name of a file holds NUL)", value) from None
     return text(value)
 
 

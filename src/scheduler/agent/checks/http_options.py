@@ -14,6 +14,7 @@ Codes = tuple[tuple[int, int], ...]
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(r"[\x20-\x7e\t]*")
 _RANGE: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
+_TOO_LARGE: Final = 1000
 _EXPECTED: Final = 'a status such as 200, "200-299" or a list of these'
 
 
@@ -36,7 +37,7 @@ def headers(value: Any) -> dict[str, str]:
 
 
 def _range(item: Any, whole: Any) -> tuple[int, int]:
-    is_number = isinstance(item, int) and not isinstance(item, bool)
+    is_number = isinstance(item, int) and not isinstance(item, bool) and 0 <= item < _TOO_LARGE
     found = _RANGE.fullmatch(str(item)) if is_number or isinstance(item, str) else None
     if found is None:
         raise Unfit(_EXPECTED, item if not isinstance(whole, list) or whole else whole)
