@@ -185,7 +185,7 @@ class Loop:
     def _too_late(self, job: Job, due_us: int) -> None:
         """The tick is missed. What of a stored job waits for room is older, and so too late as well."""
         if job.task is not None:
-            drop_waiting(job, Cause.REPLACED)
+            drop_waiting(job)
         reported = self.timeline.reported(due_us, steady=job.planner.steady)
         self.runs.misses.miss(job, reported, reported, 1, MissedReason.LATE)
         self.go_on(job)

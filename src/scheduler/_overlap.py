@@ -60,10 +60,17 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     return False
 
 
-def drop_waiting(job: Job, cause: Cause) -> None:
+def drop_waiting(job: Job) -> None:
     """The ticks that wait for room are missed."""
     for run in _waiting(job):
-        run.terminate(cause)
+        run.terminate(Cause.REPLACED)
+
+
+def hold_back(job: Job) -> None:
+    """The job has been paused: what has not begun does not. What it owes to a crash is not given up."""
+    for run in job.runs:
+        if run.started is None and not _is_promised(run):
+            run.terminate(Cause.PAUSED)
 
 
 def _waiting(job: Job) -> list[Run]:
@@ -72,8 +79,11 @@ def _waiting(job: Job) -> list[Run]:
 
 
 def _is_exchangeable(run: Run) -> bool:
-    is_promised = run.attempt > 1 and run.job.policy.delivery is Delivery.AT_LEAST_ONCE
-    return run.started is None and not is_promised and not (isinstance(run, MarkedRun) and run.is_held)
+    return run.started is None and not _is_promised(run) and not (isinstance(run, MarkedRun) and run.is_held)
+
+
+def _is_promised(run: Run) -> bool:
+    return run.attempt > 1 and run.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
 
 def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> None:

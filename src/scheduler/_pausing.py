@@ -17,12 +17,11 @@ from typing import Final, Protocol
 
 from timerqueue import Alarm, LifecycleError, TimerQueue
 
-from ._deadline import Cause
 from ._events import JobChanged, JobParked, ScopePaused, ScopeResumed
 from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
-from ._overlap import drop_waiting
+from ._overlap import hold_back
 from ._pauses import NO_REASON, Pause, Pauses, scope_of_job
 from ._runs import Runs
 from ._state import JobState, Step, advance
@@ -94,7 +93,7 @@ class Pausing:
         self._end_later(job, until, partial(self.resume, job))
         self._halt(job)
         if not was_paused:  # else what waits was started by hand meanwhile
-            drop_waiting(job, Cause.PAUSED)
+            hold_back(job)
         logger.info("job %r is disabled: %s", job.id, pause.reason)
         self._plans.listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
         if not is_stored:
@@ -187,7 +186,7 @@ class Pausing:
         was_paused, job.held_by = job.is_paused, held_by
         if not was_paused:
             self._halt(job)
-            drop_waiting(job, Cause.PAUSED)
+            hold_back(job)
         elif self._come_back(job):
             self._plans.retire_if_done(job)
 
@@ -202,7 +201,7 @@ class Pausing:
                 if job.backlog:
                     self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
                 if job.runs and not was_paused:
-                    drop_waiting(job, Cause.PAUSED)
+                    hold_back(job)
         self._settle(iter(jobs))
 
     def _settle(self, jobs: Iterator[Job]) -> None:

@@ -20,8 +20,10 @@ from scheduler import (
     Scheduler,
     ScopePaused,
     ScopeResumed,
+    StoreUp,
 )
-from scheduler.testing import simulate
+from scheduler.stores.memory import MemoryStore
+from scheduler.testing import FlakyStore, simulate
 from timerqueue.testing import START
 
 T0 = START.timestamp()
@@ -489,3 +491,23 @@ async def test_what_was_started_by_hand_outlives_another_pause(scope, clock, eve
         await clock.travel(80)
     assert relative(events.starts("by hand")) == [50]
     assert events.missed("by hand") == []
+
+
+async def test_what_waits_for_a_store_that_is_down_does_not_start_once_it_is_paused(clock, events):
+    """Its mark is withdrawn, and its tick is missed."""
+    store = FlakyStore(MemoryStore())
+    s = Scheduler(store=store, clock=clock)
+    s.listen(events)
+    s.register("nothing", nothing)
+    async with s:
+        job = s.add("nothing", EVERY, id="a")
+        await clock.travel(50)
+        store.fail_on = range(store.counted + 1, store.counted + 6)
+        await clock.travel(51)
+        assert job.state is JobState.STARTING
+        job.pause()
+        await clock.travel(90)
+        assert [record.outcome for record in await s.history("a")] == [Outcome.MISSED]
+    assert events.of(StoreUp)
+    assert events.starts() == []
+    assert events.missed() == [(1, MissedReason.PAUSED)]
