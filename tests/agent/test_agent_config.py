@@ -1,13 +1,15 @@
 """The configuration: what is read, and what each mistake is told, with its line."""
 
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from schedule import Cron, Every
-from scheduler.agent.config import parse_config, read_config
+from scheduler.agent.config import Target, parse_config, read_config
+from scheduler.agent.preview import config_lines
 from scheduler.agent.probe import Mode
 from scheduler.agent.resolve import Family
 from scheduler.agent.sections import ConfigError
@@ -328,6 +330,39 @@ def paths_of(value, path=()):
 def test_every_key_of_the_parsed_text_has_a_line():
     """The scanner and tomllib see the same keys."""
     assert set(paths_of(tomllib.loads(TOML))) <= set(key_lines(TOML))
+
+
+class Counted(str):
+    """A text that knows how many of its characters somebody has looked through for line breaks."""
+
+    __slots__ = ("looked_at",)
+
+    def count(self, part, start=0, end=None):
+        self.looked_at += (len(self) if end is None else end) - start
+        return super().count(part, start, end)
+
+
+def test_a_long_text_is_not_counted_anew_for_each_key():
+    """The lines of ten thousand keys are right, and no part of the text is counted twice."""
+    text = Counted("".join(f"# {n}\n\n[[check]]\nname = '{n}'\n'quoted' = {n}\n" for n in range(5_000)))
+    text.looked_at = 0
+    lines = key_lines(text)
+    assert text.looked_at <= len(text)
+    expected = {(("check", n, key), 5 * n + at) for n in range(5_000) for at, key in ((4, "name"), (5, "quoted"))}
+    assert expected <= set(lines.items())
+
+
+def test_the_load_is_summed_up_in_one_pass(monkeypatch):
+    """What a target needs is asked once, however many targets and hosts there are."""
+    asked = []
+    needs = Target.needs.fget
+    monkeypatch.setattr(Target, "needs", property(lambda self: asked.append(self.name) or needs(self)))
+    config = read("".join(f'[[check]]\nname = "{n}"\nurl = "tcp://h{n % 50}:1"\ninterval = 10\n' for n in range(200)))
+    lines = list(config_lines(config, datetime(2026, 11, 21, tzinfo=UTC)))
+    assert len(asked) == 200
+    assert "    total: 200 at a time, limit 500: fits" in lines
+    assert "    tcp: 200 at a time, limit 200: fits" in lines
+    assert sum(line.startswith("    host:h") and "4 at a time, limit 10: fits" in line for line in lines) == 50
 
 
 PIECES = [

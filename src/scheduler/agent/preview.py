@@ -12,7 +12,7 @@ from schedule import After, Cron, Every, Schedule
 
 from . import wording
 from .config import Config, Target
-from .limits import HOST, HOSTS
+from .limits import HOST, HOSTS, TOTAL
 from .probe import Mode
 
 LOOK_AHEAD: Final = 20
@@ -80,29 +80,31 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
 
 
 def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterator[str]:
-    rates = {target.name: per_second(target.schedule, now) for target in targets}
+    rates = [per_second(target.schedule, now) for target in targets]
     yield ""
     yield f"store: {config.store}"
-    yield f"load: {wording.count(len(targets), 'target')}, {sum(rates.values()):.3g} checks per second"
+    yield f"load: {wording.count(len(targets), 'target')}, {sum(rates):.3g} checks per second"
     yield "if every check took all of its timeout:"
-    for name, size in _sizes(config, targets):
-        at_a_time = sum(_at_a_time(each, rates[each.name]) for each in targets if name == "total" or name in each.needs)
+    for name, loads in _loads(targets, rates).items():
+        if name.startswith(HOST) and len(loads) == 1:
+            continue  # a target's only neighbour on its host is itself
+        at_a_time, size = sum(loads), _size(config, name)
         fits = "fits" if at_a_time <= size else "DOES NOT FIT: checks would wait for room and start late"
         yield f"    {name}: {at_a_time:.3g} at a time, limit {size:g}: {fits}"
 
 
-def _at_a_time(target: Target, rate: float) -> float:
-    """No target is checked twice at the same time."""
-    return min(rate * target.timeout, 1.0)
+def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
+    """For each limit what every target that needs it takes of it: no target is checked twice at the same time."""
+    found: dict[str, list[float]] = {TOTAL: []}
+    for target, rate in zip(targets, rates, strict=True):
+        for name in (TOTAL, *target.needs):
+            found.setdefault(name, []).append(min(rate * target.timeout, 1.0))
+    return found
 
 
-def _sizes(config: Config, targets: Iterable[Target]) -> Iterator[tuple[str, float]]:
-    """The limits that these targets need, with those of hosts only where there are several targets on one."""
-    yield "total", config.limits.total
-    needed = [need for target in targets for need in target.needs]
-    for name in dict.fromkeys(needed):
-        if not name.startswith(HOST) or needed.count(name) > 1:
-            yield name, config.limits.named.get(name, config.limits.named[HOSTS])
+def _size(config: Config, name: str) -> float:
+    limits = config.limits
+    return limits.total if name == TOTAL else limits.named.get(name, limits.named[HOSTS])
 
 
 def _precision(start: datetime) -> str:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 import tomllib
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Final
 
 Path = tuple[str | int, ...]
 
 _SKIPPED: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
+_BREAK: Final = re.compile(r"\n")
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN_KEY: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY: Final = re.compile(rf"{_PLAIN_KEY}(?:[ \t]*\.[ \t]*{_PLAIN_KEY})*")
 _STRING: Final = re.compile(
@@ -39,6 +42,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self._starts = [0, *(found.end() for found in _BREAK.finditer(text))]
         self._counts: dict[Path, int] = {}
         self.lines: dict[Path, int] = {}
 
@@ -116,8 +120,11 @@ class _Scanner:
         return False
 
     def _keys(self) -> tuple[str, ...]:
-        """A dotted key, read by tomllib itself, which knows about quotes and escapes."""
-        nested = tomllib.loads(f"{self._take(_KEY)} = 0")
+        """A key; if it is not a plain one read by tomllib itself, which knows about dots, quotes and escapes."""
+        text = self._take(_KEY)
+        if _BARE_KEY.fullmatch(text):
+            return (text,)
+        nested = tomllib.loads(f"{text} = 0")
         keys: list[str] = []
         while isinstance(nested, dict):
             ((key, nested),) = nested.items()
@@ -144,4 +151,4 @@ class _Scanner:
         self._take(_SKIPPED)
 
     def _line(self) -> int:
-        return self._text.count("\n", 0, self._at) + 1
+        return bisect_right(self._starts, self._at)
