@@ -96,7 +96,7 @@ class _Agent:
         self._monitor = Monitor(self._statuses.values(), display, self._scheduler.stop, redactor.clean)
         self._scheduler.listen(self._monitor.listen)
         self._scheduler.listen(self._listen)
-        self._past = Past(self._scheduler, self._statuses, self._monitor.remembered)
+        self._past = Past(self._scheduler, self._statuses, self._monitor.remembered, clock)
         resolver = Resolver(config.hosts) if resolver is None else resolver
         probes = {each.name: _probe(each, resolver, clock, redactor) for each in enabled}
         probes = {name: evolve(probe, attempts=self._statuses[name].attempts) for name, probe in probes.items()}

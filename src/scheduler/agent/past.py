@@ -8,7 +8,8 @@ from typing import Final
 
 import anyio
 
-from scheduler import Scheduler, SchedulerState, StoreError
+from scheduler import Record, Scheduler, SchedulerState, StoreError, StoreUnavailable
+from timerqueue import Clock
 
 from .record import restore
 from .status import TargetStatus
@@ -20,6 +21,12 @@ FIRST_LOOK: Final = 10
 
 SECOND_LOOK: Final = 500
 
+PATIENCE: Final = 4.0
+"""Seconds after which a target begins anew, for its check waits meanwhile. Less than a check has beyond its timeout."""
+
+WAITS: Final = (0.5, 2.0)
+"""Seconds before each further attempt to ask a store that could not be reached."""
+
 
 class Past:
     """Lets targets stand as they did when an earlier process last checked them.
@@ -28,9 +35,14 @@ class Past:
     """
 
     def __init__(
-        self, scheduler: Scheduler, targets: Mapping[str, TargetStatus], tell: Callable[[TargetStatus], None]
+        self,
+        scheduler: Scheduler,
+        targets: Mapping[str, TargetStatus],
+        tell: Callable[[TargetStatus], None],
+        clock: Clock,
     ) -> None:
         self._scheduler = scheduler
+        self._clock = clock
         self._targets = targets
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
@@ -48,19 +60,35 @@ class Past:
             return
         self._recalled[name] = event = anyio.Event()
         try:
-            await self._recall(self._targets[name])
+            with anyio.move_on_after(PATIENCE) as scope:
+                await self._recall(self._targets[name])
+            if scope.cancelled_caught:
+                self._begin_anew(name, f"no answer within {PATIENCE:g} s")
         except StoreError as exc:
-            if self._scheduler.state is SchedulerState.STOPPED:  # and has closed its store
-                return
-            logger.warning("what was known of %r cannot be read, so it begins anew: %s", name, exc)
+            self._begin_anew(name, str(exc))
         finally:
             event.set()
 
+    def _begin_anew(self, name: str, reason: str) -> None:
+        if self._scheduler.state is not SchedulerState.STOPPED:  # or it has closed its store
+            logger.warning("what was known of %r cannot be read, so it begins anew: %s", name, reason)
+
     async def _recall(self, target: TargetStatus) -> None:
         for limit in (FIRST_LOOK, SECOND_LOOK):
-            records = await self._scheduler.history(target.name, limit=limit)
+            records = await self._ask(target.name, limit)
             if restore(target, records):
                 self._tell(target)
                 return
             if len(records) < limit:
                 return
+
+    async def _ask(self, name: str, limit: int) -> list[Record]:
+        """A store that cannot be reached is asked again; what it says that it cannot do it cannot do later either."""
+        for wait in WAITS:
+            try:
+                return await self._scheduler.history(name, limit=limit)
+            except StoreUnavailable:
+                if self._scheduler.state is SchedulerState.STOPPED:
+                    raise
+            await self._clock.sleep(wait)
+        return await self._scheduler.history(name, limit=limit)
