@@ -34,7 +34,7 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
 def over(config: Config, now: datetime) -> list[Target]:
     """The targets that would never be checked, with which nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
-    return [each for each in coming if not starts(each.schedule.bind(each.name), now, 1)]
+    return [each for each in coming if not _starts_of(each, now, 1)]
 
 
 def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
@@ -57,6 +57,13 @@ def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
     return found
 
 
+def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
+    try:
+        return starts(target.schedule.bind(target.name), now, count)
+    except OverflowError:  # its phase in so long an interval lies after the year 9999
+        return []
+
+
 def per_second(schedule: Schedule, now: datetime) -> float:
     """How often it starts, on average over its next starts."""
     if isinstance(schedule, (Every, After)):
@@ -71,7 +78,7 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
     about += [] if target.is_enabled else ["disabled"]
     yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"
     if target.is_enabled:
-        coming = starts(target.schedule.bind(target.name), now, SHOWN)
+        coming = _starts_of(target, now, SHOWN)
         first = "at once, then " if target.start == "now" else ""
         yield f"    next: {first}{', '.join(wording.stamp(each.timestamp()) for each in coming) or 'never again'}"
     if isinstance(target.schedule, Cron):
