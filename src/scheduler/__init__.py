@@ -1,4 +1,10 @@
-"""Run it, remember it, decide: jobs on schedules, under limits, in one process."""
+"""Run it, remember it, decide: jobs on schedules, under limits, in one process.
+
+`Missed`, `ScheduleError`, `LifecycleError` and `UnknownLimit` are those of the packages below, for convenience.
+"""
+
+from schedule import Missed, ScheduleError
+from timerqueue import LifecycleError, UnknownLimit
 
 from ._current import CurrentRun, current_run
 from ._errors import (
@@ -67,9 +73,11 @@ __all__ = [
     "JobState",
     "JobStatistics",
     "LatenessStatistics",
+    "LifecycleError",
     "Listener",
     "LoopBlocked",
     "MalformedJob",
+    "Missed",
     "MissedReason",
     "NotASubtask",
     "Outcome",
@@ -83,6 +91,7 @@ __all__ = [
     "RunMissed",
     "RunNotLaunched",
     "RunStarted",
+    "ScheduleError",
     "Scheduler",
     "SchedulerError",
     "SchedulerStarted",
@@ -100,6 +109,7 @@ __all__ = [
     "StoreUp",
     "Subtask",
     "TooManySubtasks",
+    "UnknownLimit",
     "UnknownTask",
     "current_run",
 ]

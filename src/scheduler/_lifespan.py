@@ -57,6 +57,7 @@ class Lifespan:
         self.started = anyio.Event()
         """It has begun, or it could not: then there is a `failure`."""
         self.failure: Exception | None = None
+        self._has_ended = False
 
     def stop(self, grace: float) -> None:
         """As Scheduler.stop."""
@@ -65,6 +66,12 @@ class Lifespan:
             self._loop.runs.is_stopping = True
             logger.info("the scheduler stops; what runs has %g s", grace)
             self._loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
+
+    async def let_time_pass(self) -> None:
+        """On a clock that is moved by hand: until `run` is over, for nobody else may move it any more."""
+        travel_while = getattr(self._clock, "travel_while", None)
+        if travel_while is not None:
+            await travel_while(lambda: not self._has_ended)
 
     def start(self) -> None:
         """Win the start. Raises LifecycleError."""
@@ -100,6 +107,7 @@ class Lifespan:
                 watch.stop()
             logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
             self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
+            self._has_ended = True
 
     async def _load(self, group: TaskGroup) -> None:
         """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""

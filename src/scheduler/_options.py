@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeGuard, TypeVar
 
 from attrs import evolve
 
@@ -15,6 +15,8 @@ from timerqueue import needs_of
 from ._errors import InvalidJob
 from ._policy import OPTIONS, Delivery, Overlap, Policy
 from ._retry import Retry
+
+T = TypeVar("T")
 
 DEFAULT: Final = Policy()
 MOST_CATCH_UP: Final = 10_000
@@ -50,6 +52,14 @@ def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
         msg = "overlap=REPLACE drops the ticks that missed=ALL would make up for: choose one of them"
         raise InvalidJob(msg)
     return policy
+
+
+def part_of(name: str, value: T, verb: str, such_as: str) -> T:
+    """What a scheduler is made of, if it has that verb. Raises TypeError."""
+    if not callable(getattr(value, verb, None)) or isinstance(value, type):
+        msg = f"{name} must be something such as {such_as}, not {value!r}"
+        raise TypeError(msg)
+    return value
 
 
 def seconds_of(name: str, value: Any) -> float:

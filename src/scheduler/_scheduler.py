@@ -24,7 +24,7 @@ from ._lifespan import Lifespan
 from ._listeners import Listeners
 from ._loop import Loop
 from ._memory import memory_of
-from ._options import count_of, seconds_of, some_seconds_of
+from ._options import count_of, part_of, seconds_of, some_seconds_of
 from ._pauses import Pause, scope_of
 from ._policies import Policies
 from ._policy import Delivery, Overlap
@@ -76,7 +76,7 @@ class Scheduler:
         blocked_after: timedelta | float | str | None = "1s",
         random: Random | None = None,
     ) -> None:
-        self._clock: Clock = SystemClock() if clock is None else clock
+        self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
         self._pool = TaskPool(limit, limits, clock=self._clock)
         self._listeners = Listeners()
         self._lifecycle = Lifecycle("Scheduler")
@@ -96,7 +96,7 @@ class Scheduler:
             None
             if store is None
             else memory_of(
-                store,
+                part_of("store", store, "commit", 'SQLiteStore("jobs.db")'),
                 self._loop,
                 self._registry,
                 self._tasks,
@@ -219,7 +219,7 @@ class Scheduler:
     async def history(
         self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
     ) -> list[Record]:
-        """How ticks ended, latest first: of one job, removed ones too, or of all. What runs stands there as RUNNING.
+        """How ticks ended, latest first: of one job, removed ones too, or of all. What still runs has `outcome` None.
 
         `before`: only ticks that were due earlier. Empty without a store. Raises StoreError.
         """
@@ -350,8 +350,11 @@ class Scheduler:
     ) -> None:
         assert self._group is not None
         self.stop(grace=0 if exc is not None else "5s")
-        # What the body raised goes on by itself: the group is only to wait for `run`.
-        await self._group.__aexit__(None, None, None)
+        try:
+            await self._life.let_time_pass()
+        finally:
+            # What the body raised goes on by itself: the group is only to wait for `run`.
+            await self._group.__aexit__(None, None, None)
 
     def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
         """The name in the store, if the job is to stand there, what is to be called, and how."""

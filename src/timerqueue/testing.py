@@ -72,6 +72,16 @@ class ManualClock:
         self._move_to(goal)
         await self._settle()
 
+    async def travel_while(self, is_wanted: Callable[[], bool]) -> None:
+        """Let time pass as `travel` does, while this is wanted and somebody is in `sleep`.
+
+        With `autojump` it does nothing: then time passes by itself.
+        """
+        await self._settle()
+        while self._sleepers and not self.autojump and is_wanted():
+            self._move_to(self._next_wait())
+            await self._settle()
+
     def step(self, seconds: float) -> None:
         """Set the wall clock forward or back; the monotonic clock does not notice."""
         self._wall_ahead += seconds

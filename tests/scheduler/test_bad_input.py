@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import time
 from datetime import UTC, datetime, timedelta
 
 import anyio
@@ -19,6 +20,7 @@ from scheduler import (
     SchedulerError,
     Subtask,
 )
+from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
 EVERY_SECOND = Every("1s", anchor=START)
@@ -360,6 +362,9 @@ def test_a_senseless_job_is_refused_by_the_name_of_its_argument(clock, options, 
         ({"blocked_after": -1}, "blocked_after"),
         ({"blocked_after": math.nan}, "blocked_after"),
         ({"limmit": 5}, "limmit"),
+        ({"store": "jobs.db"}, r"store must be something such as SQLiteStore\(\"jobs.db\"\), not 'jobs.db'"),
+        ({"store": MemoryStore}, "store"),
+        ({"clock": time.monotonic}, r"clock must be something such as ManualClock\(\)"),
     ],
 )
 def test_a_senseless_scheduler_is_refused_by_the_name_of_its_argument(options, says):

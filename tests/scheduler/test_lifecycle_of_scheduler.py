@@ -24,7 +24,7 @@ from scheduler import (
     Subtask,
 )
 from timerqueue import LifecycleError
-from timerqueue.testing import START
+from timerqueue.testing import START, ManualClock
 
 EVERY_SECOND = Every("1s", anchor=START)
 
@@ -225,6 +225,32 @@ async def test_leaving_async_with_waits_for_what_runs(clock, events):
         await clock.travel(1)
         group.start_soon(clock.travel, 3)
     assert events.outcomes() == [Outcome.SUCCEEDED]
+
+
+@pytest.mark.parametrize(
+    ("length", "is_deaf", "outcome", "ends"),
+    [
+        (2, False, Outcome.SUCCEEDED, 3),
+        (100, False, Outcome.CANCELLED, 6),
+        (2, True, Outcome.SUCCEEDED, 3),
+        (100, True, Outcome.CANCELLED, 101),
+    ],
+)
+async def test_leaving_async_with_lets_time_pass_that_is_moved_by_hand(length, is_deaf, outcome, ends, events):
+    """For nobody else would: what runs may end within the grace, is cut off, or given up."""
+    clock = ManualClock()
+
+    async def work():
+        with anyio.CancelScope(shield=is_deaf):
+            await clock.sleep(length)
+
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(work, EVERY_SECOND)
+        await clock.travel(1)
+    assert events.outcomes() == [outcome]
+    assert events[-1].at == pytest.approx(START.timestamp() + ends)
+    assert len(events.of(RunAbandoned)) == (is_deaf and length > 10)
 
 
 async def test_an_error_in_the_body_of_async_with_comes_out_as_it_is(clock, events):

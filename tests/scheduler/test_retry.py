@@ -59,8 +59,10 @@ async def test_delays_grow_as_they_are_called(clock, events, retry, starts):
     ("max_retries", "runs"),
     [pytest.param(0, 1, id="none"), pytest.param(1, 2, id="one"), pytest.param(3, 4, id="three")],
 )
-async def test_max_retries_is_the_number_of_retries_and_then_the_job_is_disabled(clock, events, max_retries, runs):
-    """Nought means none, unlike in TimescaleDB; the event says why it was disabled."""
+async def test_max_retries_is_the_number_of_retries_and_then_the_job_is_disabled(
+    clock, events, max_retries, runs, caplog
+):
+    """Nought means none, unlike in TimescaleDB; the event says why it was disabled, and so does a warning."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
         job = s.add(Flaky(99), PERIOD, id="a", retry=Retry.constant("1s", max_retries=max_retries))
@@ -72,6 +74,8 @@ async def test_max_retries_is_the_number_of_retries_and_then_the_job_is_disabled
         assert changed.state is JobState.DISABLED
         assert f"failed {runs} times in a row" in changed.reason
         assert job in s.jobs()
+    (warning,) = [record.getMessage() for record in caplog.records if "starts no more" in record.getMessage()]
+    assert changed.reason in warning
 
 
 async def test_without_a_maximum_it_is_tried_for_ever(clock, events):
