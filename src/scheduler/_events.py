@@ -145,7 +145,12 @@ class ClockJumped:
 
 @frozen
 class LoopBlocked:
-    """The event loop has not moved for `seconds`. `job_id` is whose code was running, `stack` where."""
+    """The event loop has not moved for `seconds`; `stack` shows where it stands.
+
+    `job_id` is whose code that is: the job's own, or that of a task or callback that the job has started. None: it
+    belongs to no job (a schedule, the rest of the program), or that cannot be seen, as in child tasks on uvloop
+    before Python 3.12.
+    """
 
     job_id: str | None
     seconds: float

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import traceback
 from collections.abc import Callable
 from logging import getLogger
 from typing import Final
 
-from timerqueue import TaskPool, Work
+from timerqueue import Pulse, TaskPool, Work
 
+from ._current import RUN
 from ._events import LoopBlocked
 
 logger = getLogger(__name__)
@@ -19,16 +19,17 @@ LOOKS_PER_PERIOD: Final = 4
 
 
 class StallWatch:
-    """Looks several times in `seconds` whether the same piece of work is being run without letting go of the loop.
+    """Looks several times in `seconds` whether the loop has moved: it has answered, or other work has had its turn.
 
-    `report` is called in the watching thread, once per stall. Real time: it is not for simulated clocks.
+    It counts looks, not seconds: of a process that was stopped the watching thread has seen as little as the loop.
+    `report` is called in that thread, once per stall. Real time: it is not for simulated clocks.
     """
 
     def __init__(self, pool: TaskPool, seconds: float, report: Callable[[LoopBlocked], None]) -> None:
         self._crew = pool.crew
         self._seconds = seconds
         self._report = report
-        self._loop_thread = threading.get_ident()
+        self._pulse = Pulse()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="scheduler stall watch", daemon=True)
 
@@ -40,19 +41,35 @@ class StallWatch:
         self._thread.join()
 
     def _watch(self) -> None:
-        suspect: tuple[Work, int] | None = None
+        suspect: tuple[Work | None, int, int] | None = None
         looks = 0
         while not self._end.wait(self._seconds / LOOKS_PER_PERIOD):
-            current = self._crew.current
-            seen = None if current is None else (current, self._crew.steps)
+            seen = self._look()
             looks = looks + 1 if seen is not None and seen == suspect else 0
             suspect = seen
-            if looks == LOOKS_PER_PERIOD and current is not None:
-                self._tell(current)
+            if looks == LOOKS_PER_PERIOD and seen is not None:
+                self._tell(seen[0])
 
-    def _tell(self, work: Work) -> None:
-        frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001 - the documented way to another thread's stack
+    def _look(self) -> tuple[Work | None, int, int] | None:
+        """What stays the same only if the loop does not move. None: it sleeps, and is not to be woken."""
+        if self._pulse.is_asleep():
+            return None
+        seen = self._crew.current, self._crew.steps, self._pulse.beats
+        self._pulse.ask()
+        return seen
+
+    def _tell(self, work: Work | None) -> None:
+        job_id = self._culprit(work)
+        frame = self._pulse.frame()
         stack = "" if frame is None else "".join(traceback.format_stack(frame))
-        job_id = getattr(getattr(work, "job", None), "id", None)
-        logger.warning("the event loop is blocked by job %r for %g s or more:\n%s", job_id, self._seconds, stack)
+        whose = "code that belongs to no job" if job_id is None else f"job {job_id!r}"
+        logger.warning("the event loop is blocked by %s for %g s or more:\n%s", whose, self._seconds, stack)
         self._report(LoopBlocked(job_id, self._seconds, stack))
+
+    def _culprit(self, work: Work | None) -> str | None:
+        """Whose code runs: the work that a worker has begun, or else what the present task or callback came from."""
+        if work is not None:
+            return getattr(getattr(work, "job", None), "id", None)
+        context = self._pulse.context()
+        run = None if context is None else context.get(RUN)
+        return None if run is None else run.job.id

@@ -8,6 +8,7 @@ from ._lifecycle import Lifecycle, LifecycleState
 from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
+from ._wake import Pulse
 from ._work import HELD, Begun, Held, Volley, Work, is_cancellation
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "LimitStatistics",
     "Needs",
     "PoolStatistics",
+    "Pulse",
     "QueueStatistics",
     "Random",
     "SystemClock",

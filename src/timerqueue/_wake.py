@@ -1,4 +1,4 @@
-"""The one wait of a loop: until a time, or until somebody calls.
+"""The one wait of a loop: until a time, or until somebody calls. And what can be seen of the loop from outside.
 
 The only file that knows which event loop it runs on: asyncio's `call_later` with a bare future costs a fifth of anyio's
 `Event` inside `move_on_after`, and this wait is armed on every wake-up.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from threading import get_ident
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
@@ -32,6 +35,18 @@ PACE: Final = 0.0005
 Idle event loops wait for whole milliseconds anyway. A busy one would come back for every few timers, and half of a
 processor would go into that: 40,000 runs a second cost 22 us each without this, and 15 us with it.
 """
+
+_ASLEEP: Final = {
+    ("selectors", "asyncio.base_events"),
+    *((f"trio._core._io_{os}", "trio._core._run") for os in ("epoll", "kqueue", "windows")),
+}
+"""The modules of the innermost two frames of a loop that waits for something to happen."""
+
+_HOLDS_CONTEXT: Final = {
+    ("asyncio.events", "_run"): ("self", "_context"),
+    ("trio._core._run", "unrolled_run"): ("task", "context"),
+}
+"""The functions that step into a task or call a callback: which of their variables knows its context, and as what."""
 
 
 class Wake(Protocol):
@@ -170,3 +185,59 @@ class TrioWake:
 
     def _set_on_loop(self) -> None:
         self._event.set()
+
+
+class Pulse:
+    """Whether the event loop of the thread that makes this moves, and in whose code it stands: for a watchdog.
+
+    To make an idle loop answer costs it and its processor a wake-up. So who watches asks `is_asleep` first.
+    """
+
+    def __init__(self) -> None:
+        self._thread = get_ident()
+        self._asyncio: asyncio.AbstractEventLoop | None = None
+        try:
+            self._asyncio = asyncio.get_running_loop()
+            self._call: Callable[[Callable[[], None]], object] = self._asyncio.call_soon_threadsafe
+        except RuntimeError:
+            token: trio.lowlevel.TrioToken = current_token().native_token  # type: ignore[assignment]
+            self._call = token.run_sync_soon
+        self.beats = 0
+        """How often the loop has come round to answer."""
+        self._asked = 0
+
+    def ask(self) -> None:
+        """Let it beat once more, unless it still has to."""
+        if self._asked == self.beats:
+            self._asked += 1
+            with suppress(RuntimeError):  # the loop has closed
+                self._call(self._beat)
+
+    def _beat(self) -> None:
+        self.beats += 1
+
+    def frame(self) -> FrameType | None:
+        """Where the loop's thread is at this moment. Not to be kept: it keeps alive what it holds."""
+        return sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to another thread's stack
+
+    def is_asleep(self) -> bool:
+        """It waits for something to happen. False of a loop that keeps its frames to itself (uvloop): ask it."""
+        frame = self.frame()
+        return frame is None or (_module(frame), _module(frame.f_back)) in _ASLEEP
+
+    def context(self) -> Context | None:
+        """The context of the task or the callback that it is in, as far as the backend lets that be seen."""
+        frame = self.frame()
+        while frame is not None:
+            holder = _HOLDS_CONTEXT.get((_module(frame), frame.f_code.co_name))
+            if holder is not None:
+                name, attribute = holder
+                return getattr(frame.f_locals.get(name), attribute, None)
+            frame = frame.f_back
+        task = None if self._asyncio is None else asyncio.current_task(self._asyncio)
+        get_context: Callable[[], Context] | None = getattr(task, "get_context", None)  # since Python 3.12
+        return None if get_context is None else get_context()
+
+
+def _module(frame: FrameType | None) -> str:
+    return "" if frame is None else frame.f_globals.get("__name__", "")

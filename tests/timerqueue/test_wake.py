@@ -2,13 +2,16 @@
 
 import asyncio
 import time
+from contextvars import ContextVar
 from threading import Thread
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from timerqueue._wake import make_wake
+from timerqueue._wake import Pulse, make_wake
+
+WHO = ContextVar("who", default="nobody")
 
 
 class Waiter:
@@ -144,3 +147,101 @@ def test_uvloop_is_never_early():
         return {wanted: got for wanted, got in longest.items() if got < wanted}
 
     assert anyio.run(early, backend_options={"use_uvloop": True}) == {}
+
+
+def seen_by(thread_asks):
+    """Call it in another thread while the caller's own code holds the loop, and return the answer."""
+    answers = []
+    in_thread(lambda: answers.append(thread_asks()))
+    return answers[0]
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_loop_that_waits_is_seen_to_be_asleep_and_one_in_code_is_not(backend):
+    """A watchdog need not wake it to learn that it is well."""
+
+    async def main():
+        pulse, wake = Pulse(), make_wake()
+
+        def watch():
+            for _ in range(1_000):
+                if pulse.is_asleep():
+                    seen.append("asleep")
+                    break
+                time.sleep(0.001)
+            wake.set()
+
+        seen = ["asleep" if seen_by(pulse.is_asleep) else "awake"]
+        thread = Thread(target=watch)
+        thread.start()
+        await wake.wait(None)
+        thread.join()
+        return seen, pulse.beats
+
+    assert anyio.run(main, backend=backend) == (["awake", "asleep"], 0)
+
+
+async def test_a_loop_beats_once_for_each_time_that_it_was_asked():
+    """Nor does it, however often somebody asks, before it comes round."""
+    pulse = Pulse()
+    for _ in range(5):
+        in_thread(pulse.ask)
+    assert pulse.beats == 0
+    await settle()
+    assert pulse.beats == 1
+    in_thread(pulse.ask)
+    await settle()
+    assert pulse.beats == 2
+
+
+async def test_the_context_of_the_task_that_holds_the_loop_is_seen_from_outside():
+    """A task of its own, whose context nobody else shares."""
+    pulse, seen = Pulse(), []
+
+    async def child():
+        WHO.set("child")
+        seen.append(seen_by(pulse.context)[WHO])
+
+    WHO.set("parent")
+    async with anyio.create_task_group() as group:
+        group.start_soon(child)
+    assert seen == ["child"]
+    assert seen_by(pulse.context)[WHO] == "parent"
+
+
+def test_the_context_of_a_callback_is_seen_on_asyncio():
+    """There is no task to ask."""
+
+    async def main():
+        pulse, seen = Pulse(), asyncio.get_running_loop().create_future()
+        WHO.set("caller")
+        asyncio.get_running_loop().call_soon(lambda: seen.set_result(seen_by(pulse.context)[WHO]))
+        return await seen
+
+    assert asyncio.run(main()) == "caller"
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_to_ask_a_loop_that_has_closed_is_harmless(backend):
+    """A watchdog may learn too late that everything is over."""
+
+    async def make():
+        return Pulse()
+
+    pulse = anyio.run(make, backend=backend)
+    in_thread(pulse.ask)
+    assert pulse.beats == 0
+
+
+def test_uvloop_which_shows_no_frames_answers_when_asked():
+    """Then it is never thought to be asleep, and what it does not show is None."""
+    pytest.importorskip("uvloop")
+
+    async def main():
+        pulse = Pulse()
+        in_thread(pulse.ask)
+        asleep = await anyio.to_thread.run_sync(pulse.is_asleep)
+        await settle()
+        return asleep, pulse.beats
+
+    assert anyio.run(main, backend_options={"use_uvloop": True}) == (False, 1)
