@@ -12,6 +12,8 @@ from typing import Any, Final
 import anyio
 from anyio.to_thread import run_sync
 
+from timerqueue import is_async
+
 from ._current import RUN
 from ._errors import InvalidJob, NotASubtask
 
@@ -29,11 +31,9 @@ def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
     code = getattr(func, "__code__", None)  # of a function or a method: the usual ones are told apart at once
     if code is not None and code.co_flags & inspect.CO_COROUTINE:
         return awaited
-    if _is_async(func):
+    if is_async(func):
         return called_and_awaited
-    if not callable(func):
-        msg = f"func must be something that can be called, not {func!r}"
-        raise InvalidJob(msg)
+    _check(func)
     return on_the_loop if inline else in_a_thread
 
 
@@ -122,5 +122,24 @@ class ThreadCall:
         raise NotASubtask(msg)
 
 
-def _is_async(func: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(func) or inspect.iscoroutinefunction(getattr(func, "__call__", None))  # noqa: B004
+def _check(func: object) -> None:
+    """Raise InvalidJob for what is no callable, and for one whose call alone does nothing."""
+    if not callable(func):
+        msg = f"func must be something that can be called, not {func!r}"
+        raise InvalidJob(msg)
+    while isinstance(func, partial):
+        func = func.func
+    code = getattr(func, "__code__", None) or getattr(type(func).__call__, "__code__", None)
+    if code is not None and _is_generator(code.co_flags):
+        msg = f"func must not be a generator function, of which nothing would run: let {func!r} return, not yield"
+        raise InvalidJob(msg)
+    if isinstance(func, type) and is_async(func.__call__):
+        msg = f"func must be an instance of {func!r}, whose `__call__` is async: give {func.__name__}(...)"
+        raise InvalidJob(msg)
+
+
+def _is_generator(flags: int) -> bool:
+    """Whether it is code that yields. What `types.coroutine` has marked yields to the loop, and may be awaited."""
+    return (
+        bool(flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)) and not flags & inspect.CO_ITERABLE_COROUTINE
+    )

@@ -39,7 +39,7 @@ class TooManySubtasks(SchedulerError, RuntimeError):
 
 
 class NotASubtask(SchedulerError, TypeError):
-    """A task returned subtasks mixed with something else, or a coroutine that nobody awaits."""
+    """A task returned subtasks in what is no flat list of them, or a coroutine or generator that nobody runs."""
 
 
 class ImpossibleTransition(SchedulerError):

@@ -63,7 +63,7 @@ def read(row: StoredJob, tasks: Tasks) -> Reading:
     try:
         func = tasks.get(row.task)
         call = call_of(func, inline=definition.inline)
-    except UnknownTask as exc:
+    except (UnknownTask, InvalidJob) as exc:
         func, error = _missing(str(exc)), str(exc)
         call = call_of(func, inline=definition.inline)
     return Reading(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import CORO_CREATED, getcoroutinestate
+from itertools import chain, islice, starmap
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, NoneType
 from typing import Any, Final
 
 from schedule import duration
@@ -42,6 +46,15 @@ class Subtask:
 
 
 _NOTHING_ELSE: Final = {Subtask}
+_PLAIN: Final = frozenset({NoneType, bool, int, float, str, bytes})
+_HOLDS_THINGS: Final = (list, tuple, dict, set, frozenset, deque)
+_PROMISES: Final = frozenset(
+    {CoroutineType, GeneratorType, AsyncGeneratorType, map, filter, zip, enumerate, reversed, chain, islice, starmap}
+)
+"""What stands for a value and is none yet."""
+
+LOOKED_AT: Final = 1_000
+"""So many things in a result are looked at for subtasks that got lost in it."""
 
 
 def _timeout(value: Any) -> float:
@@ -53,15 +66,59 @@ def _timeout(value: Any) -> float:
 
 
 def subtasks_in(value: object) -> list[Subtask] | None:
-    """The subtasks that a task returned. None: `value` is a result. Raises NotASubtask for a mixture."""
+    """The subtasks that a task returned. None: `value` is a result.
+
+    Raises NotASubtask for a mixture, and for work in a wrapping in which nobody would run it.
+    """
     if type(value) is list and set(map(type, value)) == _NOTHING_ELSE:
         return value.copy()
     if isinstance(value, Subtask):
         return [value]
-    if not isinstance(value, (list, tuple)) or not any(isinstance(item, Subtask) for item in value):
+    if type(value) in _PLAIN:
         return None
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Subtask) for item in value):
+        return _unmixed(value)
+    if isinstance(value, _HOLDS_THINGS) or type(value) in _PROMISES:
+        _refuse_lost_work(value)
+    return None
+
+
+def _unmixed(value: Iterable[object]) -> list[Subtask]:
+    subtasks: list[Subtask] = []
     for item in value:
         if not isinstance(item, Subtask):
+            _close_coroutines(value)
             msg = f"a task returned {item!r} among subtasks: return subtasks alone, or a result alone"
             raise NotASubtask(msg)
-    return list(value)
+        subtasks.append(item)
+    return subtasks
+
+
+def _refuse_lost_work(value: object) -> None:
+    lost = next((thing for thing in _within(value) if isinstance(thing, Subtask) or type(thing) in _PROMISES), None)
+    if lost is None:
+        return
+    _close_coroutines(value)
+    what = repr(lost) if lost is value else f"a {type(value).__name__} that holds {lost!r}"
+    msg = f"a task returned {what}, which nobody runs: return a Subtask or a flat list of them, or await it first"
+    raise NotASubtask(msg)
+
+
+def _within(value: object) -> Iterator[object]:
+    """Itself and what it holds, at whatever depth, from the outside in: the first of it, for a result may be large."""
+    left = deque((value,))
+    for _ in range(LOOKED_AT):
+        if not left:
+            return
+        thing = left.popleft()
+        yield thing
+        if isinstance(thing, _HOLDS_THINGS):
+            inside = chain(thing.values(), thing) if isinstance(thing, dict) else thing
+            left.extend(each for each in islice(inside, LOOKED_AT - len(left)) if type(each) not in _PLAIN)
+
+
+def _close_coroutines(value: object) -> None:
+    """Those that have not begun: Python would complain of them too, and at another place."""
+    for thing in _within(value):
+        if isinstance(thing, CoroutineType) and getcoroutinestate(thing) == CORO_CREATED:
+            thing.close()

@@ -9,7 +9,7 @@ from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 from ._wake import Pulse
-from ._work import HELD, Begun, Held, Volley, Work, is_cancellation
+from ._work import HELD, Begun, Held, Volley, Work, is_async, is_cancellation
 
 __all__ = [
     "HELD",
@@ -39,6 +39,7 @@ __all__ = [
     "Volley",
     "Work",
     "Worker",
+    "is_async",
     "is_cancellation",
     "needs_of",
     "seeded_random",

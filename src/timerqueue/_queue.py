@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from inspect import iscoroutinefunction
 from logging import getLogger
 from threading import Lock, get_ident
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import TYPE_CHECKING, Any, Final
 
 from anyio.lowlevel import checkpoint
@@ -21,6 +21,7 @@ from attrs import frozen
 from ._clock import Clock, SystemClock
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
+from ._work import is_async
 
 if TYPE_CHECKING:
     from ._pool import TaskPool
@@ -33,6 +34,10 @@ FAR: Final = 1e15
 
 BATCH: Final = 300
 """Entries fired before others on the event loop have their turn. Why not more of them: docs/decisions/0011."""
+
+_NEEDS_POOL: Final = "give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
+
+_NOT_RUN: Final = (CoroutineType, GeneratorType, AsyncGeneratorType)
 
 
 class Alarm(Entry):
@@ -131,10 +136,8 @@ class TimerQueue:
         Raises ValueError for a due time that is not finite, TypeError for a callable that this queue cannot call,
         LifecycleError after `stop`.
         """
-        if self._pool is None and iscoroutinefunction(func):
-            msg = (
-                f"{func!r} is an `async def`: give the queue a pool to run it in, as in TimerQueue(pool=TaskPool(...))"
-            )
+        if self._pool is None and is_async(func):
+            msg = f"{func!r} is an `async def`: {_NEEDS_POOL}"
             raise TypeError(msg)
         timer = Timer(self, func, args)
         self.arm(timer, due)
@@ -208,10 +211,12 @@ class TimerQueue:
 
     def dispatch(self, func: Callable[..., Any], args: tuple[Any, ...]) -> None:
         """Call it, or start it in the pool."""
-        if self._pool is None:
-            func(*args)
-        else:
+        if self._pool is not None:
             self._pool.start_soon(func, *args)
+            return
+        value = func(*args)
+        if value is not None and isinstance(value, _NOT_RUN):
+            _refuse(func, value)
 
     async def _turn(self) -> None:
         self._wake_ups += 1
@@ -279,3 +284,11 @@ def _check_due(due: float) -> None:
     if not -FAR <= due <= FAR:
         msg = f"due must be a finite number of monotonic seconds, not {due!r}"
         raise ValueError(msg)
+
+
+def _refuse(func: Callable[..., Any], value: object) -> None:
+    """What it was called for has not been done: nobody runs what it returned. Raises TypeError."""
+    if isinstance(value, CoroutineType):
+        value.close()
+    msg = f"{func!r} returned {value!r}, which nobody runs: make it an `async def` and {_NEEDS_POOL}"
+    raise TypeError(msg)

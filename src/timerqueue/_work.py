@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Coroutine
 from contextvars import Context
+from functools import partial
+from inspect import iscoroutinefunction
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import anyio
@@ -105,3 +108,12 @@ def is_cancellation(error: BaseException) -> bool:
     simply failed.
     """
     return isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
+
+
+def is_async(func: object) -> bool:
+    """Whether a call makes a coroutine: of an `async def`, of a partial of one, of an object with such a `__call__`."""
+    while isinstance(func, partial):
+        func = func.func
+    if isinstance(func, FunctionType | MethodType):  # the usual ones
+        return iscoroutinefunction(func)
+    return iscoroutinefunction(func) or iscoroutinefunction(getattr(type(func), "__call__", None))  # noqa: B004

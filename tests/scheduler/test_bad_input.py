@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import anyio
 import pytest
@@ -433,3 +434,70 @@ async def test_nonsense_from_one_job_leaves_the_others_alone(clock, events):
         s.stop(grace=0)
         await clock.travel(60)
     assert datetime.fromtimestamp(events[-1].at, UTC) > START
+
+
+def yields():
+    """Is a generator function."""
+    yield
+
+
+async def yields_too():
+    """Is an async generator function."""
+    yield
+
+
+class Yields:
+    """Its call makes a generator."""
+
+    __call__ = staticmethod(yields)
+
+
+class AsyncCall:
+    """Its objects are called as an `async def` is."""
+
+    def __init__(self, ran=None):
+        self.ran = ran
+
+    async def __call__(self):
+        self.ran.append(1)
+
+
+@pytest.mark.parametrize("inline", [False, True])
+@pytest.mark.parametrize("func", [yields, yields_too, Yields(), partial(partial(yields)), partial(yields_too)])
+def test_a_generator_function_is_refused_as_a_job(func, inline):
+    """A call of it would do nothing, and that would be a success."""
+    with pytest.raises(InvalidJob, match=r"generator function.*return, not yield"):
+        Scheduler().add(func, "@every 1s", inline=inline)
+
+
+def test_a_generator_function_is_refused_as_a_subtask():
+    """In the task that makes it."""
+    with pytest.raises(InvalidJob, match="generator function"):
+        Subtask(yields)
+
+
+def test_a_class_in_the_place_of_its_async_object_is_refused():
+    """A call of the class would make an object, and nobody would call that."""
+    with pytest.raises(InvalidJob, match=r"give AsyncCall\(\.\.\.\)"):
+        Scheduler().add(AsyncCall, "@every 1s")
+
+
+@pytest.mark.parametrize("wrap", [lambda func: func, partial, lambda func: partial(partial(func))])
+async def test_an_object_with_an_async_call_is_awaited(wrap):
+    """Also in a partial, and in a partial of that."""
+    ran = []
+    s = Scheduler()
+    s.add(wrap(AsyncCall(ran)), "@every 1h", id="a")
+    ended = await s.run_once()
+    assert ended["a"].outcome is Outcome.SUCCEEDED
+    assert ran == [1]
+
+
+@pytest.mark.parametrize("inline", [False, True])
+async def test_a_function_that_returns_a_generator_fails(inline):
+    """Nothing tells it from others before it has been called."""
+    s = Scheduler()
+    s.add(lambda: yields(), "@every 1h", id="a", inline=inline)  # noqa: PLW0108 - it is the point
+    ended = await s.run_once()
+    assert ended["a"].outcome is Outcome.FAILED
+    assert "nobody runs" in ended["a"].error

@@ -19,9 +19,10 @@ from scheduler import LoopBlocked, Outcome, RunEnded, Scheduler, Subtask
 
 
 async def until(condition):
-    """Give threads their time until it is so."""
-    while not condition():
-        await run_sync(threading.Event().wait, 0.001)
+    """Give threads their time until it is so, or fail."""
+    with anyio.fail_after(20):
+        while not condition():
+            await run_sync(threading.Event().wait, 0.001)
 
 
 def block(told):

@@ -281,6 +281,91 @@ async def test_a_mixed_list_is_a_failure_that_says_what_was_wrong(clock, events)
         assert begun == []
 
 
+async def stray(begun):
+    """Stand for work that must not get lost."""
+    begun.append(1)
+
+
+async def promised(begun):
+    """Is an async generator."""
+    yield Subtask(stray, begun)
+
+
+WRAPPINGS = {
+    "generator": lambda begun: (Subtask(stray, begun) for _ in range(3)),
+    "async generator": promised,
+    "map": lambda begun: map(Subtask, [stray]),
+    "coroutine": stray,
+    "list of coroutines": lambda begun: [stray(begun), stray(begun)],
+    "coroutine among subtasks": lambda begun: [Subtask(stray, begun), stray(begun)],
+    "set": lambda begun: {Subtask(stray, begun)},
+    "dict": lambda begun: {"a": Subtask(stray, begun)},
+    "nested list": lambda begun: [[Subtask(stray, begun)]],
+    "deep": lambda begun: {"a": [1, ({"b": frozenset([Subtask(stray, begun)])},)]},
+}
+
+
+@pytest.mark.parametrize("where", ["a job", "a subtask"])
+@pytest.mark.parametrize("wrapping", WRAPPINGS.values(), ids=WRAPPINGS)
+async def test_work_in_a_wrapping_in_which_nobody_runs_it_is_a_failure(clock, events, wrapping, where):
+    """It would be lost without a word. A coroutine among it is closed, or Python would complain in another test."""
+    begun = []
+
+    async def task():
+        return wrapping(begun)
+
+    async def parent():
+        return Subtask(task)
+
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(task if where == "a job" else parent, "@every 1h", start="now")
+        await clock.travel(0)
+        (ended,) = events.of(RunEnded)
+    assert ended.outcome is Outcome.FAILED
+    assert NotASubtask.__name__ in ended.error
+    assert "return" in ended.error
+    assert begun == []
+
+
+def in_a_circle():
+    """Return a list that holds itself."""
+    circle = [1]
+    circle.append(circle)
+    return circle
+
+
+@pytest.mark.parametrize(
+    "value", [[], {}, set(), {"a": [1, {"b": (2, None)}]}, [[1], [2]], "text", {1, 2}, range(3), Subtask, in_a_circle()]
+)
+async def test_a_plain_result_stays_a_result(clock, events, value):
+    """However it is nested, and even if it is empty."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(answer, "@every 1h", args=(value,), start="now")
+        await clock.travel(0)
+        (ended,) = events.of(RunEnded)
+    assert ended.outcome is Outcome.SUCCEEDED
+    assert ended.results[0] is value
+
+
+async def test_of_a_large_result_only_the_first_things_are_looked_at(clock, events):
+    """To look at all of it would hold the loop: what comes later stays a result."""
+    looked_at = []
+
+    class Counting(dict):
+        def values(self):
+            looked_at.append(1)
+            return super().values()
+
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(answer, "@every 1h", args=([Counting() for _ in range(5_000)],), start="now")
+        await clock.travel(0)
+        assert events.outcomes() == [Outcome.SUCCEEDED]
+    assert 0 < len(looked_at) <= 1_000
+
+
 async def test_a_subtask_that_needs_an_unknown_limit_fails_its_run(clock, events):
     """The error names it and what there is."""
     async with Scheduler(clock=clock, limits={"http": 1}) as s:

@@ -503,12 +503,36 @@ class User:
     async def method(self):
         pass
 
+    __call__ = method
 
-@pytest.mark.parametrize("func", [coroutine_function, partial(coroutine_function), User().method])
+
+@pytest.mark.parametrize(
+    "func",
+    [coroutine_function, partial(coroutine_function), User().method, User(), partial(User()), partial(partial(User()))],
+)
 async def test_without_a_pool_an_async_def_is_refused(func):
     """Its coroutine would never be awaited; the error says what to do."""
     with pytest.raises(TypeError, match=r"TimerQueue\(pool=TaskPool"):
         TimerQueue().push(0, func)
+
+
+def generator_function():
+    """Stand for a mistake of a user's."""
+    yield
+
+
+@pytest.mark.parametrize("func", [lambda: coroutine_function(), generator_function])  # noqa: PLW0108 - it is the point
+async def test_a_call_that_has_only_promised_something_is_logged_as_an_error(clock, caplog, func):
+    """Nobody would run what it returned: a coroutine is closed. The queue goes on."""
+    calls = []
+    queue = TimerQueue(clock=clock)
+    queue.push(clock.monotonic() + 1, func)
+    queue.push(clock.monotonic() + 2, calls.append, "next")
+    async with running(queue):
+        await clock.travel(2)
+    assert calls == ["next"]
+    (record,) = caplog.records
+    assert "TimerQueue(pool=TaskPool" in str(record.exc_info[1])
 
 
 async def test_with_a_pool_what_is_due_runs_there(clock):
