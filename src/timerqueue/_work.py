@@ -116,4 +116,5 @@ def is_async(func: object) -> bool:
         func = func.func
     if isinstance(func, FunctionType | MethodType):  # the usual ones
         return iscoroutinefunction(func)
-    return iscoroutinefunction(func) or iscoroutinefunction(getattr(type(func), "__call__", None))  # noqa: B004
+    called = type(func) if isinstance(func, type) else func  # the `__call__` of a class is for its objects
+    return iscoroutinefunction(func) or iscoroutinefunction(getattr(called, "__call__", None))  # noqa: B004

@@ -5,6 +5,8 @@ import threading
 import pytest
 
 from scheduler import InvalidJob, UnknownTask
+from scheduler._reading import read
+from scheduler._stored import StoredJob
 from scheduler._tasks import Tasks
 
 
@@ -149,3 +151,16 @@ def test_of_threads_that_register_one_name_one_wins():
     assert len(tasks) == 100
     assert len(refused) == 700
     assert all(tasks.name_of(tasks.get(name)) == name for name in tasks.names())
+
+
+def test_a_row_that_names_a_generator_function_has_an_error_and_raises_none():
+    """Its job is parked; the other rows are read on."""
+
+    def yields():
+        yield
+
+    tasks = Tasks()
+    tasks.register("odd", yields)
+    tasks.register("good", work)
+    assert "generator function" in read(StoredJob("a", "odd", "@every 1m"), tasks).error
+    assert read(StoredJob("b", "good", "@every 1m"), tasks).error is None
