@@ -1,19 +1,21 @@
 """Real checks of real servers on this machine: `python examples/demo.py [--for 10s] [--json] ...`.
 
 Starts the servers of servers.py on free ports, in a thread, and runs `timerqueue run uptime.toml` against them. The
-arguments are those of `timerqueue run`.
+arguments are those of `timerqueue run`. What it remembers is gone with it.
 """
 
+import signal
 import socket
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 from servers import HOST, serve
 
-from scheduler.agent.__main__ import main
+from scheduler.agent.__main__ import leave, run
 
 HERE = Path(__file__).resolve().parent
 REFUSED = 18085
@@ -49,9 +51,32 @@ def config_for(ports: dict[int, int]) -> str:
     return text
 
 
+def demonstrate(arguments: list[str]) -> str | int | None:
+    """Run the agent in a folder that is removed at the end, whatever ends it. Returns the exit code."""
+    on_signals(lambda number, _: sys.exit(128 + number))  # until the agent takes them over
+    try:
+        with tempfile.TemporaryDirectory(prefix="timerqueue-demo-") as folder:
+            try:
+                return run_in(Path(folder), arguments)
+            finally:
+                on_signals(signal.SIG_IGN)  # or one more would leave the folder behind
+    except SystemExit as exc:
+        return exc.code
+
+
+def run_in(folder: Path, arguments: list[str]) -> str | int | None:
+    """Check the servers by a configuration in that folder. Returns the exit code."""
+    config = folder / "uptime.toml"
+    config.write_text(config_for(start_servers()), "utf-8")
+    sys.argv = ["timerqueue", "run", str(config), *arguments]
+    return run()
+
+
+def on_signals(handler: Callable[[int, object], None] | signal.Handlers) -> None:
+    """Take what asks the program to end."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handler)
+
+
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="timerqueue-demo-") as folder:
-        config = Path(folder, "uptime.toml")
-        config.write_text(config_for(start_servers()), "utf-8")
-        sys.argv = ["timerqueue", "run", str(config), *sys.argv[1:]]
-        main()
+    leave(demonstrate(sys.argv[1:]))

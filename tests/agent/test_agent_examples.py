@@ -1,8 +1,11 @@
 """The examples run as they stand, the demo above all."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,52 @@ def test_the_demo_ends_when_told():
     code, out = run("demo.py", "--for", "1s")
     assert code == 0
     assert "stopped after 1s" in out
+
+
+HELD_UP = """
+import runpy, sys, threading
+sys.path.insert(0, sys.argv[1])
+threading.Thread(target=threading.Event().wait).start()
+sys.argv = ["demo.py", *sys.argv[2:]]
+runpy.run_path(sys.path[0] + "/demo.py", run_name="__main__")
+"""
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Start the demo, with a thread that never ends, in a process that keeps its temporary folder in tmp_path."""
+    started = []
+
+    def start(*args):
+        program = [sys.executable, "-c", HELD_UP, EXAMPLES, *args]
+        environment = os.environ | {"TMPDIR": str(tmp_path)}
+        started.append(subprocess.Popen(program, stdout=subprocess.PIPE, text=True, env=environment))
+        return started[0]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def test_the_demo_leaves_nothing_behind(demo, tmp_path):
+    """Neither its history nor its configuration, though a thread still lives when it leaves."""
+    assert demo("--once").wait(timeout=20) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("is_running", [False, True], ids=["as it starts", "while it runs"])
+def test_a_signal_does_not_keep_the_demo_from_clearing_up(demo, tmp_path, number, is_running):
+    """Whether it comes before the agent listens to signals or afterwards."""
+    process = demo()
+    while not list(tmp_path.iterdir()):
+        time.sleep(0.005)
+    if is_running:
+        assert any("-> UP" in line for line in process.stdout)
+    process.send_signal(number)
+    assert process.wait(timeout=20) == (0 if is_running else 128 + number)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("name", "line"), [("quickstart.py", "hello grid"), ("subtasks.py", "part 5 done")])

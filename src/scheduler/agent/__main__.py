@@ -14,16 +14,21 @@ MISSING = 2
 
 def main() -> NoReturn:
     """Run the command line and leave. Exit codes: 0 done, 1 not well or failed, 2 called or configured wrongly."""
+    leave(run())
+
+
+def run() -> str | int | None:
+    """Run the command line. Returns the exit code: whoever has something to clear away does so before `leave`."""
     sys.stdout, sys.stderr = _writable(sys.stdout), _writable(sys.stderr)
     try:
         from .cli import cli  # noqa: PLC0415 - so that what is missing can be named
     except ModuleNotFoundError as exc:
-        sys.exit(_say(f"timerqueue: {exc.name} is not installed: pip install 'timerqueue[agent]'"))
+        return _say(f"timerqueue: {exc.name} is not installed: pip install 'timerqueue[agent]'")
     try:
         cli(prog_name="timerqueue")
     except SystemExit as exc:
-        _leave(exc.code)
-    _leave(0)
+        return exc.code
+    return 0
 
 
 def _writable(stream: TextIO | None) -> TextIO:
@@ -35,8 +40,8 @@ def _writable(stream: TextIO | None) -> TextIO:
     return stream
 
 
-def _leave(code: str | int | None) -> NoReturn:
-    """Exit without waiting for name lookups that hang in their threads."""
+def leave(code: str | int | None) -> NoReturn:
+    """Exit without waiting for name lookups that hang in their threads. What was to be cleared away has been."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
