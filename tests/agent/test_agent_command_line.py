@@ -6,12 +6,15 @@ import pty
 import signal
 import sys
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import anyio
 import pytest
 from click.testing import CliRunner
 
 from scheduler.agent.cli import cli
+from scheduler.agent.config import parse_config
+from scheduler.agent.preview import config_lines
 
 COMMAND = [sys.executable, "-m", "scheduler.agent"]
 GUARD = 30
@@ -200,6 +203,49 @@ async def test_check_warns_of_limits_that_are_too_small(ran, config):
     code, out, _ = await ran("check", config("[limits]\ntotal = 1"))
     assert code == 0
     assert "total: 2 at a time, limit 1: DOES NOT FIT" in out
+
+
+PREVIEW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+def previewed(text):
+    """What `timerqueue check` says of a file with that text."""
+    return list(config_lines(parse_config(text, "uptime.toml", {}), PREVIEW))
+
+
+def test_check_says_once_that_timeouts_are_longer_than_intervals():
+    """However many checks it is true of; what waits for the end of a check has no such trouble."""
+    checks = "".join(f'[[check]]\nname = "c{n}"\nurl = "http://h"\n' for n in range(300))
+    defaults = '[defaults]\ntimeout = "30s"\n'
+    notes = [line for line in previewed(f'{defaults}interval = "1s"\n{checks}') if line.startswith("note: ")]
+    (note,) = notes
+    assert note.startswith("note: c0 (and 299 other checks): timeout 30 s is longer than its interval 1 s: ")
+    patient = f'{defaults}[[check]]\nurl = "http://h"\nschedule = "@after 1s"\n'
+    assert not any(line.startswith("note: ") for line in previewed(patient + checks))
+
+
+def test_check_warns_of_hosts_that_no_check_has():
+    """Of a limit or an address that has no effect, with the host that is likely meant."""
+    lines = previewed("""
+        [limits]
+        "host:db.exmaple" = 2
+        "host:DB.example" = 3
+        [hosts]
+        "elsewhere" = "127.0.0.1"
+        [[check]]
+        url = "tcp://db.example:5432"
+    """)
+    assert [line for line in lines if line.startswith("warning: ")] == [
+        "warning: [limits]: no check has the host 'db.exmaple', did you mean 'db.example'?",
+        "warning: [hosts]: no check has the host 'elsewhere'",
+    ]
+    assert any(line.startswith("    host:db.example: ") and "limit 3: fits" in line for line in lines)
+
+
+def test_an_address_for_a_redirect_is_no_mistake():
+    """Only the server knows where its redirects lead."""
+    text = '[hosts]\n"elsewhere" = "127.0.0.1"\n[[check]]\nurl = "http://h"\nredirects = 1\n'
+    assert not any(line.startswith("warning: ") for line in previewed(text))
 
 
 async def test_a_bad_variable_is_a_warning(ran, config):

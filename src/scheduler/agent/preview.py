@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -14,6 +16,7 @@ from . import wording
 from .config import Config, Target
 from .limits import HOST, HOSTS, TOTAL
 from .probe import Mode
+from .url import host_name
 
 LOOK_AHEAD: Final = 20
 """Starts by which the rate of a calendar schedule is estimated."""
@@ -27,7 +30,8 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
         yield from _target_lines(target, now)
     enabled = [target for target in config.targets if target.is_enabled]
     yield from _load_lines(config, enabled, now)
-    for warning in config.warnings:
+    yield from _too_slow(enabled)
+    for warning in (*config.warnings, *_unused_hosts(config)):
         yield f"warning: {warning}"
 
 
@@ -93,7 +97,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
     yield f"load: {wording.count(len(targets), 'target')}, {sum(rates):.3g} checks per second"
     yield "if every check took all of its timeout:"
     for name, loads in _loads(targets, rates).items():
-        if name.startswith(HOST) and len(loads) == 1:
+        if name.startswith(HOST) and name not in config.limits.named and len(loads) == 1:
             continue  # a target's only neighbour on its host is itself
         at_a_time, size = sum(loads), _size(config, name)
         fits = "fits" if at_a_time <= size else "DOES NOT FIT: checks would wait for room and start late"
@@ -107,6 +111,35 @@ def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[
         for name in (TOTAL, *target.needs):
             found.setdefault(name, []).append(min(rate * target.timeout, 1.0))
     return found
+
+
+def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
+    """One line, for it may be the defaults that are so, and then it is true of all."""
+    found = [each for each in targets if each.timeout > _interval(each)]
+    if found:
+        first = found[0]
+        others = f" (and {wording.count(len(found) - 1, 'other check')})" if len(found) > 1 else ""
+        yield (
+            f"note: {wording.printable(first.name)}{others}: timeout {first.timeout:g} s is longer than its interval"
+            f" {_interval(first):g} s: a check that takes longer than the interval costs the next ones"
+        )
+
+
+def _interval(target: Target) -> float:
+    """From start to start; endless for what waits for the end of a check, or says itself when it starts."""
+    return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
+
+
+def _unused_hosts(config: Config) -> Iterator[str]:
+    """Hosts of which the file speaks, and no check does: nothing that is said of them has any effect."""
+    checked = {host_name(target.check.url.host) for target in config.targets}
+    limited = {name.removeprefix(HOST) for name in config.limits.named if name.startswith(HOST)} - {"*"}
+    may_redirect = any(getattr(target.check, "redirects", 0) for target in config.targets)  # who knows where to
+    for where, hosts in (("[limits]", limited), ("[hosts]", set() if may_redirect else set(config.hosts))):
+        for host in sorted(hosts - checked):
+            similar = get_close_matches(host, checked, n=1)
+            advice = f", did you mean '{similar[0]}'?" if similar else ""
+            yield wording.printable(f"{where}: no check has the host '{host}'{advice}")
 
 
 def _size(config: Config, name: str) -> float:
