@@ -4,6 +4,8 @@ import io
 import json
 
 import pytest
+from attrs import evolve
+from rich.cells import cell_len
 from rich.console import Console
 
 from scheduler import MissedReason, Outcome, RunEnded, RunMissed, Scheduler
@@ -195,6 +197,34 @@ def test_the_table_fits_its_terminal(view, width):
     lines = drawn(view, width, 24)
     assert all(len(line) <= width for line in lines)
     assert len([line for line in lines if line.startswith(("sh", "api", "ap"))]) == 2
+
+
+HOSTS = ["http://127.0.0.1:{port}/health", "https://eu-{port}.monitoring.example.org/v1/health", "東京{port}" * 20]
+URLS = [text.format(port=port) for text in HOSTS for port in (1, 2)]
+URLS += ["https://eu-1.monitoring.example.org/v1/orders", "https://eu-1.monitoring.example.org/v1/baskets"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 139, 140, 160])
+def test_different_targets_look_different(width):
+    """Names are cut in their middle and not before they must be, and other columns get what they leave."""
+    scheduler = Scheduler()
+    for url in URLS:
+        scheduler.add(print, "@every 1m", id=url)
+    targets = [TargetStatus(url, url, "http") for url in URLS]
+    lines = drawn(View(targets=targets, scheduler=scheduler, now=lambda: 1065.0), width, 24)
+    assert all(cell_len(line) <= width for line in lines)
+    assert len({line.split()[0] for line in lines[1 : len(URLS) + 1]}) == len(URLS)
+    assert any(line.startswith("http://127.0.0.1:1/health ") for line in lines) == (width > 80)
+
+
+def test_names_come_before_phases(view):
+    """A column of which one can do without does not cut them."""
+    long = TargetStatus("x" * 60, "http://h", "http")
+    view.scheduler.add(print, "@every 1m", id=long.name)
+    assert "phases" in drawn(view, 140, 24)[0]
+    lines = drawn(evolve(view, targets=[*view.targets, long]), 140, 24)
+    assert "phases" not in lines[0]
+    assert any(line.startswith(long.name) for line in lines)
 
 
 def test_a_low_terminal_says_what_it_leaves_out(view):
