@@ -21,7 +21,7 @@ from .probe import Mode
 from .readers import Unfit, boolean, bounded, label, labels, megabytes, one_of, seconds, text, whole
 from .resolve import Family
 from .sections import ConfigError, Problem, Section, one_form
-from .toml_lines import key_lines
+from .toml_lines import key_lines, what_is_wrong
 from .url import Url, address_family, host_name, parse_url
 
 INTERVAL: Final = 30.0
@@ -37,7 +37,6 @@ Start = Literal["phase", "now"]
 _MODES: Final = {mode.value: mode for mode in Mode}
 _FAMILIES: Final = {family.value: family for family in Family} | {4: Family.V4, 6: Family.V6}
 _STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
-_TOML_PLACE: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
 
 
 @frozen(kw_only=True)
@@ -97,7 +96,7 @@ def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Con
     try:
         top = Section(tomllib.loads(content), (), "", key_lines(content))
     except tomllib.TOMLDecodeError as exc:
-        raise ConfigError(file, [_toml_problem(exc, content)]) from None
+        raise ConfigError(file, [Problem(*what_is_wrong(exc, content))]) from None
     except RecursionError:
         raise ConfigError(file, [Problem(0, "brackets are nested too deeply")]) from None
     except ValueError:  # of Python itself, which reads no longer numbers
@@ -106,15 +105,6 @@ def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Con
     if top.problems:
         raise ConfigError(file, top.problems)
     return config
-
-
-def _toml_problem(error: tomllib.TOMLDecodeError, content: str) -> Problem:
-    message = str(error)
-    place = _TOML_PLACE.search(message)
-    line = int(place[1]) if place and place[1] else content.count("\n") + 1
-    column = f" at column {place[2]}" if place and place[2] else " at the end" if place else ""
-    said = _TOML_PLACE.sub("", message)
-    return Problem(line, f"not TOML: {said[:1].lower()}{said[1:]}{column}")
 
 
 def _long_number(content: str) -> Problem:

@@ -12,6 +12,8 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Final
 
+from .url import sounds_secret
+
 Path = tuple[str | int, ...]
 
 _SKIPPED: Final = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -29,6 +31,58 @@ _STRING: Final = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _BARE: Final = re.compile(r"""[^\s,\[\]{}"'#=]+(?:[ ][0-9][^\s,\[\]{}"'#=]*)?""")
+
+_ERROR_PLACE: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
+_HEADER: Final = re.compile(r"\s*\[\[?[^\[\],]+\]\]?\s*(#.*)?")
+_MAY_BE_SECRET: Final = re.compile(r"@|\\|cookie|bearer|basic|send|expect|contains|store|postgres", re.IGNORECASE)
+_OF_HEADERS: Final = re.compile(r"header|\\", re.IGNORECASE)
+_OF_SEVERAL_LINES: Final = re.compile(r"""\"{3}|'{3}|header[^\n=]*=(?!.*\}\s*(#.*)?$)""", re.IGNORECASE | re.MULTILINE)
+"""Texts, and tables of headers that do not end where they begin: who knows where, if the text is no TOML."""
+
+_UNQUOTED_KEY: Final = re.compile(r"""\s*([^\s"'=#]*[:*/@][^\s"'=#]*)\s*=\s*(.*?)\s*""")
+_UNQUOTED_VALUE: Final = re.compile(r"""\s*([A-Za-z0-9_.-]+)\s*=\s*([^\s"'\[{#][^"'#]*?)\s*(?:#.*)?""")
+_GIVEN_KEY: Final = re.compile(rf"\s*({_KEY.pattern})\s*=")
+_TRUTHS: Final = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+_LONGEST_QUOTED: Final = 80
+
+
+def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
+    """The line of a text that is no TOML, and what is wrong there. A line that may hold a secret is not repeated."""
+    message = str(error)
+    place = _ERROR_PLACE.search(message)
+    number = int(place[1]) if place and place[1] else text.count("\n") + 1
+    column = f" at column {place[2]}" if place and place[2] else " at the end" if place else ""
+    said = _ERROR_PLACE.sub("", message)
+    told = f"not TOML: {said[:1].lower()}{said[1:]}{column}"
+    before = text.split("\n")[:number]
+    return number, told if _may_hold_a_secret(before) else told + _quoted(before[-1]) + _advice(said, before[-1])
+
+
+def _may_hold_a_secret(lines: list[str]) -> bool:
+    """Whether the last of these may, itself or by what it belongs to. In doubt it may."""
+    table = next((at for at in range(len(lines) - 1, -1, -1) if _HEADER.fullmatch(lines[at])), 0)
+    is_among_secrets = _OF_HEADERS.search("\n".join(lines[table:])) or _OF_SEVERAL_LINES.search("\n".join(lines))
+    return bool(is_among_secrets or _MAY_BE_SECRET.search(lines[-1])) or sounds_secret(lines[-1])
+
+
+def _quoted(line: str) -> str:
+    found = line.strip()
+    return f": {found if len(found) <= _LONGEST_QUOTED else found[: _LONGEST_QUOTED - 3] + '...'}"
+
+
+def _advice(said: str, line: str) -> str:
+    """What is to be written instead, for what is most often written wrongly."""
+    if said.startswith("Cannot overwrite") and (key := _GIVEN_KEY.match(line)):
+        return f" (the key {key[1]} stands there twice)"
+    if said.startswith("Cannot declare") and line.strip().startswith("[check]"):
+        return " (each check begins with [[check]], in double brackets)"
+    if key := _UNQUOTED_KEY.fullmatch(line):
+        return f" (a key with ':' or '*' needs quotes: \"{key[1]}\" = {key[2]})"
+    if said.startswith(("Invalid value", "Expected newline")) and (pair := _UNQUOTED_VALUE.fullmatch(line)):
+        if truth := _TRUTHS.get(pair[2].lower()):
+            return f" (did you mean {pair[1]} = {truth}?)"
+        return f' (text needs quotes: {pair[1]} = "{pair[2]}")'
+    return ""
 
 
 def key_lines(text: str) -> Mapping[Path, int]:

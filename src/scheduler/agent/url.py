@@ -175,16 +175,17 @@ def _advice(text: str, scheme: str, ports: Mapping[str, int | None]) -> str:
 
 
 def _secret_values(text: str) -> Iterator[str]:
-    return (match[2] for match in _QUERY_VALUE.finditer(text) if _is_secret(match[1]))
+    return (match[2] for match in _QUERY_VALUE.finditer(text) if sounds_secret(match[1]))
 
 
 def _spellings(values: Iterable[str | None]) -> frozenset[str]:
     return frozenset(form for value in values if value for form in (value, quote(value, safe=""), unquote(value)))
 
 
-def _is_secret(key: str) -> bool:
+def sounds_secret(key: str) -> bool:
+    """Whether what has a name of that kind is not to be shown."""
     return _SECRET_KEY.search(key) is not None
 
 
 def _masked(match: re.Match[str]) -> str:
-    return f"{match[1]}={MASK}" if _is_secret(match[1]) else match[0]
+    return f"{match[1]}={MASK}" if sounds_secret(match[1]) else match[0]
