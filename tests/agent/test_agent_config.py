@@ -200,6 +200,25 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file():
     assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["2", "5", "6", "7"]
 
 
+@pytest.mark.parametrize("url", ["http://h:99999", "htp://h", "h", "HTTP://"])
+def test_a_wrong_url_hides_no_other_mistake(url):
+    """Nor does any mistake hide that a name is taken. Without a known scheme options of every kind are read."""
+    options = ["expect_status = 999", "headers = 5", "verify = 'no'", "redirects = 9", "max_body = -1"]
+    text = "\n".join(["[[check]]", "name = 'a'", f"url = '{url}'", *options, "[[check]]", "name = 'a'", "url = 5"])
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    told = str(caught.value)
+    assert [int(line.split(":")[1]) for line in told.splitlines()] == [3, 4, 5, 6, 7, 8, 9, 11]
+    assert "the name is taken by the check on line 1" in told
+
+
+def test_a_name_that_cannot_be_used_is_not_taken():
+    """Two checks with the same mistake have one mistake each."""
+    with pytest.raises(ConfigError) as caught:
+        read((CHECK + "name = 5\n") * 2)
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == ["3", "6"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

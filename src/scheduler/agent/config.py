@@ -197,15 +197,8 @@ def _targets(top: Section, common: Common) -> tuple[Target, ...]:
     found: list[Target] = []
     for index, table in enumerate(tables):
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
-        target = _target(section, common)
-        if target is None:
-            continue
-        if target.name in lines:
-            section.complain(
-                f"the name is taken by the check on line {lines[target.name]}: give one of them another name"
-            )
-        lines.setdefault(target.name, top.lines.get(section.path, 1))
-        found.append(target)
+        target = _target(section, common, lines)
+        found += [] if target is None else [target]
     return tuple(found)
 
 
@@ -221,24 +214,24 @@ def _title(table: Mapping[str, Any], index: int) -> str:
     return f"[[check]] '{name}'" if is_short else f"[[check]] number {index + 1}"
 
 
-def _target(section: Section, common: Common) -> Target | None:
-    """One [[check]]. None: its problems have been noted."""
+def _target(section: Section, common: Common, lines: dict[str, int]) -> Target | None:
+    """One [[check]]. None: its problems have been noted. `lines`: of the checks before it, by their names."""
     before = len(section.problems)
     url = section.require("url", url_of)
-    kind = BY_SCHEME[url.scheme] if url is not None else None
+    kind = BY_SCHEME.get(str(section.table.get("url")).partition("://")[0].lower())
+    known = _any_option() if kind is None else kind.options
     chosen = _read_common(section, common)
     name = section.take("name", label, "" if url is None else str(url))
     tags = section.take("tags", labels, ())
     is_enabled = section.take("enabled", boolean, default=True)
     schedule = _schedule(section, chosen.interval)
     start = _start(section, chosen.start, schedule)
-    options = {} if kind is None else {
-        key: section.take(key, reader, None) for key, reader in kind.options.items() if section.has(key)
-    }  # fmt: skip
-    _end(section, kind.options if kind is not None else {})
+    options = {key: section.take(key, reader, None) for key, reader in known.items() if section.has(key)}
+    _end(section, known)
     if url is not None:
         _check_family(section, url, chosen.family)
         _check_name(section, name)
+    _claim(section, name, lines)
     if kind is None or url is None or len(section.problems) > before:
         return None
     return Target(
@@ -287,6 +280,20 @@ def _schedule_text(value: Any) -> Schedule:
         raise Unfit(f'a schedule such as "@every 10s" or "*/5 * * * *" ({exc})', value) from None
 
 
+def _any_option() -> dict[str, Callable[[Any], Any]]:
+    """What a check may say whose kind nobody knows."""
+    return {key: reader for kind in KINDS for key, reader in kind.options.items()}
+
+
+def _claim(section: Section, name: str, lines: dict[str, int]) -> None:
+    """Names are told apart even if something else is wrong; one that cannot be used is nobody's."""
+    if not name or section.table.get("name", name) != name:
+        return
+    if name in lines:
+        section.complain(f"the name is taken by the check on line {lines[name]}: give one of them another name")
+    lines.setdefault(name, section.lines.get(section.path, 1))
+
+
 def _check_family(section: Section, url: Url, family: Family) -> None:
     found = address_family(url.host)
     if found is not None and family is not Family.ANY and str(found) != family.value:
@@ -305,9 +312,7 @@ def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
     """Report unknown keys; one that other kinds of check know is reported as such."""
     for kind in KINDS:
         for key in kind.options:
-            if section.has(key) and options and key not in options:
+            if section.has(key) and key not in options:
                 section.take(key, lambda _: None, None)
                 section.complain(f"{key}: is for {kind.name} checks", key)
-            elif section.has(key) and not options:
-                section.take(key, lambda _: None, None)
     section.end(also_known=options)
