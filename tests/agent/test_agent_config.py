@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from schedule import Cron, Every
+from scheduler.agent.checks.http import HTTP
 from scheduler.agent.config import Target, parse_config, read_config
 from scheduler.agent.preview import config_lines
 from scheduler.agent.probe import Mode
 from scheduler.agent.resolve import Family
-from scheduler.agent.sections import ConfigError
+from scheduler.agent.sections import FOREIGN, ConfigError
 from scheduler.agent.toml_lines import key_lines
 
 CHECK = '[[check]]\nurl = "http://h"\n'
@@ -99,6 +100,14 @@ MISTAKES = [
         f'{CHECK}name = "api"\n\nintervall = 5',
         "uptime.toml:5: unknown key 'intervall' in [[check]] 'api', did you mean 'interval'?",
     ),
+    (CHECK + "retries = 3", "unknown key 'retries' in [[check]] number 1, did you mean 'max_attempts', which counts"),
+    ("[defaults]\nAttempts = 3\n" + CHECK, "unknown key 'Attempts' in [defaults], did you mean 'max_attempts'"),
+    (CHECK + "tz = 'UTC'", '1, the zone stands in front of the schedule: schedule = "CRON_TZ=Europe/Berlin 0 8 '),
+    (CHECK + "timezone = 'UTC'", "1, the zone stands in front of the schedule: "),
+    ("[defaults]\ntz = 'UTC'\n" + CHECK, "unknown key 'tz' in [defaults], the zone stands in front of the schedule"),
+    (CHECK + "every = 5", "unknown key 'every' in [[check]] number 1, did you mean 'interval'?"),
+    (CHECK + "cron = '* * * * *'", "did you mean 'schedule'?"),
+    (CHECK + "status = 200", "did you mean 'expect_status'?"),
     ("[default]\n" + CHECK, "uptime.toml:1: unknown key 'default', did you mean 'defaults'?"),
     ("[[checks]]\nurl = 'http://h'", "uptime.toml:1: unknown key 'checks', did you mean 'check'?"),
     ("[defaults]\nurl = 'x'\n" + CHECK, "uptime.toml:2: unknown key 'url' in [defaults]; there is degraded_above, "),
@@ -171,6 +180,14 @@ def test_a_mistake_is_told_with_its_line(text, message):
         read(text)
     assert message in str(caught.value)
     assert str(caught.value).startswith("uptime.toml:")
+
+
+def test_the_advice_for_foreign_words_is_right():
+    """The keys are ours, and the schedule that shows where a zone stands is one."""
+    known = {"max_attempts", "interval", "schedule", *HTTP.options}
+    assert {key for key, _ in FOREIGN.values()} <= known
+    assert not known & set(FOREIGN)
+    assert read(CHECK + FOREIGN["tz"][1].partition(": ")[2]).targets[0].schedule.tz == "Europe/Berlin"
 
 
 def test_a_host_has_one_form_wherever_it_is_named():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
@@ -15,6 +15,23 @@ from .wording import printable
 
 T = TypeVar("T")
 D = TypeVar("D")
+
+_ATTEMPTS: Final = ("max_attempts", "did you mean 'max_attempts', which counts the first attempt as well?")
+_ZONE: Final = ("interval", 'the zone stands in front of the schedule: schedule = "CRON_TZ=Europe/Berlin 0 8 * * *"')
+FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
+    "retry": _ATTEMPTS,
+    "retries": _ATTEMPTS,
+    "attempts": _ATTEMPTS,
+    "tz": _ZONE,
+    "zone": _ZONE,
+    "timezone": _ZONE,
+    "time_zone": _ZONE,
+    "every": ("interval", "did you mean 'interval'?"),
+    "period": ("interval", "did you mean 'interval'?"),
+    "cron": ("schedule", "did you mean 'schedule'?"),
+    "status": ("expect_status", "did you mean 'expect_status'?"),
+}
+"""Words that other programs have for our keys: a key of the tables in which the answer is right, and the answer."""
 
 
 @frozen(order=True)
@@ -119,8 +136,11 @@ def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterat
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    """Ask ", did you mean 'interval'?", or list what there is if nothing is near."""
+    """Ask ", did you mean 'interval'?", of what others call so or what is near, or else list what there is."""
     choices = list(known)
+    ours, advice = FOREIGN.get(key.lower(), ("", ""))
+    if ours in choices:
+        return f", {advice}"
     if similar := get_close_matches(key.lower(), choices, n=1):
         return f", did you mean '{similar[0]}'?"
     return f"; there is {', '.join(sorted(choices))}" if choices else ""
