@@ -152,6 +152,9 @@ async def test_a_schedule_that_is_over_starts_nothing(ran, config, up):
         (["watch", "http://a", "http://a"], "http://a is given twice"),
         (["watch", "http://me:hunter22\u2100@a"], "a host without characters that stand for one of / ? # @ :"),
         (["watch", "http://[::1"], "expected an IPv6 address in brackets, as in http://[::1]:8080/"),
+        (["watch", "http://::1:18080/"], 'brackets, as in http://[::1]:8080/, found "http://::1:18080/"'),
+        (["watch", "tcp://me:hunter22@::1"], "watch: expected an IPv6 address in brackets, as in http://[::1]:8080/"),
+        (["watch", "http://a", "http://a:99999"], 'watch: expected a port from 1 to 65535, found "http://a:99999"'),
         (["watch", "http://a", "--every", "soon"], "expected a duration"),
         (["watch", "http://a", "--mode", "both"], "'both' is not one of 'any', 'all'"),
         (["watch", "http://a", "--once", "--for", "1s"], "--once ends by itself"),
@@ -263,6 +266,33 @@ async def test_next_shows_the_starts_of_a_schedule(ran):
     assert len(lines) == 4
     assert all("02:30:00+0" in line for line in lines[:3])
     assert lines[3].startswith("note: day-of-month 31 is not in every month")
+
+
+@pytest.mark.parametrize(
+    ("expression", "last"),
+    [
+        ("@at 2020-01-01T00:00:00Z", "it never starts again"),
+        ("@at 9999-01-01T00:00:00Z", "then it never starts again"),
+    ],
+)
+def test_next_says_when_nothing_comes(expression, last):
+    """After what does come, if anything does."""
+    result = CliRunner().invoke(cli, ["next", expression])
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, last)
+
+
+async def test_history_says_why_there_is_none(ran, config):
+    """A target may not have been checked yet, or be none of the configuration, and then there may be one like it."""
+    file = config('[[check]]\nname = "later"\nurl = "http://h"\ninterval = "99d"')
+    await ran("run", file, "--for", "300ms")
+    for name, reason in (
+        ("later", ": it has not been checked yet\n"),
+        ("laetr", ": the configuration has no check of that name, did you mean 'later'?\n"),
+        ("unlike", ": the configuration has no check of that name\n"),
+    ):
+        code, _, err = await ran("history", name, "--config", file)
+        assert code == 1
+        assert err.endswith(reason)
 
 
 async def test_no_secret_is_printed(ran, serve, answers):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
@@ -170,14 +170,17 @@ def history(
 
     if (config is None) == (store is None):
         raise click.UsageError("give either --config FILE or --store URL")
+    names = None
     if store is None:
         assert config is not None
-        store = _config(lambda: read_config(config, os.environ)).store
+        found = _config(lambda: read_config(config, os.environ))
+        store, names = found.store, [each.name for each in found.targets]
     _log_to_stderr(level, Redactor(store.secrets))
     records = _records(store, target, limit)
     _print((json_line if as_json else plain_line)(record) for record in reversed(records))
     if not records:
-        _end(f"there is no check{f' of {target!r}' if target else ''} in {store}", FAILED)
+        about = f" of {target!r}" if target else ""
+        _end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
 
 
 @cli.command("next")
@@ -256,6 +259,18 @@ def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
             made.close()
     except StoreError as exc:
         _refuse(store, str(exc))
+
+
+def _why_none(target: str, names: Sequence[str] | None) -> str:
+    """Why there is no history of a target. `names`: of all that are checked, if a configuration says so."""
+    from difflib import get_close_matches
+
+    if names is None:
+        return ""
+    if target in names:
+        return ": it has not been checked yet"
+    similar = get_close_matches(target, names, n=1)
+    return f": the configuration has no check of that name{f', did you mean {similar[0]!r}?' if similar else ''}"
 
 
 def _refuse(store: StorePlace, reason: str) -> NoReturn:

@@ -44,10 +44,13 @@ def over(config: Config, now: datetime) -> list[Target]:
 def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
     """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
     zone = ZoneInfo(tz)
-    for start in starts(schedule, now, count):
+    coming = starts(schedule, now, count)
+    for start in coming:
         local = start.astimezone(zone).isoformat(sep=" ", timespec=_precision(start))
         in_utc = "" if tz == "UTC" else f"  {start.isoformat(sep=' ', timespec=_precision(start))}"
         yield f"{local}{in_utc}  in {wording.span((start - now).total_seconds())}"
+    if len(coming) < count:
+        yield f"{'then ' if coming else ''}it never starts again"
     if isinstance(schedule, Cron):
         for warning in schedule.warnings:
             yield f"note: {warning}"

@@ -23,6 +23,7 @@ _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
 
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
+_IN_BRACKETS: Final = "an IPv6 address in brackets, as in http://[::1]:8080/"
 
 
 @frozen(repr=False)
@@ -127,7 +128,7 @@ def _split(text: str) -> SplitResult:
     except ValueError:  # its text repeats what stands before the host: credentials
         pass
     if set(text) & set("[]"):
-        raise ValueError("an IPv6 address in brackets, as in http://[::1]:8080/, and no brackets elsewhere")
+        raise ValueError(f"{_IN_BRACKETS}, and no brackets elsewhere")
     raise ValueError("a host without characters that stand for one of / ? # @ :, such as \u2100")
 
 
@@ -147,6 +148,9 @@ def _ascii_name(text: str) -> str:
 
 
 def _host_and_port(split: SplitResult) -> tuple[str, int | None]:
+    place = split.netloc.rpartition("@")[2]
+    if "[" not in place and place.count(":") > 1:
+        raise ValueError(_IN_BRACKETS)
     try:
         port = split.port
     except ValueError:
