@@ -19,6 +19,11 @@ from scheduler.agent.__main__ import leave, run
 
 HERE = Path(__file__).resolve().parent
 REFUSED = 18085
+INTENDED = """\
+8 checks of servers on this machine. Well are website, website each minute and echo. Broken on purpose are the others:
+search is slow, shop answers 503, reports answers too late, flapping fails half of the time, and nobody listens for
+database. What is due every minute may not have been checked yet when the demo ends.
+"""
 
 
 def start_servers() -> dict[int, int]:
@@ -68,6 +73,8 @@ def run_in(folder: Path, arguments: list[str]) -> str | int | None:
     """Check the servers by a configuration in that folder. Returns the exit code."""
     config = folder / "uptime.toml"
     config.write_text(config_for(start_servers()), "utf-8")
+    if "--json" not in arguments:
+        print(INTENDED)
     sys.argv = ["timerqueue", "run", str(config), *arguments]
     return run()
 

@@ -98,7 +98,7 @@ def test_plain_lines_can_each_be_read_alone():
         f"{at}  UP -> DOWN        api  refused, after 500 ms  started 0.5 ms late",
         f"{at}  DOWN -> DEGRADED  api  1 of 2 addresses: refused, after 500 ms  started 0.5 ms late",
     ]
-    assert lines[4].endswith("4 checks; targets: 1 degraded; latest start 0.5 ms late, 0 missed")
+    assert lines[4].endswith("4 checks; targets: 1 degraded; started at most 0.5 ms late, 0 missed")
 
 
 def test_missed_checks_are_shown():
@@ -245,7 +245,7 @@ def test_the_live_table_leaves_its_last_state_on_the_screen(view):
     text = stream.getvalue()
     assert r"a notice\x1b[2J" in text
     assert text.rstrip().endswith(
-        "stopped after 5s: 2 checks; targets: 1 up; latest start 1.0 ms late, 0 missed; 1 check cut off"
+        "stopped after 5s: 2 checks; targets: 1 up; started at most 1.0 ms late, 0 missed; 1 check cut off"
     )
 
 

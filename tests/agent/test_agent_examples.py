@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,17 @@ def test_the_demo_ends_when_told():
     code, out = run("demo.py", "--for", "1s")
     assert code == 0
     assert "stopped after 1s" in out
+
+
+def test_the_demo_says_first_what_is_broken_on_purpose():
+    """Every check by its name, or one would look for the fault in the agent."""
+    _, out = run("demo.py", "--once")
+    intended, _, lines = out.partition("\n\n")
+    assert "Broken on purpose" in intended
+    assert "checks 8 targets" in lines.splitlines()[0]
+    names = [check["name"] for check in tomllib.loads((EXAMPLES / "uptime.toml").read_text("utf-8"))["check"]]
+    assert len(names) == int(intended.split()[0])
+    assert all(name.replace(",", "") in " ".join(intended.split()) for name in names)
 
 
 HELD_UP = """

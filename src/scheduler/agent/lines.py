@@ -158,7 +158,7 @@ def summary_text(summary: Summary) -> str:
     parts = [
         f"stopped after {wording.span(summary.seconds)}: {wording.count(summary.checks, 'check')}",
         f"targets: {', '.join(states) or 'none'}",
-        f"latest start {wording.latency(summary.lateness_max)} late, {summary.missed:,} missed",
+        f"started at most {wording.latency(summary.lateness_max)} late, {summary.missed:,} missed",
     ]
     if summary.cut_off:
         parts.append(f"{wording.count(summary.cut_off, 'check')} cut off")
