@@ -190,6 +190,12 @@ def test_the_advice_for_foreign_words_is_right():
     assert read(CHECK + FOREIGN["tz"][1].partition(": ")[2]).targets[0].schedule.tz == "Europe/Berlin"
 
 
+def test_an_empty_line_is_not_repeated():
+    """A text that breaks off at its end has nothing there to be shown."""
+    with pytest.raises(ConfigError, match=r"invalid value at the end$"):
+        read(CHECK + "tags = [1,\n")
+
+
 def test_a_host_has_one_form_wherever_it_is_named():
     """In URLs, [hosts] and limits: capitals, letters beyond ASCII, a dot at the end and long addresses are the same."""
     config = read("""

@@ -67,7 +67,7 @@ def _may_hold_a_secret(lines: list[str]) -> bool:
 
 def _quoted(line: str) -> str:
     found = line.strip()
-    return f": {found if len(found) <= _LONGEST_QUOTED else found[: _LONGEST_QUOTED - 3] + '...'}"
+    return found and f": {found if len(found) <= _LONGEST_QUOTED else found[: _LONGEST_QUOTED - 3] + '...'}"
 
 
 def _advice(said: str, line: str) -> str:
