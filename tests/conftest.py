@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+pytest.register_assert_rewrite("scheduler.testing")  # so that failures of the public suites say what they compared
+
 # A deadline measures the machine, not the code. Hypothesis brings the profile "ci" itself: fixed examples, no deadline.
 settings.register_profile("local", deadline=None)
 settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
 
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, SystemClock, TaskPool
 
+from ._current import RUN
 from ._events import SchedulerStarted, SchedulerStopped
 from ._stall import StallWatch
 
@@ -68,10 +69,13 @@ class Lifespan:
             self._loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
 
     async def let_time_pass(self) -> None:
-        """On a clock that is moved by hand: until `run` is over, for nobody else may move it any more."""
-        travel_while = getattr(self._clock, "travel_while", None)
-        if travel_while is not None:
-            await travel_while(lambda: not self._has_ended)
+        """On a clock that is moved by hand: until `run` is over, for nobody else may move it any more.
+
+        Time passes while all that runs sleeps on that clock. What waits for anything else takes the time that it takes.
+        """
+        clock: Any = self._clock
+        if hasattr(clock, "travel_until"):
+            await clock.travel_until(lambda: self._has_ended, lambda: 0 < clock.asleep(RUN) >= self._pool.active)
 
     def start(self) -> None:
         """Win the start. Raises LifecycleError."""
@@ -82,6 +86,12 @@ class Lifespan:
 
     async def run(self) -> None:
         """Until it has been stopped and nothing of it runs any more."""
+        try:
+            await self._live()
+        finally:
+            self._has_ended = True
+
+    async def _live(self) -> None:
         self._loop.begin()
         watch = self._start_stall_watch()
         cut_off: tuple[str, ...] = ()
@@ -107,7 +117,6 @@ class Lifespan:
                 watch.stop()
             logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
             self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
-            self._has_ended = True
 
     async def _load(self, group: TaskGroup) -> None:
         """Start the timer queue; with a store as soon as the jobs that start soonest have been read."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from logging import getLogger
-from threading import Lock
 
 from ._events import Event, Listener
 
@@ -18,30 +17,26 @@ class Listeners:
     """
 
     def __init__(self) -> None:
-        self._registrations: tuple[list[Listener], ...] = ()
-        self._lock = Lock()
-        self.anybody = False
-        """Whether anybody listens. Ask before making an event that is made often."""
+        # One operation of a dict at a time instead of a lock: a finalizer may end a listener in the middle of anything.
+        self._registrations: dict[object, Listener] = {}
+        self.anybody: Mapping[object, Listener] = self._registrations
+        """True if anybody listens. Ask before making an event that is made often."""
 
     def add(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` from now on, until the callable that this returns is called."""
         if not callable(listener):
             msg = f"a listener must be something that can be called with an event, not {listener!r}"
             raise TypeError(msg)
-        registration = [listener]  # one of its own, should the same listener be added twice
-        with self._lock:
-            self._registrations = (*self._registrations, registration)
-            self.anybody = True
+        registration = object()  # one of its own, should the same listener be added twice
+        self._registrations[registration] = listener
 
         def end() -> None:
-            with self._lock:
-                self._registrations = tuple(other for other in self._registrations if other is not registration)
-                self.anybody = bool(self._registrations)
+            self._registrations.pop(registration, None)
 
         return end
 
     def tell(self, event: Event) -> None:
-        for (listener,) in self._registrations:
+        for listener in self._registrations.copy().values():
             try:
                 listener(event)
             except (KeyboardInterrupt, SystemExit):

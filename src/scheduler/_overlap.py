@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from ._timeline import Timeline
 
 
+Tick = tuple[int, int]
+"""Its due instant in UTC microseconds, and which attempt at it."""
+
+
 class Missing(Protocol):
     """Counts what is missed."""
 
@@ -30,9 +34,6 @@ class Missing(Protocol):
 
     def miss(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
         """Ticks have no run."""
-
-    def miss_run(self, run: Run, reason: MissedReason) -> None:
-        """A run that waited will not begin."""
 
 
 def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) -> bool:
@@ -47,11 +48,9 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     waiting = _waiting(job)
     room = _backlog_room(job)
     if waiting and (room == 0 or overlap is Overlap.REPLACE):
-        runs.miss_run(waiting[0], MissedReason.NO_ROOM)
-        _shift(waiting, due, due_us, attempt)
+        _miss(runs, job, _shift(waiting, due, due_us, attempt), MissedReason.NO_ROOM)
     elif not job.runs or room == 0:
-        if attempt == 1:  # of another attempt's tick it is known already how it ended
-            runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
+        _miss(runs, job, (due_us, attempt), MissedReason.OVERLAP)
     else:
         _queue(runs, job, (due_us, attempt), room, waiting)
         if overlap is Overlap.REPLACE:
@@ -86,10 +85,18 @@ def _is_promised(run: Run) -> bool:
     return run.attempt > 1 and run.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
 
-def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> None:
-    """The oldest tick is gone: each run stands for the next one, in the place in the queue that it has already, so that
-    older ticks begin first.
+def _miss(runs: Missing, job: Job, tick: Tick, reason: MissedReason) -> None:
+    """It has no run. Told last: whoever hears it may pause the job, and what waits has to be in order by then."""
+    due_us, attempt = tick
+    if attempt == 1:  # of another attempt's tick it is known already how it ended
+        runs.miss(job, due_us, due_us, 1, reason)
+
+
+def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> Tick:
+    """The oldest tick is gone, and is the answer: each run stands for the next one, in the place in the queue that it
+    has already, so that older ticks begin first.
     """
+    oldest = waiting[0].due_us, waiting[0].attempt
     for run in waiting:
         if run.volley is not None:
             run.volley.keep_place(run)
@@ -97,26 +104,27 @@ def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> None:
         run.due, run.due_us, run.attempt = following.due, following.due_us, following.attempt
     last = waiting[-1]
     last.due, last.due_us, last.attempt = due, due_us, attempt
+    return oldest
 
 
-def _queue(runs: Missing, job: Job, tick: tuple[int, int], room: int, waiting: list[Run]) -> None:
+def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Run]) -> None:
     """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()
-    backlog = job.backlog
-    while len(backlog) >= room:
-        oldest = next((each for each in backlog if each[1] == 1), None)
-        if oldest is None:  # what waits are attempts that are owed
-            runs.miss(job, tick[0], tick[0], 1, MissedReason.OVERLAP)
-            return
+    backlog, missed = job.backlog, []
+    backlog.append(tick)
+    while len(backlog) > room:
+        oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are attempts that are owed
         backlog.remove(oldest)
         due_us, attempt = oldest
-        if waiting:
-            runs.miss_run(waiting[0], MissedReason.NO_ROOM)
-            _shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt)
+        if waiting and oldest is not tick:
+            missed.append(
+                (_shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt), MissedReason.NO_ROOM)
+            )
         else:
-            runs.miss(job, due_us, due_us, 1, MissedReason.OVERLAP)
-    backlog.append(tick)
+            missed.append((oldest, MissedReason.OVERLAP))
+    for each, reason in missed:
+        _miss(runs, job, each, reason)
 
 
 def _backlog_room(job: Job) -> int:

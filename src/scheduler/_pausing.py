@@ -88,7 +88,7 @@ class Pausing:
         """Start it no more by itself. What runs may end. `is_stored`: that is news to nobody who keeps it."""
         if job.is_removed:
             return
-        was_paused = job.is_paused
+        was_paused = _has_pause(job)
         job.paused_by = pause = Pause(scope_of_job(job.id), reason or NO_REASON, self._now(), until)
         self._end_later(job, until, partial(self.resume, job))
         self._halt(job)
@@ -183,12 +183,13 @@ class Pausing:
         held_by = self.pauses.covering(job.tags)
         if held_by is job.held_by or job.is_removed:
             return
-        was_paused, job.held_by = job.is_paused, held_by
+        had_pause, was_paused, job.held_by = _has_pause(job), job.is_paused, held_by
         if not was_paused:
             self._halt(job)
-            hold_back(job)
         elif self._come_back(job):
             self._plans.retire_if_done(job)
+        if not had_pause:
+            hold_back(job)
 
     def _scopes_changed(self) -> None:
         """From here on nothing starts that is covered. The rest is done some jobs at a time: others are not to wait."""
@@ -196,11 +197,11 @@ class Pausing:
         for job in jobs:
             held_by = covering(job.tags)
             if held_by is not None and held_by is not job.held_by:
-                was_paused, job.held_by = job.is_paused, held_by
+                had_pause, job.held_by = _has_pause(job), held_by
                 job.settle_pause()
                 if job.backlog:
                     self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
-                if job.runs and not was_paused:
+                if job.runs and not had_pause:
                     hold_back(job)
         self._settle(iter(jobs))
 
@@ -288,6 +289,11 @@ class Pausing:
             self._arm(end)
         else:
             end.resume()
+
+
+def _has_pause(job: Job) -> bool:
+    """Whether what waits was started by hand under a pause. Being parked is none."""
+    return job.paused_by is not None or job.held_by is not None
 
 
 def _is_well(_job: Job) -> bool:

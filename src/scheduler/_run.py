@@ -83,6 +83,8 @@ class Run(Work):
     error: Rare[BaseException | None] = Rare(None)
     is_counted = Rare(False)  # noqa: FBT003 - its usual value
     """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
+    is_missed = Rare(False)  # noqa: FBT003 - its usual value
+    """It had room and does not begin. Its tick has been accounted for."""
     results: Rare[list[object] | tuple[()]] = Rare(())
     time_allowed = Rare(0.0)
     _started_at: Rare[float | None] = Rare(None)
@@ -200,7 +202,7 @@ class Run(Work):
 
     def terminate(self, cause: Cause) -> None:
         """Cancel whatever of it runs or waits. It ends when that has ended."""
-        if self.cause is not None or self.is_over:
+        if self.cause is not None or self.is_over or self.is_missed:
             return
         self.cause = cause
         self.owner.run_terminates(self)

@@ -31,9 +31,7 @@ class RunOnce:
     `call_soon`: calls it once what is being done now is done.
     """
 
-    def __init__(
-        self, jobs: Iterable[Job], listeners: Listeners, call_soon: Callable[[Callable[[], None]], None]
-    ) -> None:
+    def __init__(self, jobs: Iterable[Job], listeners: Listeners, call_soon: Callable[..., None]) -> None:
         self.ended: dict[str, RunEnded] = {}
         self._missing = {job.id: job for job in jobs}
         self._call_soon = call_soon
@@ -57,7 +55,11 @@ class RunOnce:
             case RunEnded(retry_at=None):
                 self.ended[event.job_id] = event
                 self._missing.pop(event.job_id, None)
-            case RunMissed() | JobRemoved() | JobFinished() | JobParked() | JobChanged() | ScopePaused():
+            case RunMissed() | JobRemoved() | JobFinished() | JobParked() | JobChanged():
+                if event.job_id in self._missing:
+                    self._call_soon(self._look_at, event.job_id)
+                return
+            case ScopePaused():
                 self._call_soon(self._look)
                 return
             case SchedulerStopped():
@@ -69,6 +71,11 @@ class RunOnce:
     def _look(self) -> None:
         self._missing = {id: job for id, job in self._missing.items() if _may_end(job)}
         self._check()
+
+    def _look_at(self, id: str) -> None:
+        if id in self._missing and not _may_end(self._missing[id]):
+            del self._missing[id]
+            self._check()
 
     def _check(self) -> None:
         if not self._missing:

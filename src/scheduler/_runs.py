@@ -233,6 +233,7 @@ class Runs:
             reason = MissedReason.NO_ROOM
         if reason is not None:
             run.take_back_start()
+            run.is_missed = True
             self.misses.miss_run(run, reason)
         return reason is None
 

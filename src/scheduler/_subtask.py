@@ -53,7 +53,7 @@ _PROMISES: Final = frozenset(
 )
 """What stands for a value and is none yet."""
 
-LOOKED_AT: Final = 1_000
+LOOKED_AT: Final = 100
 """So many things in a result are looked at for subtasks that got lost in it."""
 
 
@@ -113,8 +113,15 @@ def _within(value: object) -> Iterator[object]:
         thing = left.popleft()
         yield thing
         if isinstance(thing, _HOLDS_THINGS):
-            inside = chain(thing.values(), thing) if isinstance(thing, dict) else thing
-            left.extend(each for each in islice(inside, LOOKED_AT - len(left)) if type(each) not in _PLAIN)
+            left.extend(each for each in _first_of(thing, LOOKED_AT - len(left)) if type(each) not in _PLAIN)
+
+
+def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
+    """As it is at this moment. Another thread may be changing it: then it is no list of subtasks either."""
+    try:
+        return tuple(islice(chain(thing.values(), thing) if isinstance(thing, dict) else thing, count))
+    except RuntimeError:
+        return ()
 
 
 def _close_coroutines(value: object) -> None:

@@ -32,9 +32,11 @@ if TYPE_CHECKING:
 
 logger = getLogger(__name__)
 
-HEAD_START: Final = 1e6
-"""Seconds by which subtasks go before entries, whatever has become due or has priority meanwhile: jobs that have begun
-finish first. Nothing starves by it, because no job begins while their subtasks wait, and a run has a bounded number.
+HEAD_START: Final = 60.0
+"""Seconds by which subtasks go before entries that were due when their run was: jobs that have begun finish first.
+
+Counted from the run, so that they keep it however long the others wait; and bounded, so that those of later runs
+do not keep an entry from a limit for ever.
 """
 
 _belongs_to: Final = RUN.set

@@ -42,12 +42,6 @@ _ASLEEP: Final = {
 }
 """The modules of the innermost two frames of a loop that waits for something to happen."""
 
-_HOLDS_CONTEXT: Final = {
-    ("asyncio.events", "_run"): ("self", "_context"),
-    ("trio._core._run", "unrolled_run"): ("task", "context"),
-}
-"""The functions that step into a task or call a callback: which of their variables knows its context, and as what."""
-
 
 class Wake(Protocol):
     """A wait that one task makes and that anybody may end."""
@@ -202,6 +196,7 @@ class Pulse:
         except RuntimeError:
             token: trio.lowlevel.TrioToken = current_token().native_token  # type: ignore[assignment]
             self._call = token.run_sync_soon
+        self._trio: dict[str, Any] = {} if self._asyncio is not None else _of_trio()
         self.beats = 0
         """How often the loop has come round to answer."""
         self._asked = 0
@@ -227,16 +222,25 @@ class Pulse:
 
     def context(self) -> Context | None:
         """The context of the task or the callback that it is in, as far as the backend lets that be seen."""
+        if self._asyncio is None:
+            return getattr(self._trio.get("task"), "context", None)
         frame = self.frame()
         while frame is not None:
-            holder = _HOLDS_CONTEXT.get((_module(frame), frame.f_code.co_name))
-            if holder is not None:
-                name, attribute = holder
-                return getattr(frame.f_locals.get(name), attribute, None)
+            if frame.f_code.co_name == "_run" and _module(frame) == "asyncio.events":
+                return getattr(frame.f_locals.get("self"), "_context", None)
             frame = frame.f_back
-        task = None if self._asyncio is None else asyncio.current_task(self._asyncio)
-        get_context: Callable[[], Context] | None = getattr(task, "get_context", None)  # since Python 3.12
-        return None if get_context is None else get_context()
+        get_context: Callable[[], Context] | None = getattr(asyncio.current_task(self._asyncio), "get_context", None)
+        return None if get_context is None else get_context()  # there is none before Python 3.12
+
+
+def _of_trio() -> dict[str, Any]:
+    """What trio keeps for this thread: among it the `task` that it is in, if any.
+
+    Its frames would tell too, but before Python 3.13 a frame that is looked into keeps what was seen, and trio's lives
+    long.
+    """
+    kept = getattr(sys.modules.get("trio._core._run"), "GLOBAL_RUN_CONTEXT", None)
+    return {} if kept is None else vars(kept)
 
 
 def _module(frame: FrameType | None) -> str:

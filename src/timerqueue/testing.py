@@ -6,7 +6,9 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable
+from contextvars import Context, ContextVar, copy_context
 from datetime import UTC, datetime
+from typing import Any
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -33,6 +35,8 @@ class ManualClock:
         self._monotonic = 1_000.0
         self._wall_ahead = start.timestamp() - self._monotonic
         self._sleepers: list[tuple[float, int, anyio.Event]] = []
+        self._contexts: dict[anyio.Event, Context] = {}
+        """Of those who sleep."""
         self._order = itertools.count()
         self._wakes: list[_ManualWake] = []
         self.autojump = autojump
@@ -72,15 +76,24 @@ class ManualClock:
         self._move_to(goal)
         await self._settle()
 
-    async def travel_while(self, is_wanted: Callable[[], bool]) -> None:
-        """Let time pass as `travel` does, while this is wanted and somebody is in `sleep`.
+    async def travel_until(self, is_over: Callable[[], bool], may_pass: Callable[[], bool]) -> None:
+        """Return when it is over. Until then let time pass from wait to wait whenever it may, else wait in real time.
 
-        With `autojump` it does nothing: then time passes by itself.
+        With `autojump` it only waits: then time passes by itself.
         """
+        real = make_wake()
         await self._settle()
-        while self._sleepers and not self.autojump and is_wanted():
-            self._move_to(self._next_wait())
+        while not is_over():
+            following = self._next_wait()
+            if following < math.inf and not self.autojump and may_pass():
+                self._move_to(following)
+            else:
+                await real.wait(A_MOMENT)
             await self._settle()
+
+    def asleep(self, variable: ContextVar[Any]) -> int:
+        """How many are in `sleep` in whose context `variable` is set."""
+        return sum(variable in context for context in self._contexts.values())
 
     def step(self, seconds: float) -> None:
         """Set the wall clock forward or back; the monotonic clock does not notice."""
@@ -106,11 +119,13 @@ class ManualClock:
         event = anyio.Event()
         sleeper = (self._monotonic + seconds, next(self._order), event)
         heapq.heappush(self._sleepers, sleeper)
+        self._contexts[event] = copy_context()
         try:
             while self.autojump and not self._wakes and not event.is_set():
                 await self.jump_when_idle(sleeper[0], event.is_set)
             await event.wait()
         finally:
+            del self._contexts[event]
             if sleeper in self._sleepers:
                 self._sleepers.remove(sleeper)
                 heapq.heapify(self._sleepers)
@@ -142,6 +157,9 @@ class ManualClock:
         for _ in range(SETTLE_TURNS):
             await checkpoint()
 
+
+A_MOMENT = 0.001
+"""Seconds of real time."""
 
 SETTLE_TURNS = 50
 """Turns of the event loop within which what needs no time is taken to be done."""

@@ -1,5 +1,6 @@
 """What listeners are told and what is counted."""
 
+import gc
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -246,3 +247,26 @@ async def test_the_lateness_of_a_retry_counts_from_when_the_retry_was_due(clock,
         await clock.travel(60)
         assert [event.lateness for event in events.of(RunStarted)] == pytest.approx([0, 0, 0])
         assert datetime.fromtimestamp(events.of(RunEnded)[0].due, UTC) == START
+
+
+def test_a_finalizer_may_end_a_listener_while_another_is_added():
+    """Garbage is collected in the middle of anything."""
+
+    class Listens:
+        def __init__(self, s):
+            self.itself = self
+            self.end = s.listen(lambda _event: None)
+
+        def __del__(self):
+            self.end()
+
+    s = Scheduler()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for _ in range(2_000):
+            Listens(s)
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    assert not s._listeners.anybody

@@ -1,6 +1,7 @@
 """PRE_RUNNING, RUNNING, STOPPED: once, and what becomes of the runs."""
 
 import itertools
+import math
 import threading
 
 import anyio
@@ -251,6 +252,27 @@ async def test_leaving_async_with_lets_time_pass_that_is_moved_by_hand(length, i
     assert events.outcomes() == [outcome]
     assert events[-1].at == pytest.approx(START.timestamp() + ends)
     assert len(events.of(RunAbandoned)) == (is_deaf and length > 10)
+
+
+@pytest.mark.parametrize("others", [60, math.inf])
+async def test_leaving_async_with_waits_in_real_time_for_what_is_real(others, events):
+    """Time does not pass for the sake of somebody else who sleeps."""
+    clock, release = ManualClock(), threading.Event()
+
+    async def first_for_real():
+        await run_sync(release.wait, 5)
+        await clock.sleep(2)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(clock.sleep, others)
+        async with Scheduler(clock=clock) as s:
+            s.listen(events)
+            s.add(first_for_real, EVERY_SECOND, id="a")
+            await clock.travel(1)
+            threading.Timer(0.02, release.set).start()
+        group.cancel_scope.cancel()
+    assert events.outcomes() == [Outcome.SUCCEEDED]
+    assert events[-1].at == pytest.approx(START.timestamp() + 3)
 
 
 async def test_an_error_in_the_body_of_async_with_comes_out_as_it_is(clock, events):

@@ -7,16 +7,18 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from schedule import After, At, Every
+from schedule import After, At, Every, Missed, Schedule
 from scheduler import (
     InvalidJob,
     JobChanged,
+    JobParked,
     JobState,
     MissedReason,
     Outcome,
     Overlap,
     Pause,
     Retry,
+    RunMissed,
     Scheduler,
     ScopePaused,
     ScopeResumed,
@@ -511,3 +513,61 @@ async def test_what_waits_for_a_store_that_is_down_does_not_start_once_it_is_pau
     assert events.of(StoreUp)
     assert events.starts() == []
     assert events.missed() == [(1, MissedReason.PAUSED)]
+
+
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.QUEUE])
+async def test_whoever_hears_of_a_missed_tick_may_pause_its_job(overlap, clock, events):
+    """Each tick has one outcome all the same: the one that took its place is missed too, for the pause."""
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.listen(events)
+        s.listen(lambda event: s.get("a").pause() if isinstance(event, RunMissed) else None)
+        s.add(clock.sleep, "@every 1d", id="long", args=(350,), start="now")
+        job = s.add(nothing, EVERY, id="a", overlap=overlap)
+        await clock.travel(600)
+        assert [event.count for event in events.of(RunMissed)] == [1] * job.statistics().missed
+        reasons = {relative([event.first_due])[0]: event.reason for event in events.of(RunMissed)}
+    assert reasons[100] in {MissedReason.NO_ROOM, MissedReason.OVERLAP}
+    assert set(reasons) == set(range(100, 100 + 100 * len(reasons), 100))
+    assert list(reasons.values())[1:] == [MissedReason.PAUSED] * (len(reasons) - 1)
+    assert len(reasons) == job.statistics().missed
+    assert events.starts("a") == []
+
+
+async def test_a_tick_that_was_too_late_is_missed_once_though_its_job_is_paused_for_that(clock, events):
+    """By a listener, in the middle of its start that was none."""
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.listen(events)
+        s.listen(lambda event: s.get("a").pause() if isinstance(event, RunMissed) else None)
+        s.add(clock.sleep, "@every 1d", id="long", args=(150,), start="now")
+        job = s.add(nothing, EVERY, id="a", missed=Missed.SKIP, grace="10s")
+        await clock.travel(170)
+        assert events.missed("a") == [(1, MissedReason.NO_ROOM)]
+        assert job.state is JobState.DISABLED
+        job.resume()
+        await clock.travel(100)
+    assert relative(events.starts("a")) == [200]
+    assert job.statistics().missed == 1
+
+
+async def test_what_waits_when_its_schedule_breaks_does_not_start_under_a_pause(clock, events):
+    """Being parked is no pause: nobody has asked for that tick by hand."""
+
+    class Breaks(Schedule):
+        """Answers once."""
+
+        def next(self, after):
+            if after > START:
+                raise ValueError
+            return START + timedelta(seconds=10)
+
+    async with Scheduler(clock=clock, limit=1) as s:
+        s.listen(events)
+        s.add(clock.sleep, "@every 1d", id="long", args=(50,), start="now")
+        job = s.add(nothing, Breaks(), id="a")
+        await clock.travel(20)
+        assert job.state is JobState.STARTING
+        assert events.of(JobParked)
+        s.pause()
+        await clock.travel(80)
+    assert events.starts("a") == []
+    assert events.missed("a") == [(1, MissedReason.PAUSED)]

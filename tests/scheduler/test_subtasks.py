@@ -117,9 +117,8 @@ async def test_subtasks_of_started_jobs_go_before_new_jobs(clock):
         assert order == ["a1", "a2", "b1", "b2"]
 
 
-@pytest.mark.parametrize("priority", [0, 100])
-async def test_what_has_begun_is_finished_first_however_long_the_others_have_waited(priority, clock, events):
-    """Else many would begin, none would end, and all would time out. Nor does a priority change that."""
+async def test_what_has_begun_is_finished_first_however_long_the_others_have_waited(clock, events):
+    """Else many would begin, none would end, and all would time out."""
     async with Scheduler(limit=1, clock=clock) as s:
         s.listen(events)
 
@@ -127,10 +126,25 @@ async def test_what_has_begun_is_finished_first_however_long_the_others_have_wai
             return [Subtask(clock.sleep, 1), Subtask(clock.sleep, 1)]
 
         for number in range(100):
-            s.add(parent, "@every 1h", id=f"{number}", start="now", timeout="3s", priority=number and priority)
+            s.add(parent, "@every 1h", id=f"{number}", start="now", timeout="3s")
         await clock.travel(200)
     assert events.outcomes() == [Outcome.SUCCEEDED] * 100
     assert [event.started - START.timestamp() for event in events.of(RunStarted)] == [2 * turn for turn in range(100)]
+
+
+async def test_subtasks_of_newer_runs_keep_no_job_from_a_limit_for_ever(clock):
+    """Their parents begin all the time, for they need nothing; their rank goes by the age of their run."""
+    async with Scheduler(clock=clock, limits={"x": 1}) as s:
+
+        async def parent():
+            return [Subtask(clock.sleep, 1, needs="x") for _ in range(3)]
+
+        for number in range(5):
+            s.add(parent, "@every 5s", id=f"{number}")
+        job = s.add(answer, "@every 1m", args=(None,), needs="x")
+        await clock.travel(1200)
+        assert job.statistics().runs >= 9
+        s.stop(grace=0)
 
 
 async def test_subtasks_need_limits_of_their_own(clock):

@@ -16,8 +16,6 @@ from scheduler import Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
 
-pytest.register_assert_rewrite("scheduler.testing")
-
 
 class Agents:
     """Starts agents of crashing_agent.py, one at a time."""
