@@ -157,6 +157,13 @@ class RulesOfJobs(StoreFixtures):
         store.commit(Batch(jobs={"A": None}))
         assert set(jobs_of(store)) == set(SIMILAR_IDS) - {"A"}
 
+    def test_an_empty_text_is_one(self, store: Store) -> None:
+        """It says something else than None does."""
+        empty = job("a", args="", kwargs="", options="", tags="", paused="")
+        state = StoredState("a", last_error="")
+        store.commit(Batch(jobs={"a": empty}, states={"a": state}))
+        assert jobs_of(store) == {"a": (empty, state)}
+
     def test_long_texts_are_kept(self, store: Store) -> None:
         """A megabyte of arguments, and an id of 500 characters."""
         long = job("\u00fc" * 500, kwargs='{"text": "' + "x\u00fc" * 500_000 + '"}')

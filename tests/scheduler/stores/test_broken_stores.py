@@ -126,7 +126,7 @@ def follow(rule, make_store):
         (ForgetsWhatRuns, "test_running_ticks_stay"),
         (FoldsCase, "test_ids_that_look_alike_are_different_jobs"),
         (MarksBeforeItEnds, "test_it_does_what_the_reference_does"),
-        (TakesEmptyTextsForNone, "test_it_does_what_the_reference_does"),
+        (TakesEmptyTextsForNone, "test_an_empty_text_is_one"),
     ],
 )
 def test_the_suite_tells_a_broken_store_from_a_store(broken, rule):
