@@ -98,7 +98,7 @@ def test_the_demo_leaves_nothing_behind(demo, tmp_path):
 def test_a_signal_does_not_keep_the_demo_from_clearing_up(demo, tmp_path, number, is_running):
     """Whether it comes before the agent listens to signals or afterwards."""
     process = demo()
-    while not list(tmp_path.iterdir()):
+    while not list(tmp_path.glob("timerqueue-demo-*")):
         time.sleep(0.005)
     if is_running:
         assert any("-> UP" in line for line in process.stdout)
