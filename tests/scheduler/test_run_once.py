@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from schedule import Every
-from scheduler import AlreadyStopped, Outcome, Retry, Scheduler, SchedulerState, Subtask
+from scheduler import AlreadyStopped, Outcome, Retry, Scheduler, SchedulerState, Subtask, _run_once
 from timerqueue import LifecycleError
 from timerqueue.testing import START
 
@@ -14,6 +14,19 @@ EVERY_SECOND = Every("1s", anchor=START)
 async def answer(value):
     """Return what it was given."""
     return value
+
+
+async def ended_within_ten_seconds(s, clock):
+    """Run every job once while that much time passes."""
+    ended = {}
+    async with anyio.create_task_group() as group:
+
+        async def run():
+            ended.update(await s.run_once())
+
+        group.start_soon(run)
+        await clock.travel(10)
+    return ended
 
 
 async def test_it_runs_every_job_once_and_answers_how_each_ended(clock):
@@ -44,14 +57,7 @@ async def test_it_waits_for_all_subtasks(clock):
         return [Subtask(child, number) for number in range(3)]
 
     s.add(parent, EVERY_SECOND, id="a")
-    ended = {}
-    async with anyio.create_task_group() as group:
-
-        async def run():
-            ended.update(await s.run_once())
-
-        group.start_soon(run)
-        await clock.travel(10)
+    ended = await ended_within_ten_seconds(s, clock)
     assert ended["a"].results == (0, 1, 2)
     assert s.get("a").statistics().runs == 1
 
@@ -167,14 +173,7 @@ async def test_a_run_is_waited_for_whatever_becomes_of_its_job(what, clock):
 
     s.add(change, EVERY_SECOND, id="change")
     s.add(clock.sleep, EVERY_SECOND, id="slow", args=(5,))
-    ended = {}
-    async with anyio.create_task_group() as group:
-
-        async def run():
-            ended.update(await s.run_once())
-
-        group.start_soon(run)
-        await clock.travel(10)
+    ended = await ended_within_ten_seconds(s, clock)
     assert {id: end.outcome for id, end in ended.items()} == {
         "change": Outcome.SUCCEEDED,
         "slow": Outcome.SUCCEEDED,
@@ -200,3 +199,20 @@ async def test_another_attempt_that_a_pause_has_cancelled_is_not_waited_for(scop
             group.start_soon(s.run_once)
             await clock.travel(10)
     assert s.state is SchedulerState.STOPPED
+
+
+async def test_each_job_is_looked_at_for_itself(clock, monkeypatch):
+    """Not all of them whenever something becomes of one: a thousand would take a thousand times a thousand looks."""
+    looks = []
+    may_end = _run_once._may_end
+    monkeypatch.setattr(_run_once, "_may_end", lambda job: looks.append(job) or may_end(job))
+    s = Scheduler(clock=clock)
+
+    async def fail():
+        await clock.sleep(1)
+        raise ValueError
+
+    for number in range(200):
+        s.add(fail, EVERY_SECOND, id=f"{number}", retry=Retry.constant("1s", max_retries=0))
+    assert len(await ended_within_ten_seconds(s, clock)) == 200
+    assert len(looks) <= 600

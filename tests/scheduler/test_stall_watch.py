@@ -1,11 +1,14 @@
 """Code that does not let go of the event loop is found out. Real time: a simulated clock cannot see this."""
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
+from contextvars import ContextVar
 from datetime import timedelta
 
 import anyio
@@ -240,3 +243,28 @@ def test_a_process_that_was_stopped_has_not_blocked():
         process.send_signal(signal.SIGCONT)
         out, _ = process.communicate("\n", timeout=30)
     assert (out, process.returncode) == ("", 0)
+
+
+class Large:
+    """Something whose memory one would miss."""
+
+
+async def test_what_has_blocked_is_not_kept_alive(events, told):
+    """The watch looks into the loop from outside, and leaves nothing there that holds a task or its context."""
+    variable, held = ContextVar("variable"), []
+
+    async def child():
+        variable.set(large := Large())
+        held.append(weakref.ref(large))
+        del large
+        block(told)
+
+    async def parent():
+        async with anyio.create_task_group() as group:
+            group.start_soon(child)
+
+    async with Scheduler(blocked_after="20ms") as s:
+        s.listen(events)
+        s.add(parent, "@every 1h", id="bad", start="now")
+        await until(lambda: events.of(LoopBlocked) and events.of(RunEnded))
+        await until(lambda: gc.collect() >= 0 and held[0]() is None)
