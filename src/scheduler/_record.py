@@ -21,7 +21,8 @@ class Record:
     """The one record of a tick. Instants are aware, in UTC; `lateness` is in seconds.
 
     `outcome`: None while it runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
-    ticks: `count` in a row, from `due` to `last_due`. `result`: the run's last, as JSON gives it
+    ticks: `count` in a row, from `due` to `last_due`. `owed`: it will be tried again, because a death or a stop has cut
+    it off and its delivery is at least once. `result`: the run's last, as JSON gives it
     back; None if it had none, or none that JSON can hold in 2,048 characters.
     """
 
@@ -38,6 +39,7 @@ class Record:
     count: int
     last_due: datetime
     result: object
+    owed: bool = False
 
 
 def record_of(tick: StoredTick) -> Record:
@@ -56,6 +58,7 @@ def record_of(tick: StoredTick) -> Record:
         count=tick.count,
         last_due=instant_of(tick.due_us if tick.last_due_us is None else tick.last_due_us),
         result=None if tick.result is None else json.loads(tick.result),
+        owed=tick.owed,
     )
 
 

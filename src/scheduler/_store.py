@@ -69,6 +69,9 @@ class Store(Protocol):
     def running(self) -> list[StoredTick]:
         """Ticks that are RUNNING. Right after `open` these are crashes."""
 
+    def owed(self) -> list[StoredTick]:
+        """Ticks that are owed: they have ended and are to be tried again."""
+
     def commit(self, batch: Batch) -> Receipt:
         """Make all of it durable in one transaction, in this order.
 

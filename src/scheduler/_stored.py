@@ -46,8 +46,9 @@ class StoredState(NamedTuple):
 
     runs = successes + failures + crashes, where a run that goes on counts as a crash. `next_us`: the next regular
     start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set it, and
-    it need not be a slot of the schedule. `retry_*`: the tick that is tried again, which attempt that will be, and
-    when. `not_before_us`: nothing starts earlier, because of a crash.
+    it need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: not known.
+    `retry_*`: the tick that has failed and is tried again, which attempt that will be, and when; what a death or a
+    stop has cut off says so in its own record. `not_before_us`: nothing starts earlier, because of a crash.
     """
 
     job_id: str
@@ -74,6 +75,7 @@ class StoredState(NamedTuple):
     last_success_us: int | None = None
     last_outcome: str | None = None
     last_error: str | None = None
+    next_of: str | None = None
 
 
 class StoredTick(NamedTuple):
@@ -99,6 +101,8 @@ class StoredTick(NamedTuple):
     last_due_us: int | None = None
     result: str | None = None
     """JSON: the last result of the run, if it had one that JSON can hold in LONGEST_RESULT characters."""
+    owed: bool = False
+    """A death or a stop has cut it off, and it is to be tried again: delivery is at least once."""
 
 
 class StoredPause(NamedTuple):
@@ -145,7 +149,8 @@ class Changes:
 
 @frozen(kw_only=True)
 class Retention:
-    """How much history is kept; what is over any of the three bounds goes, oldest first. RUNNING ticks stay.
+    """How much history is kept; what is over any of the three bounds goes, oldest first. RUNNING ticks stay, and
+    so do those that are owed.
 
     `per_job`: ended ticks of one job. `age`: seconds since the end. `total_bytes`: roughly, of all ticks together.
     None: no such bound. Raises ValueError for what is no bound.

@@ -27,7 +27,7 @@ SIZE: Final = (
 
 OLDEST: Final = (
     "(SELECT job_id, due_us, coalesce(ended_us, due_us) AS ended, {size} AS size FROM {schema}.tick"
-    " WHERE outcome <> 'running' ORDER BY coalesce(ended_us, due_us)) AS oldest"
+    " WHERE outcome <> 'running' AND NOT owed ORDER BY coalesce(ended_us, due_us)) AS oldest"
 )
 
 
@@ -47,9 +47,10 @@ class Pruning:
             statements,
             "SELECT tick.job_id, tick.due_us"
             " FROM (SELECT given.job_id, (SELECT due_us FROM {schema}.tick WHERE tick.job_id = given.job_id"
-            " AND outcome <> 'running' ORDER BY due_us DESC OFFSET %s LIMIT 1) AS due_us"
+            " AND outcome <> 'running' AND NOT owed ORDER BY due_us DESC OFFSET %s LIMIT 1) AS due_us"
             " FROM unnest(%s::text[]) AS given (job_id)) AS last"
-            " JOIN {schema}.tick USING (job_id) WHERE tick.due_us <= last.due_us AND outcome <> 'running' LIMIT %s",
+            " JOIN {schema}.tick USING (job_id)"
+            " WHERE tick.due_us <= last.due_us AND outcome <> 'running' AND NOT owed LIMIT %s",
         )
         self._walk = statements.of(
             "WITH RECURSIVE walk AS ((SELECT job_id FROM {schema}.tick WHERE job_id > %s ORDER BY job_id LIMIT 1)"

@@ -142,12 +142,23 @@ CREATE TRIGGER note_truncate BEFORE TRUNCATE ON {schema}.{table}
     FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note_{table}();
 """
 
+OWED: Final = """
+ALTER TABLE {schema}.tick ADD COLUMN owed boolean NOT NULL DEFAULT false;
+CREATE INDEX tick_owed ON {schema}.tick (job_id) WHERE owed;
+ALTER TABLE {schema}.job_state ADD COLUMN next_of text;
+UPDATE {schema}.tick SET owed = true FROM {schema}.job_state
+    WHERE tick.job_id = job_state.job_id AND due_us = retry_due_us AND attempt + 1 = retry_attempt
+    AND retry_at_us IS NOT NULL AND outcome IN ('crashed', 'cancelled');
+"""
+"""What a tick owes stood in its job's place for a retry before: of ticks that a death or a stop has ended."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
         + TRIGGERS.replace("{table}", "job").replace("{key}", "id")
         + TRIGGERS.replace("{table}", "pause").replace("{key}", "scope")
     ),
+    sql.SQL(OWED),
 )
 """The first makes version 1 out of nothing, the next version 2 out of that."""
 

@@ -61,6 +61,7 @@ class Statements:
             "SELECT {columns} FROM {schema}.tick WHERE job_id = %s AND due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
         )
         self.pauses = self.of("SELECT {columns} FROM {schema}.pause", PAUSE)
+        self.owed = self.of("SELECT {columns} FROM {schema}.tick WHERE owed", TICK)
         self.running = self.of("SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'", TICK)
 
     def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> sql.Composed:

@@ -28,21 +28,21 @@ _SIZE: Final = (
     f"{_OVERHEAD} + length(job_id) + coalesce(length(error), 0) "
     "+ coalesce(length(trace), 0) + coalesce(length(result), 0)"
 )
-_ENDED: Final = f"outcome <> '{RUNNING}'"
+_MAY_GO: Final = f"outcome <> '{RUNNING}' AND owed = 0"
 _COUNT: Final = "SELECT job_id, count(*) FROM tick GROUP BY job_id"
 _TOTAL: Final = f"SELECT coalesce(sum({_SIZE}), 0) FROM tick"  # noqa: S608 - our own constants
-_OLDEST: Final = f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE {_ENDED} ORDER BY due_us, job_id LIMIT ?"  # noqa: S608
+_OLDEST: Final = f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE {_MAY_GO} ORDER BY due_us, job_id LIMIT ?"  # noqa: S608
 _OLDEST_OF_JOB: Final = (
-    f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE job_id = ? AND {_ENDED} ORDER BY due_us LIMIT ?"  # noqa: S608
+    f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE job_id = ? AND {_MAY_GO} ORDER BY due_us LIMIT ?"  # noqa: S608
 )
 # What ended before an instant was due before it. The first condition is a range of the primary key.
 _OLDER: Final = (
-    f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE due_us < ? AND coalesce(ended_us, due_us) < ? AND {_ENDED} "  # noqa: S608
+    f"SELECT due_us, job_id, {_SIZE} FROM tick WHERE due_us < ? AND coalesce(ended_us, due_us) < ? AND {_MAY_GO} "  # noqa: S608
     "ORDER BY due_us, job_id LIMIT ?"
 )
 _COUNT_OF_JOBS: Final = (
     "SELECT column1, (SELECT count(*) FROM tick WHERE job_id = column1), "  # noqa: S608 - our own constants
-    f"(SELECT count(*) FROM tick WHERE job_id = column1 AND outcome = '{RUNNING}') "
+    f"(SELECT count(*) FROM tick WHERE job_id = column1 AND NOT ({_MAY_GO})) "
     "FROM ({rows}) WHERE column1 IS NOT NULL"
 )
 REMOVE_TICKS: Final = "DELETE FROM tick WHERE (due_us, job_id) IN ({rows})"
@@ -109,9 +109,9 @@ class Tally:
         self._grown = {job_id for job_id in self._grown if self._of_job[job_id] > per_job}
         suspects = [(job_id,) for job_id in self._grown]
         for first in range(0, len(suspects), MOST_ROWS):
-            for job_id, count, running in ask(connection, _COUNT_OF_JOBS, suspects[first : first + MOST_ROWS]):
+            for job_id, count, staying in ask(connection, _COUNT_OF_JOBS, suspects[first : first + MOST_ROWS]):
                 self._of_job[job_id] = count
-                surplus = count - running - per_job
+                surplus = count - staying - per_job
                 if surplus > 0 and len(found) < MOST:
                     _note(found, fetch(connection, _OLDEST_OF_JOB, (job_id, min(surplus, MOST))))
             if len(found) >= MOST:

@@ -148,7 +148,17 @@ CREATE VIEW job_statistics AS SELECT
 FROM job LEFT JOIN job_state ON job_id = id;
 """
 
-MIGRATIONS: Final = (_VERSION_1,)
+# What a tick owes stood in its job's place for a retry before: of ticks that a death or a stop has ended.
+_VERSION_2: Final = """
+ALTER TABLE tick ADD COLUMN owed INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX tick_owed ON tick (job_id) WHERE owed = 1;
+ALTER TABLE job_state ADD COLUMN next_of TEXT;
+UPDATE tick SET owed = 1 WHERE outcome IN ('crashed', 'cancelled') AND (job_id, due_us, attempt + 1) IN (
+    SELECT job_id, retry_due_us, retry_attempt FROM job_state WHERE retry_at_us IS NOT NULL
+);
+"""
+
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2)
 """The n-th leads to version n. None is ever changed: a new version is a new one at the end."""
 
 

@@ -108,6 +108,11 @@ class MemoryStore:
         with self._data.lock:
             return [tick for tick in self._data.ticks.values() if tick.outcome == RUNNING]
 
+    def owed(self) -> list[StoredTick]:
+        """Ticks that are owed."""
+        with self._data.lock:
+            return [tick for tick in self._data.ticks.values() if tick.owed]
+
     def commit(self, batch: Batch) -> Receipt:
         """Raises StoreUnusable after `close`, and when another has opened the data since."""
         data = self._data
@@ -234,7 +239,7 @@ def _may_be_tried_again(record: StoredTick, attempt: int) -> bool:
 
 def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> Iterator[StoredTick]:
     """What is over the bounds, oldest first."""
-    ended = sorted((tick for tick in ticks if tick.outcome != RUNNING), key=_due)
+    ended = sorted((tick for tick in ticks if tick.outcome != RUNNING and not tick.owed), key=_due)
     of_job = Counter(tick.job_id for tick in ended)
     total = sum(map(_size, ticks))
     for tick in ended:

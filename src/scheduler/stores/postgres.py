@@ -129,6 +129,11 @@ class PostgresStore:
         with self._transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.running)]
 
+    def owed(self) -> list[StoredTick]:
+        """Ticks that are owed."""
+        with self._transaction() as connection:
+            return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
+
     def commit(self, batch: Batch) -> Receipt:
         """Make all of it durable in one transaction. Raises StoreUnusable once another agent has taken it over."""
         opened = self._is_open

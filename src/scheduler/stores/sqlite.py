@@ -40,6 +40,7 @@ _FAR: Final = 2**63 - 1
 
 _TICKS: Final = f"SELECT {', '.join(StoredTick._fields)} FROM tick"  # noqa: S608 - our own names
 _RUNNING: Final = f"{_TICKS} WHERE outcome = '{RUNNING}'"
+_OWED: Final = f"{_TICKS} WHERE owed = 1"
 _HISTORY: Final = f"{_TICKS} WHERE due_us < ? ORDER BY due_us DESC LIMIT ?"
 _HISTORY_OF_JOB: Final = f"{_TICKS} WHERE job_id = ? AND due_us < ? ORDER BY due_us DESC LIMIT ?"
 _ORDER: Final = f"""
@@ -115,7 +116,12 @@ class SQLiteStore:
     def running(self) -> list[StoredTick]:
         """Ticks that are RUNNING."""
         with self._session.errors():
-            return [StoredTick._make(row) for row in fetch(self._session.writer(), _RUNNING)]
+            return [_tick(row) for row in fetch(self._session.writer(), _RUNNING)]
+
+    def owed(self) -> list[StoredTick]:
+        """Ticks that are owed."""
+        with self._session.errors():
+            return [_tick(row) for row in fetch(self._session.writer(), _OWED)]
 
     def commit(self, batch: Batch) -> Receipt:
         """One transaction. Halves of characters (lone surrogates), which are no UTF-8, are written as escapes."""
@@ -153,7 +159,7 @@ class SQLiteStore:
                 found = fetch(reader, _HISTORY, (before_us, limit))
             else:
                 found = fetch(reader, _HISTORY_OF_JOB, (rows.without_surrogates([job_id])[0], before_us, limit))
-        return [StoredTick._make(row) for row in found]
+        return [_tick(row) for row in found]
 
     def prune(self, retention: Retention, now_us: int) -> int:
         """Forget at most 5,000 records. On a full disk the ballast is given up for it."""
@@ -238,6 +244,10 @@ def _state(row: tuple[Any, ...]) -> StoredState | None:
     if row[0] is None:
         return None
     return StoredState._make((*row[:2], bool(row[2]), *row[3:]))
+
+
+def _tick(row: tuple[Any, ...]) -> StoredTick:
+    return StoredTick._make((*row[:-1], bool(row[-1])))
 
 
 def _put_or_remove(

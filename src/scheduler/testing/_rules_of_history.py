@@ -115,6 +115,15 @@ class RulesOfPruning(StoreFixtures):
         prune_all(store, Retention(per_job=1, age=1.0, total_bytes=1), due_at(10**9))
         assert history_of(store) == running
 
+    def test_what_is_owed_stays(self, store: Store) -> None:
+        """Until it has been tried again, however old it is: its record is all that knows of it."""
+        owed = [tick._replace(owed=True) for tick in ends("a", *range(5))]
+        store.commit(Batch(ended=[*owed, *ends("a", 5, 6)]))
+        prune_all(store, Retention(per_job=1, age=None, total_bytes=None), due_at(7))
+        assert history_of(store) == [*owed, *ends("a", 6)]
+        prune_all(store, Retention(per_job=1, age=1.0, total_bytes=1), due_at(10**9))
+        assert history_of(store) == owed
+
     def test_some_of_it_at_a_time(self, store: Store) -> None:
         """A call takes not so many that others would wait for it; they add up, and after them the answer is 0."""
         for part in range(3):

@@ -60,7 +60,7 @@ class RulesOfOpening(StoreFixtures):
 
     def test_an_empty_store_holds_nothing(self, store: Store) -> None:
         """And says so without an error."""
-        assert everything_in(store) == ({}, {}, [], [])
+        assert everything_in(store) == ({}, {}, [], [], [])
         assert list(store.load()) == []
 
     def test_of_two_that_have_it_open_one_can_commit(self, make_store: MakeStore) -> None:

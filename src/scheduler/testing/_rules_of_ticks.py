@@ -145,6 +145,7 @@ class RulesOfTicks(StoreFixtures):
             7,
             due_at(9),
             '{"b": 1, "a": ["\u00fc", 1.0]}',
+            owed=True,
         )
         store.commit(Batch(ended=[tick]))
         found = history_of(store)
@@ -195,6 +196,29 @@ class RulesOfTicks(StoreFixtures):
         reopened.commit(Batch(ended=[end(tick, Outcome.CRASHED) for tick in crashed]))
         assert reopened.running() == []
         reopened.close()
+
+    def test_what_is_owed_is_found_until_it_is_tried_again(self, make_store: MakeStore, store: Store) -> None:
+        """The mark of the next attempt takes the place of the record that says so."""
+        owed = [end(mark("a", seconds, fence=seconds), Outcome.CRASHED, owed=True) for seconds in (1, 2)]
+        store.commit(Batch(ended=[*owed, end(mark("b", fence=3))]))
+        store.close()
+        reopened = make_store()
+        reopened.open(START_US, no_hint)
+        assert sorted(reopened.owed()) == owed
+        again = mark("a", 1, fence=4, attempt=2)
+        assert reopened.commit(Batch(marks=[again])) == Receipt()
+        assert reopened.owed() == owed[1:]
+        assert reopened.running() == [again]
+        reopened.close()
+
+    def test_what_is_owed_is_given_up_by_an_end_with_its_fence(self, store: Store) -> None:
+        """Which is how a verb says so."""
+        owed = end(mark(fence=1), Outcome.CANCELLED, owed=True)
+        store.commit(Batch(ended=[owed]))
+        given_up = owed._replace(owed=False, error="given up")
+        assert store.commit(Batch(ended=[given_up])) == Receipt()
+        assert store.owed() == []
+        assert history_of(store) == [given_up]
 
 
 class RulesOfBatches(StoreFixtures):

@@ -55,6 +55,7 @@ states = st.builds(
     not_before_us=instants,
     last_outcome=maybe,
     last_error=maybe,
+    next_of=maybe,
     **dict.fromkeys(("last_start_us", "last_finish_us", "last_success_us"), instants),
     **dict.fromkeys(("total_duration", "total_duration_failures", "lateness_sum", "lateness_max"), seconds),
     **dict.fromkeys(("runs", "successes", "failures", "timeouts", "cancellations", "missed"), counts),
@@ -152,7 +153,13 @@ class StoreMachine(RuleBasedStateMachine):
             attempt = 1 if record is None else record.attempt
             started = mark(job_id, second, fence=data.draw(fences), attempt=attempt)
             ended.append(
-                end(started, data.draw(st.sampled_from(Outcome)), error=data.draw(maybe), result=data.draw(maybe))
+                end(
+                    started,
+                    data.draw(st.sampled_from(Outcome)),
+                    error=data.draw(maybe),
+                    result=data.draw(maybe),
+                    owed=data.draw(st.booleans()),
+                )
             )
         return ended
 

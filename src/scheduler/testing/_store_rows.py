@@ -43,7 +43,8 @@ def mark(job_id: str = "a", seconds: int = 0, *, fence: int, attempt: int = 1) -
 def end(started: StoredTick, outcome: Outcome = Outcome.SUCCEEDED, **others: Any) -> StoredTick:
     """How the run of a mark ended, half a second after it was due."""
     ended_us = started.due_us + SECOND // 2
-    return started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, **others)
+    ended = started._replace(outcome=outcome.value, ended_us=ended_us, lateness=0.000_01, owed=False)
+    return ended._replace(**others)
 
 
 def missed(job_id: str = "a", seconds: int = 0) -> StoredTick:
@@ -70,7 +71,7 @@ def history_of(store: Store) -> list[StoredTick]:
 
 def everything_in(store: Store) -> tuple[Any, ...]:
     """All that can be read, to be compared."""
-    return jobs_of(store), pauses_of(store), sorted(store.running()), history_of(store)
+    return jobs_of(store), pauses_of(store), sorted(store.running()), sorted(store.owed()), history_of(store)
 
 
 def prune_all(store: Store, retention: Retention, now_us: int) -> list[int]:
@@ -82,5 +83,5 @@ def wipe(store: Store) -> None:
     """Leave nothing in it, by nothing but its verbs."""
     jobs = dict.fromkeys(jobs_of(store))
     pauses = dict.fromkeys(pauses_of(store))
-    store.commit(Batch(jobs=jobs, pauses=pauses, ended=[end(tick) for tick in store.running()]))
+    store.commit(Batch(jobs=jobs, pauses=pauses, ended=[end(tick) for tick in (*store.running(), *store.owed())]))
     prune_all(store, Retention(), due_at(10**9))

@@ -13,7 +13,7 @@ __all__ = ["FlakyStore"]
 
 Result = TypeVar("Result")
 
-VERBS: Final = frozenset({"changes", "commit", "history", "load", "open", "pauses", "prune", "running"})
+VERBS: Final = frozenset({"changes", "commit", "history", "load", "open", "owed", "pauses", "prune", "running"})
 
 
 class FlakyStore:
@@ -73,6 +73,10 @@ class FlakyStore:
     def running(self) -> list[StoredTick]:
         """Of the store, or `error`."""
         return self._call("running", self.store.running)
+
+    def owed(self) -> list[StoredTick]:
+        """Of the store, or `error`."""
+        return self._call("owed", self.store.owed)
 
     def commit(self, batch: Batch) -> Receipt:
         """Of the store, or `error`."""

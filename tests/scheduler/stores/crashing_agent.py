@@ -98,6 +98,9 @@ class CrashingStore:
     def running(self):
         return self._call("running", self.store.running)
 
+    def owed(self):
+        return self._call("owed", self.store.owed)
+
     def commit(self, batch):
         holds = list(self.what_it_holds(batch))
         self.point.reach(*(f"before {what}" for what in holds))

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from scheduler._store import StoreUnavailable, StoreUnusable
 from scheduler._stored import RUNNING, Batch, StoredJob, StoredState, StoredTick
-from scheduler.stores._postgres_schema import VERSION
+from scheduler.stores._postgres_schema import MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
 
 NASTY = [
@@ -106,6 +106,28 @@ def test_many_may_open_at_once_where_there_is_nothing(postgres_server, postgres_
     assert len({each.instance for each in opened}) == 1
     for each in stores:
         each.close()
+
+
+def test_what_the_first_version_owed_is_owed(store, by_hand, postgres_server, postgres_schema):
+    """There it stood in the place for a retry, of a tick that a death or a stop had ended."""
+    by_hand("CREATE SCHEMA {}")
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+        connection.execute(MIGRATIONS[0].format(schema=sql.Identifier(postgres_schema)))
+    by_hand("UPDATE {}.meta SET version = 1")
+    by_hand("INSERT INTO {}.job (id, task, schedule) SELECT unnest(array['a', 'b', 'c']), 't', '@daily'")
+    zeros = ", ".join(["0"] * 12)
+    by_hand(
+        "INSERT INTO {}.job_state (job_id, retry_due_us, retry_attempt, retry_at_us, next_by_hand, runs, successes,"
+        " failures, timeouts, cancellations, missed, consecutive_failures, consecutive_crashes, total_duration,"
+        " total_duration_failures, lateness_sum, lateness_max) VALUES "
+        + ", ".join(f"('{id}', 1, {attempt}, 9, false, {zeros})" for id, attempt in (("a", 2), ("b", 3), ("c", 2)))
+    )
+    by_hand(
+        "INSERT INTO {}.tick (job_id, due_us, attempt, fence, outcome) VALUES"
+        " ('a', 1, 1, 1, 'crashed'), ('a', 2, 1, 2, 'crashed'), ('b', 1, 2, 3, 'cancelled'), ('c', 1, 1, 4, 'failed')"
+    )
+    store.open(0, no_hint)
+    assert sorted((tick.job_id, tick.due_us) for tick in store.owed()) == [("a", 1), ("b", 1)]
 
 
 def test_a_newer_version_is_refused(store, by_hand):

@@ -66,7 +66,7 @@ def crash(path):
 
 def test_a_schema_of_a_later_release_is_refused(filled):
     """It could mean something else."""
-    execute(filled, "PRAGMA user_version = 2")
+    execute(filled, f"PRAGMA user_version = {len(_sqlite_schema.MIGRATIONS) + 1}")
     assert "install the release that wrote it" in refusal(filled)
 
 
@@ -158,7 +158,26 @@ def test_an_older_schema_is_migrated_and_keeps_what_it_holds(filled, monkeypatch
         store.close()
     with closing(sqlite3.connect(filled)) as connection:
         assert connection.execute("SELECT DISTINCT colour FROM job").fetchall() == [("red",)]
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(scripts),)
+
+
+def test_what_the_first_version_owed_is_owed(path):
+    """There it stood in the place for a retry, of a tick that a death or a stop had ended."""
+    execute(
+        path,
+        *_sqlite_schema._statements(_sqlite_schema.MIGRATIONS[0]),
+        f"PRAGMA application_id = {_sqlite_schema.APPLICATION_ID}",
+        "PRAGMA user_version = 1",
+        "INSERT INTO job (id, task, schedule) VALUES ('a', 't', '@daily'), ('b', 't', '@daily'), ('c', 't', '@daily')",
+        "INSERT INTO job_state (job_id, retry_due_us, retry_attempt, retry_at_us)"
+        " VALUES ('a', 1, 2, 9), ('b', 1, 3, 9), ('c', 1, 2, 9)",
+        "INSERT INTO tick (job_id, due_us, attempt, fence, outcome) VALUES"
+        " ('a', 1, 1, 1, 'crashed'), ('a', 2, 1, 2, 'crashed'), ('b', 1, 2, 3, 'cancelled'),"
+        " ('c', 1, 1, 4, 'failed')",
+    )
+    store = opened(path)
+    assert sorted((tick.job_id, tick.due_us) for tick in store.owed()) == [("a", 1), ("b", 1)]
+    store.close()
 
 
 def test_a_second_store_on_the_same_file_is_refused_by_any_name(filled, tmp_path):
