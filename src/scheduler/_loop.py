@@ -327,7 +327,7 @@ class Loop:
 
     def look_at_clock(self, now: float) -> None:
         """Notice a step of the wall clock, or a suspend, and plan anew what depends on it."""
-        jumped = self.timeline.look(now, self.clock.wall())
+        jumped = self.timeline.look(now)
         if not jumped:
             return
         logger.info("the wall clock is %+.3f s off its course: calendar jobs are planned anew", jumped)

@@ -8,6 +8,7 @@ There are two time bases, both in whole microseconds since 1970 as long as the c
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -15,6 +16,14 @@ from timerqueue import Clock
 
 JUMP: Final = 0.5
 """Seconds by which the clock must be off its course to have been set; less than that is its ordinary slewing."""
+
+DOUBTFUL: Final = 0.01
+"""Seconds by which one reading of each clock is taken to be off course without a closer look. Far more than slewing
+does between two looks: the process may have stood still between the two readings.
+"""
+
+CLOSER_LOOKS: Final = 5
+"""At most so many at a time, for one at which nothing stood still."""
 
 AT_ONCE: Final = 0.0
 """A due time that is always past: ahead of everything else that is due."""
@@ -41,11 +50,32 @@ def us_of(instant: datetime) -> int:
     return (instant - EPOCH) // _MICROSECOND
 
 
+def offset_of(clock: Clock) -> tuple[float, float]:
+    """Seconds from the monotonic clock to the wall clock, and by how much that may be wrong.
+
+    The wall clock is read between two readings of the monotonic one. If these lie apart the process stood still
+    meanwhile, nobody knows when, and both are read again.
+    """
+    best = 0.0, math.inf
+    for _ in range(CLOSER_LOOKS):
+        before, wall, after = clock.monotonic(), clock.wall(), clock.monotonic()
+        doubt = (after - before) / 2
+        best = min(best, (wall - (before + doubt), doubt), key=_doubt)
+        if doubt <= DOUBTFUL:
+            break
+    return best
+
+
+def _doubt(reading: tuple[float, float]) -> float:
+    return reading[1]
+
+
 class Timeline:
     """Follows one clock. `look` must be called often enough for its answers to be true."""
 
     def __init__(self, clock: Clock) -> None:
-        self.offset = clock.wall() - clock.monotonic()
+        self._clock = clock
+        self.offset, _ = offset_of(clock)
         """Seconds from the monotonic clock to the wall clock, now."""
         self.steady_offset = self.offset
         """The same for the steady base: it never changes."""
@@ -56,13 +86,15 @@ class Timeline:
         self.shift_us = 0
         """Microseconds from the steady base to the wall base: the sum of all jumps."""
 
-    def look(self, monotonic: float, wall: float) -> float:
-        """Compare the clocks. The seconds by which the wall clock has left the course that was planned by; 0.0: it
-        has not.
+    def look(self, monotonic: float) -> float:
+        """Compare the clocks, of which the monotonic one has just shown `monotonic`. The seconds by which the wall
+        clock has left the course that was planned by; 0.0: it has not.
 
         `step` is what of it is new since the last look: a jump, if it is that much by itself.
         """
-        self.step = wall - monotonic - self.offset
+        self.step = self._clock.wall() - monotonic - self.offset
+        if not -DOUBTFUL <= self.step <= DOUBTFUL:
+            self.step = self._look_closer()
         if self.step < -JUMP:
             self.has_been(int((monotonic + self.offset) * 1e6))
         self.offset += self.step
@@ -72,6 +104,12 @@ class Timeline:
         self._planned_offset = self.offset
         self.shift_us += round(moved * 1e6)
         return moved
+
+    def _look_closer(self) -> float:
+        """The step, as far as it is beyond doubt."""
+        offset, doubt = offset_of(self._clock)
+        step = offset - self.offset
+        return 0.0 if abs(step) <= doubt else step
 
     def has_been(self, us: int | None) -> None:
         """The wall clock has shown this before."""

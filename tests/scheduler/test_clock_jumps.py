@@ -277,3 +277,62 @@ async def test_time_that_passes_by_hand_stops_only_where_something_is_due():
         clock.asked = 0
         await clock.travel(24 * HOUR)
     assert 24 <= clock.asked < 240
+
+
+class HaltingClock(CountedClock):
+    """Whoever reads its wall clock for the `halts_at`-th time stands still for so long before he has the answer."""
+
+    announces_steps = False
+    halts_at = ()
+    seconds = 0.7
+
+    def wall(self):
+        if self.asked + 1 in self.halts_at:
+            self._monotonic += self.seconds
+        return super().wall()
+
+    def halt(self, *readings):
+        """Stand still at these of the next readings."""
+        self.halts_at = [self.asked + number for number in readings]
+
+
+@pytest.mark.parametrize("readings", [[1], [1, 2], [2], [1, 2, 3, 4, 5], range(1, 30)])
+async def test_a_process_that_stood_still_between_two_readings_has_seen_no_step(events, readings):
+    """Nobody has set the clock, though it seems so to who reads one clock before the halt and the other after it."""
+    clock = HaltingClock()
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, "@every 1s")
+        s.add(nothing, Cron("* * * * * *"), id="cron")
+        await clock.travel(5)
+        clock.halt(*readings)
+        await clock.travel(60)
+        assert events.of(ClockJumped) == []
+        assert all(event.started >= event.due - 1e-4 for event in events.of(RunStarted, job_id="cron"))
+
+
+async def test_a_scheduler_that_is_made_while_the_process_stands_still_knows_the_time(events):
+    """Its intervals lie where they belong, and the first look at the clock finds no step."""
+    clock = HaltingClock()
+    clock.halt(1, 2)
+    s = Scheduler(clock=clock)
+    s.listen(events)
+    s.add(nothing, Every("10s", anchor=START), id="every")
+    async with s:
+        await clock.travel(30)
+    assert events.of(ClockJumped) == []
+    assert [event.due - T0 for event in events.of(RunStarted)] == pytest.approx([10, 20, 30])
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR, 0.75, -0.75])
+async def test_a_step_is_noticed_though_the_process_stood_still_as_well(events, step):
+    """By how much, is not mixed up with how long it stood."""
+    clock = HaltingClock()
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(nothing, "@every 1s")
+        await clock.travel(5)
+        clock.step(step)
+        clock.halt(1, 2)
+        await clock.travel(60)
+        assert [event.seconds for event in events.of(ClockJumped)] == pytest.approx([step])
