@@ -107,24 +107,27 @@ class Pending:
         return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])
 
 
-def unmarked_tick(run: MarkedRun, reason: MissedReason) -> StoredTick:
-    """The end of a tick whose mark may be durable, of a run that never began."""
+def unmarked_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
+    """The end, `now_us`, of a tick whose mark may be durable, of a run that never began."""
     if run.attempt == 1:
-        return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, fence=run.fence_number)
+        return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
     error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
-    return StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, Outcome.CANCELLED.value, error=error)
+    return StoredTick(
+        run.job.id, run.due_us, run.attempt, run.fence_number, Outcome.CANCELLED.value, ended_us=now_us, error=error
+    )
 
 
-def missed_tick(
-    job_id: str, first_us: int, last_us: int, count: int, reason: MissedReason, *, fence: int = 0
+def missed_tick(  # noqa: PLR0917 - the columns, in their order
+    job_id: str, first_us: int, last_us: int, count: int, reason: MissedReason, now_us: int, *, fence: int = 0
 ) -> StoredTick:
-    """The record of ticks in a row that have no run."""
+    """The record, made `now_us`, of ticks in a row that have no run. Its age counts from then, however long the gap."""
     return StoredTick(
         job_id,
         first_us,
         0,
         fence,
         Outcome.MISSED.value,
+        ended_us=now_us,
         reason=reason.value,
         count=count,
         last_due_us=last_us,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from timerqueue import Alarm, LifecycleError, TimerQueue, Work
 
+from ._backoff import Backoff
 from ._events import RunNotLaunched
 from ._listeners import Listeners
 
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
 logger = getLogger(__name__)
 
-FIRST_WAIT: Final = 1.0
-"""Seconds after which it is tried again. Doubles with each try."""
-
-LONGEST_WAIT: Final = 60.0
+RETRY: Final = Backoff(1.0, 60.0)
+"""How long after a failure it is tried again."""
 
 
 class Stretch(Alarm):
@@ -68,9 +67,8 @@ class Launches:
         stretch.error = str(error)
         stretch.context = work.context
         stretch.is_pending = True
-        wait = min(FIRST_WAIT * 2 ** min(stretch.count - 1, 30), LONGEST_WAIT)
         with suppress(LifecycleError):  # the queue has stopped: the run is about to be cancelled
-            self._queue.arm(stretch, self._queue.clock.monotonic() + wait)
+            self._queue.arm(stretch, self._queue.clock.monotonic() + RETRY.after(stretch.count))
 
     def withdraw(self, work: Work) -> bool:
         """Try it no more. False: it was not waiting for that."""

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Final
 
 from timerqueue import LifecycleError
 
+from ._backoff import Backoff
 from ._batch import Flushed, Pending, Sealed, missed_tick, unmarked_tick
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
+from ._pruning import Pruning
 from ._standing import result_text
 from ._store import StoreError
 from ._stored import Receipt, Retention, StoredJob, StoredPause, StoredTick
@@ -40,10 +42,8 @@ if TYPE_CHECKING:
 
 logger = getLogger(__name__)
 
-FIRST_RETRY: Final = 0.05
-"""Seconds after which a store that failed is asked again. Doubles with each failure."""
-
-LONGEST_RETRY: Final = 5.0
+RETRY: Final = Backoff(0.05, 5.0)
+"""How long after a failure the store is asked again."""
 
 BETWEEN_COMMITS: Final = 0.003
 """Seconds from one commit to the next, if there is little to do: a commit costs what a hundred runs cost,
@@ -61,12 +61,6 @@ LOOKS: Final = 3
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
-
-PRUNE_AT_LEAST_EVERY: Final = 3_600.0
-"""Seconds after which it is pruned if there is anything new at all."""
-
-PRUNE_AFTER: Final = 10_000
-"""Records after which history is pruned."""
 
 
 class Ledger:
@@ -94,7 +88,7 @@ class Ledger:
         self._timeline = timeline
         self._listeners = listeners
         self._marks = marks
-        self._retention = retention
+        self._pruning = Pruning(store, writer, retention, self._now_us)
         self._fence: int | None = None
         self._pending = Pending()
         self._sealed: list[Sealed] = []
@@ -108,8 +102,6 @@ class Ledger:
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
-        self._unpruned = PRUNE_AFTER
-        self._pruned_at = 0.0
 
     @property
     def unsaved(self) -> int:
@@ -180,7 +172,7 @@ class Ledger:
             return
         run.job.counts().runs -= 1
         if reason is not MissedReason.REPEATED:
-            self._pending.ended.append(unmarked_tick(run, reason))
+            self._pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
     def ended(self, run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None) -> None:
         """It has ended, at `ended` in UTC seconds."""
@@ -215,10 +207,11 @@ class Ledger:
         index = pending.last_missed.get(job)
         if index is not None and pending.missed[index].reason == reason.value:
             one = pending.missed[index]
-            pending.missed[index] = one._replace(count=one.count + count, last_due_us=max(last_us, one.due_us))
+            last_us = max(last_us, one.due_us)
+            pending.missed[index] = one._replace(count=one.count + count, last_due_us=last_us, ended_us=self._now_us())
         else:
             pending.last_missed[job] = len(pending.missed)
-            pending.missed.append(missed_tick(job.id, first_us, last_us, count, reason))
+            pending.missed.append(missed_tick(job.id, first_us, last_us, count, reason, self._now_us()))
         self._touch_with_tick(job)
 
     def flush(self, done: Flushed) -> None:
@@ -276,8 +269,7 @@ class Ledger:
             self._send()
 
     def _seal(self) -> None:
-        now_us = self._timeline.us(self._queue.clock.monotonic(), steady=False)
-        sealed, self._pending = self._pending.seal(self._timeline, self._floors.by_job, now_us)
+        sealed, self._pending = self._pending.seal(self._timeline, self._floors.by_job, self._now_us())
         self._sealed.append(sealed)
 
     def _send(self) -> None:
@@ -318,29 +310,14 @@ class Ledger:
         if sealed.runs:
             self._marks.committed(run for run in sealed.runs if run.fence_number not in refused)
         self._tell_flushed(sealed)
-        self._unpruned += len(sealed.batch.ended) + len(sealed.batch.missed)
-        if self._unpruned >= PRUNE_AFTER or (self._unpruned and self._sent_at - self._pruned_at > PRUNE_AT_LEAST_EVERY):
-            self._unpruned = 0
-            self._pruned_at = self._sent_at
-            self._prune()
-
-    def _prune(self) -> None:
-        now_us = self._timeline.us(self._queue.clock.monotonic(), steady=False)
-        self.writer.submit(lambda: self.store.prune(self._retention, now_us), self._pruned)
-
-    def _pruned(self, count: int | None, error: Exception | None) -> None:
-        if error is not None:
-            logger.warning("history could not be pruned: %s", error)
-        elif count:
-            self._prune()
+        self._pruning.written(sealed.batch, self._sent_at)
 
     def _try_again(self, error: str) -> None:
         self._is_down(error)
         self._failures += 1
         if self._failures % PRUNE_EVERY == 0:
-            self._prune()  # a full disk may have room after it
-        wait = min(FIRST_RETRY * 2 ** (self._failures - 1), LONGEST_RETRY)
-        self._queue.push(self._queue.clock.monotonic() + wait, self._send_again)
+            self._pruning.begin()  # a full disk may have room after it
+        self._queue.push(self._queue.clock.monotonic() + RETRY.after(self._failures), self._send_again)
 
     def _send_again(self) -> None:
         if self._sealed and not self._is_sending:
@@ -369,6 +346,9 @@ class Ledger:
             lost, self._lost = self._lost, None
             for done in sealed.flushed:
                 done(lost)
+
+    def _now_us(self) -> int:
+        return self._timeline.us(self._queue.clock.monotonic(), steady=False)
 
     def _is_down(self, error: str) -> None:
         if self.trouble != error:

@@ -11,6 +11,8 @@ from attrs.validators import ge, gt, instance_of, le, optional
 
 from schedule import ScheduleError, duration
 
+from ._backoff import LONGEST, Backoff
+
 
 class Growth(enum.Enum):
     """How the delay grows with the number of failures in a row."""
@@ -124,14 +126,15 @@ class Retry:
     def delay(self, failures: int, random: float, interval: float | None = None) -> float:
         """Seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
 
-        `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps.
+        `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps. Without a cap the delay
+        stops growing at a hundred years.
         """
-        seconds = self.base.total_seconds() * self._steps(failures)
+        seconds = self._grown(failures)
         if self.cap is not None:
             seconds = min(seconds, self.cap.total_seconds())
         if self.cap_intervals is not None and interval is not None:
             seconds = min(seconds, self.cap_intervals * interval)
-        return seconds * (1 + self._jitter(random))
+        return min(seconds, LONGEST) * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
         """Whether the `failures`-th failure in a row was the last that is forgiven."""
@@ -143,13 +146,14 @@ class Retry:
             return -self.jitter * random
         return self.jitter * (1 - 2 * int(random * self.jitter_steps) / self.jitter_steps)
 
-    def _steps(self, failures: int) -> int:
+    def _grown(self, failures: int) -> float:
+        base = self.base.total_seconds()
         match self.growth:
             case Growth.CONSTANT:
-                return 1
+                return base
             case Growth.LINEAR:
-                return min(failures, LINEAR_STEPS)
+                return base * min(failures, LINEAR_STEPS)
             case Growth.EXPONENTIAL:
-                return 1 << min(failures - 1, 62)
+                return Backoff(base).after(failures)
             case _ as never:
                 assert_never(never)

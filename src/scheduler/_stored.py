@@ -93,6 +93,7 @@ class StoredTick(NamedTuple):
     started_us: int | None = None
     """Of a RUNNING tick: when it was marked."""
     ended_us: int | None = None
+    """Of a missed one: when that was recorded."""
     lateness: float | None = None
     error: str | None = None
     trace: str | None = None
@@ -103,6 +104,15 @@ class StoredTick(NamedTuple):
     """JSON: the last result of the run, if it had one that JSON can hold in LONGEST_RESULT characters."""
     owed: bool = False
     """A death or a stop has cut it off, and it is to be tried again: delivery is at least once."""
+
+
+SIZE_OF_TICK: Final = 200
+"""Bytes of a record without its texts, roughly, its place in the indexes included."""
+
+
+def size_of(tick: StoredTick) -> int:
+    """Bytes of a record, roughly, as Retention.total_bytes counts them."""
+    return SIZE_OF_TICK + sum(len(text) for text in (tick.job_id, tick.error, tick.trace, tick.result) if text)
 
 
 class StoredPause(NamedTuple):

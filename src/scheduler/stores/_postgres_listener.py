@@ -9,13 +9,13 @@ from logging import getLogger
 from threading import Event, Thread
 from typing import Final
 
+from .._backoff import Backoff
 from ._postgres_connection import connect, psycopg, sql
 
 logger = getLogger(__name__)
 
-SHORTEST_PAUSE: Final = 0.1
-LONGEST_PAUSE: Final = 10.0
-"""Seconds between two attempts to connect."""
+RETRY: Final = Backoff(0.1, 10.0)
+"""How long after a failure it connects again."""
 
 
 class Listener:
@@ -30,7 +30,7 @@ class Listener:
         self._listen = sql.SQL("LISTEN {}").format(sql.Identifier(channel))
         self._hint = hint
         self._ended = Event()
-        self._pause = SHORTEST_PAUSE
+        self._failures = 0
         self._thread = Thread(target=self._run, name="timerqueue-postgres-listener", daemon=True)
         self._thread.start()
 
@@ -46,15 +46,15 @@ class Listener:
             except psycopg.Error as error:
                 if not self._ended.is_set():
                     logger.info("not listening to PostgreSQL, changes by others are seen a little later: %s", error)
-            self._ended.wait(self._pause)
-            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            self._failures += 1
+            self._ended.wait(RETRY.after(self._failures))
 
     def _hear(self) -> None:
         with closing(connect(self._dsn)) as connection:
             connection.is_unwanted = self._ended.is_set  # type: ignore[method-assign]
             connection.execute(self._listen)
             connection.patience = sys.maxsize  # silence is what it expects from now on
-            self._pause = SHORTEST_PAUSE
+            self._failures = 0
             self._tell()
             for _ in connection.notifies():
                 self._tell()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Final, LiteralString
 
-from .._stored import Batch, Retention
+from .._stored import Batch, Retention, size_of
 from ._postgres_connection import Connection, sql
 from ._postgres_statements import Statements
 from ._postgres_table import text_array
@@ -76,11 +76,15 @@ class Pruning:
         """The last id of the walk through all jobs; None: it has been done."""
         self._most: int | None = None
         """The bound for which it was done."""
+        self._bytes: float | None = None
+        """At most so many there are, roughly: those of the last sample, and what has come since. None: unknown."""
 
     def note(self, batch: Batch) -> None:
         """Jobs of this batch may have got a record."""
         for ticks in (batch.ended, batch.missed):
             self._grown.update(tick.job_id for tick in ticks)
+            if self._bytes is not None:
+                self._bytes += sum(map(size_of, ticks))
 
     def prune(self, connection: Connection, retention: Retention, now_us: int, seen: str) -> int:
         """How many records went. Of the log of changes goes what is an hour old and visible in the snapshot `seen`."""
@@ -111,10 +115,13 @@ class Pruning:
 
     def _prune_bytes(self, connection: Connection, most: int) -> int:
         """A sample tells how much there is: PostgreSQL's own sizes do not shrink when rows go."""
+        if self._bytes is not None and self._bytes <= most:
+            return 0
         blocks = connection.execute(self._blocks).fetchone()
         percent = min(100.0, 100.0 * BLOCKS / max(1, blocks[0] if blocks else 0))
         sampled = connection.execute(self._sample, [percent]).fetchone()
-        excess = (sampled[0] if sampled else 0) * 100.0 / percent - most
+        self._bytes = (sampled[0] if sampled else 0) * 100.0 / percent
+        excess = self._bytes - most
         if excess <= 0:
             return 0
         return connection.execute(self._delete_by_bytes, [ROWS, excess]).rowcount

@@ -13,7 +13,7 @@ from itertools import accumulate
 from sqlite3 import Connection
 from typing import Final
 
-from .._stored import RUNNING, Batch, Retention, StoredTick
+from .._stored import RUNNING, SIZE_OF_TICK, Batch, Retention, size_of
 from ._sqlite_connection import fetch
 from ._sqlite_rows import MOST_ROWS, ask
 
@@ -21,11 +21,8 @@ MOST: Final = 5_000
 """Records that one call removes."""
 
 _LONGEST: Final = 2**62
-_OVERHEAD: Final = 200
-"""Bytes of a tick without its texts, roughly, its place in the indexes included."""
-
 _SIZE: Final = (
-    f"{_OVERHEAD} + length(job_id) + coalesce(length(error), 0) "
+    f"{SIZE_OF_TICK} + length(job_id) + coalesce(length(error), 0) "
     "+ coalesce(length(trace), 0) + coalesce(length(result), 0)"
 )
 _MAY_GO: Final = f"outcome <> '{RUNNING}' AND owed = 0"
@@ -68,7 +65,7 @@ class Tally:
         job_ids = [tick.job_id for tick in ticks]
         self._of_job.update(job_ids)
         self._grown.update(job_ids)
-        grown = sum(map(_texts, ticks)) + _OVERHEAD * (len(batch.marks) + len(batch.missed))
+        grown = sum(map(size_of, ticks)) - SIZE_OF_TICK * len(batch.ended)  # which take the places of marks
         self._bytes += grown
         self._bytes_since += grown
 
@@ -130,7 +127,3 @@ class Tally:
 
 def _note(found: dict[tuple[int, str], int], rows: Iterable[tuple[int, str, int]]) -> None:
     found.update(((due_us, job_id), size) for due_us, job_id, size in rows)
-
-
-def _texts(tick: StoredTick) -> int:
-    return sum(len(text) for text in (tick.job_id, tick.error, tick.trace, tick.result) if text)

@@ -23,6 +23,7 @@ from .._stored import (
     StoredPause,
     StoredState,
     StoredTick,
+    size_of,
 )
 
 __all__ = ["MemoryStore"]
@@ -241,19 +242,14 @@ def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> I
     """What is over the bounds, oldest first."""
     ended = sorted((tick for tick in ticks if tick.outcome != RUNNING and not tick.owed), key=_due)
     of_job = Counter(tick.job_id for tick in ended)
-    total = sum(map(_size, ticks))
+    total = sum(map(size_of, ticks))
     for tick in ended:
         is_old = retention.age is not None and now_us - _ended(tick) > retention.age * 1e6
         is_one_too_many = retention.per_job is not None and of_job[tick.job_id] > retention.per_job
         if is_old or is_one_too_many or (retention.total_bytes is not None and total > retention.total_bytes):
             of_job[tick.job_id] -= 1
-            total -= _size(tick)
+            total -= size_of(tick)
             yield tick
-
-
-def _size(tick: StoredTick) -> int:
-    """Bytes, roughly: the fields and their texts."""
-    return 200 + sum(len(text) for text in (tick.job_id, tick.error, tick.trace, tick.result) if text)
 
 
 def _due(tick: StoredTick) -> int:
