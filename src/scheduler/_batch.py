@@ -96,6 +96,8 @@ class Pending:
             rest.jobs = {id: row for id, row in self.jobs.items() if id in later}
             rest.dirty = {job: False for job in self.dirty if job not in chosen or job.id in later}
             rest.flushed = self.flushed
+        for run in self.marks:
+            run.is_sent = True
         return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
 
     def _chosen(self, later: AbstractSet[str]) -> dict[Job, None]:
@@ -112,9 +114,9 @@ def unmarked_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTi
     if run.attempt == 1:
         return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
     error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
-    return StoredTick(
-        run.job.id, run.due_us, run.attempt, run.fence_number, Outcome.CANCELLED.value, ended_us=now_us, error=error
-    )
+    before = run.attempt - 1  # the last one that there was
+    cancelled = Outcome.CANCELLED.value
+    return StoredTick(run.job.id, run.due_us, before, run.fence_number, cancelled, ended_us=now_us, error=error)
 
 
 def missed_tick(  # noqa: PLR0917 - the columns, in their order

@@ -150,6 +150,7 @@ class Ledger:
         self._fence += 1
         run.fence_number = self._fence
         run.is_held = True
+        run.is_sent = False
         run.job.counts().runs += 1
         self._pending.marks[run] = None
         self._pending.last_missed.pop(run.job, None)
@@ -157,7 +158,7 @@ class Ledger:
 
     def withdraw(self, run: MarkedRun) -> bool:
         """Take its mark back. False: it has been sent already."""
-        if run not in self._pending.marks:
+        if run.is_sent:
             return False
         del self._pending.marks[run]
         run.job.counts().runs -= 1

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from timerqueue import TaskPool, Work
 
-from ._run import MarkedRun, Run
+from ._outcome import MissedReason
+from ._run import MarkedRun
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
@@ -46,16 +47,17 @@ class Marks:
             self._held.append(run)
         return True
 
-    def is_about_to_begin(self, run: Run) -> bool:
-        """Its mark is on the way, and nothing else is in its way."""
-        return isinstance(run, MarkedRun) and run.is_held and run not in self._aside
-
     def leave_due(self, run: MarkedRun) -> bool:
         """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
-        False: it is too late for that, because a mark of it may be durable.
+
+        False: it is too late for that, because a mark of it may be durable. What must not be lost stays all the same.
         """
-        if self.ledger is None or (run.is_held and not self.ledger.withdraw(run)):
+        if self.ledger is None:
             return False
+        if run.is_held and not self.ledger.withdraw(run):
+            if not run.is_promised:
+                return False
+            self.ledger.unmark(run, MissedReason.STOPPED)
         job = run.job
         job.backlog = deque(sorted([*(job.backlog or ()), (run.due_us, run.attempt)]))
         self.ledger.touch(job)

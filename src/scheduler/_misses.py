@@ -10,6 +10,7 @@ from ._events import RunMissed
 from ._listeners import Listeners
 from ._marking import Marks
 from ._outcome import MissedReason
+from ._overlap import waits_for
 from ._run import MarkedRun, Run
 from ._timeline import Timeline
 
@@ -63,7 +64,7 @@ class Misses:
         elif run.cause is Cause.STOPPED:
             self.miss_run(run, MissedReason.STOPPED)
         elif run.cause is Cause.REPLACED:
-            self.miss_run(run, MissedReason.OVERLAP)
+            self.miss_run(run, waits_for(run))
         elif run.cause is Cause.PAUSED:
             self.miss_run(run, MissedReason.PAUSED)
         elif run.cause is Cause.REMOVED:

@@ -37,6 +37,8 @@ class MissedReason(enum.Enum):
     """The previous run had not ended."""
     NO_ROOM = "no room"
     """The run of an earlier tick, or its own, still waited for a limit."""
+    STORE = "store"
+    """It had room, and waited for the store to have it on record."""
     PAUSED = "paused"
     """The job was paused or disabled while the tick waited, for room or for the end of a run."""
     REMOVED = "removed"

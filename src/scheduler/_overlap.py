@@ -15,7 +15,7 @@ from schedule import Missed
 
 from ._deadline import Cause
 from ._outcome import MissedReason
-from ._policy import Delivery, Overlap
+from ._policy import Overlap
 from ._run import MarkedRun, Run
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     waiting = _waiting(job)
     room = _backlog_room(job)
     if waiting and (room == 0 or overlap is Overlap.REPLACE):
-        _miss(runs, job, _shift(waiting, due, due_us, attempt), MissedReason.NO_ROOM)
+        reason = waits_for(waiting[0])
+        _miss(runs, job, _shift(waiting, due, due_us, attempt), reason)
     elif not job.runs or room == 0:
-        _miss(runs, job, (due_us, attempt), MissedReason.OVERLAP)
+        _miss(runs, job, (due_us, attempt), _in_the_way(job))
     else:
         _queue(runs, job, (due_us, attempt), room, waiting)
         if overlap is Overlap.REPLACE:
@@ -68,7 +69,7 @@ def drop_waiting(job: Job) -> None:
 def hold_back(job: Job) -> None:
     """The job has been paused: what has not begun does not. What it owes to a crash is not given up."""
     for run in job.runs:
-        if run.started is None and not _is_promised(run):
+        if run.started is None and not run.is_promised:
             run.terminate(Cause.PAUSED)
 
 
@@ -78,11 +79,22 @@ def _waiting(job: Job) -> list[Run]:
 
 
 def _is_exchangeable(run: Run) -> bool:
-    return run.started is None and not _is_promised(run) and not (isinstance(run, MarkedRun) and run.is_held)
+    return run.started is None and not run.is_promised and not (isinstance(run, MarkedRun) and run.is_sent)
 
 
-def _is_promised(run: Run) -> bool:
-    return run.attempt > 1 and run.job.policy.delivery is Delivery.AT_LEAST_ONCE
+def waits_for(run: Run) -> MissedReason:
+    """What keeps a run from beginning, as the reason of a tick that goes because of it."""
+    if run.started is not None:
+        return MissedReason.OVERLAP
+    is_with_store = isinstance(run, MarkedRun) and run.is_held and not run.is_marked
+    return MissedReason.STORE if is_with_store else MissedReason.NO_ROOM
+
+
+def _in_the_way(job: Job) -> MissedReason:
+    """Why a job can take in no further tick: what it has in hand goes on, or where the first of it waits."""
+    if job.threads or any(run.started is not None for run in job.runs):
+        return MissedReason.OVERLAP
+    return waits_for(job.runs[0])
 
 
 def _miss(runs: Missing, job: Job, tick: Tick, reason: MissedReason) -> None:
@@ -118,11 +130,10 @@ def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Run]) -
         backlog.remove(oldest)
         due_us, attempt = oldest
         if waiting and oldest is not tick:
-            missed.append(
-                (_shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt), MissedReason.NO_ROOM)
-            )
+            reason = waits_for(waiting[0])
+            missed.append((_shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt), reason))
         else:
-            missed.append((oldest, MissedReason.OVERLAP))
+            missed.append((oldest, _in_the_way(job)))
     for each, reason in missed:
         _miss(runs, job, each, reason)
 

@@ -14,6 +14,7 @@ from ._current import RUN
 from ._deadline import Cause, Deadline, GiveUp
 from ._errors import TooManySubtasks
 from ._outcome import SUCCEEDED, Outcome
+from ._policy import Delivery
 from ._rare import Rare
 from ._state import RUNNING, STARTING, JobState
 from ._subtask import Subtask, subtasks_in
@@ -35,8 +36,8 @@ class Owner(Protocol):
     is_stopping: bool
     listeners: Listeners
 
-    def mark(self, run: MarkedRun) -> bool:
-        """It has room. True: it begins once its mark is durable. False: it need not wait for that."""
+    def mark(self, run: MarkedRun, now: float) -> bool:
+        """It has room, at `now`. True: it begins once its mark is durable. False: it need not wait for that."""
 
     def run_began(self, run: Run) -> bool:
         """It has room, and there is something to look at or to tell. False: it is too late, do not run."""
@@ -115,6 +116,11 @@ class Run(Work):
     def is_over(self) -> bool:
         """It has ended, or was given up or dropped."""
         return self not in self.job.runs
+
+    @property
+    def is_promised(self) -> bool:
+        """It is another attempt at a tick that must not be lost: nothing takes its place."""
+        return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
     @property
     def open_tasks(self) -> int:
@@ -293,16 +299,17 @@ class Run(Work):
 class MarkedRun(Run):
     """A run of a stored job: it begins once it is durable that it does.
 
-    `is_held`: its mark has been asked for, and its tick cannot be exchanged for another any more. `is_marked`: the mark
-    is durable.
+    `is_held`: its mark has been asked for. `is_sent`: the mark has been given to the store and may be durable, so that
+    its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
     """
 
-    __slots__ = ("fence_number", "is_held", "is_marked", "is_repeated")
+    __slots__ = ("fence_number", "is_held", "is_marked", "is_repeated", "is_sent")
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
         self.fence_number = 0
         self.is_held = False
+        self.is_sent = False
         self.is_marked = False
         self.is_repeated = False
         """Its mark was refused."""
@@ -312,7 +319,7 @@ class MarkedRun(Run):
         return self.fence_number
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
-        return super().open(now) if self.is_marked or not self.owner.mark(self) else HELD
+        return super().open(now) if self.is_marked or not self.owner.mark(self, now) else HELD
 
 
 def state_of_runs(runs: tuple[Run, ...]) -> JobState:

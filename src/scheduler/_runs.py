@@ -198,8 +198,8 @@ class Runs:
         if not job.runs:
             self.plans.go_on(job)
 
-    def mark(self, run: MarkedRun) -> bool:
-        return not self.is_stopping and self.marks.mark(run)
+    def mark(self, run: MarkedRun, now: float) -> bool:
+        return not self.is_stopping and not self._is_too_late(run, now - run.due) and self.marks.mark(run)
 
     def run_began(self, run: Run) -> bool:
         job = run.job
@@ -225,17 +225,21 @@ class Runs:
 
     def _is_in_time(self, run: Run) -> bool:
         """Whether it may begin now that it has room; if not, its tick is missed."""
-        policy, lateness = run.job.policy, run.lateness
         reason = None
-        if self.is_stopping and not (isinstance(run, MarkedRun) and run.is_marked):
+        if self.is_stopping:
             reason = MissedReason.STOPPED
-        elif policy.missed is _SKIP and lateness > policy.grace and run.attempt == 1 and not self.plans.only_on_demand:
-            reason = MissedReason.NO_ROOM
+        elif self._is_too_late(run, run.lateness):  # a run that waited for room so long has not been marked
+            reason = MissedReason.STORE if isinstance(run, MarkedRun) and run.is_marked else MissedReason.NO_ROOM
         if reason is not None:
             run.take_back_start()
             run.is_missed = True
             self.misses.miss_run(run, reason)
         return reason is None
+
+    def _is_too_late(self, run: Run, lateness: float) -> bool:
+        policy = run.job.policy
+        is_impatient = policy.missed is _SKIP and run.attempt == 1 and not self.plans.only_on_demand
+        return is_impatient and lateness > policy.grace
 
     def run_terminates(self, run: Run) -> None:
         if run.job.state is JobState.RUNNING:
@@ -315,7 +319,7 @@ class Runs:
             if job.task is None:
                 self.misses.drop_backlog(job, MissedReason.STOPPED)
         for run in self.oldest_first():
-            if not only_waiting or (run.started is None and not self.marks.is_about_to_begin(run)):
+            if not only_waiting or run.started is None:
                 run.terminate(Cause.STOPPED)
 
     def cancel_retry(self, job: Job) -> None:

@@ -1,0 +1,207 @@
+"""Between room and begin: a run of a stored job waits until it is on record that it begins, and much may happen."""
+
+import threading
+
+import pytest
+from anyio.to_thread import run_sync
+
+from schedule import Every, Missed
+from scheduler import MissedReason, Outcome, Overlap, RunEnded, RunMissed, RunStarted, Scheduler, current_run
+from scheduler.stores.memory import MemoryStore
+from scheduler.testing import FlakyStore
+from timerqueue.testing import START
+
+EVERY_10_S = Every("10s", anchor=START)
+
+
+def seconds(instant):
+    """Tell how long after the start that was."""
+    return round((instant if isinstance(instant, float) else instant.timestamp()) - START.timestamp(), 6)
+
+
+def told(records):
+    """Tell of each record, first due first: when it was due, how it ended or why not, of how many ticks."""
+    return [(seconds(each.due), (each.reason or each.outcome).value, each.count) for each in reversed(records)]
+
+
+class HeldUp:
+    """A store whose next commit with a mark is held up until it is let go, as by another process that has it locked."""
+
+    is_immediate = False
+
+    def __init__(self, store=None):
+        self._store = MemoryStore() if store is None else store
+        self.has_come = threading.Event()
+        self.may_go = threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def commit(self, batch):
+        if batch.marks:
+            self.has_come.set()
+            self.may_go.wait()
+        return self._store.commit(batch)
+
+    def another(self):
+        return self._store.another()
+
+
+def scheduler(store, clock, events, begun=None):
+    s = Scheduler(store=store, clock=clock, blocked_after=None)
+    s.listen(events)
+    s.register("work", lambda: None if begun is None else begun.append(clock.now()), inline=True)
+    return s
+
+
+@pytest.mark.parametrize("grace", [0, 5])
+async def test_nothing_begins_after_stop_though_its_mark_becomes_durable(clock, events, grace):
+    """Its tick is on record as missed, since nobody knew whether the mark came through."""
+    store, begun = HeldUp(), []
+    async with scheduler(store, clock, events, begun) as s:
+        s.add("work", EVERY_10_S, id="a")
+        await s.flush()
+        await clock.travel(10)
+        await run_sync(store.has_come.wait)
+        s.stop(grace)
+        await clock.travel(1)
+        store.may_go.set()
+    assert begun == []
+    assert events.missed() == [(1, MissedReason.STOPPED)]
+    async with scheduler(store.another(), clock, events) as s:
+        assert told(await s.history()) == [(10, "stopped", 1)]
+        assert (s.get("a").statistics().runs, s.get("a").statistics().missed) == (0, 1)
+
+
+async def test_an_attempt_that_must_not_be_lost_outlives_a_stop_while_it_is_being_recorded(clock, events):
+    """It has not begun, and the next scheduler makes it."""
+    memory, begun = MemoryStore(), []
+
+    async def work():
+        begun.append(current_run().attempt)
+        await clock.sleep(1_000)
+
+    def life(store):
+        s = Scheduler(store=store, clock=clock, blocked_after=None)
+        s.register("work", work)
+        return s
+
+    async with life(memory) as s:
+        s.add("work", "@every 1d", id="a", start="now", delivery="at_least_once")
+        await clock.travel(1)
+        s.stop(0)  # cuts off the first attempt
+    store = HeldUp(memory)
+    async with life(store) as s:
+        await clock.travel(1)
+        await run_sync(store.has_come.wait)
+        s.stop(5)
+        await clock.travel(1)
+        store.may_go.set()
+    assert begun == [1]
+    async with life(memory) as s:
+        await clock.travel(1)
+        assert begun == [1, 2]
+        (record,) = await s.history("a")
+        assert (record.attempt, s.get("a").statistics().runs) == (2, 2)
+        s.stop(0)
+
+
+def break_down(store, s):
+    """From the next commit on nothing is stored; what is noted first keeps all later marks waiting unsent."""
+    store.fail_on = range(store.counted + 1, store.counted + 10_000)
+    s.get("other").pause()
+
+
+OVERLAPS = [
+    {},
+    {"overlap": Overlap.QUEUE},
+    {"overlap": Overlap.REPLACE},
+    {"overlap": Overlap.ALLOW, "max_running": 2},
+    {"missed": Missed.ALL, "catch_up": 2},
+    {"missed": Missed.SKIP, "grace": "1h"},
+]
+
+
+@pytest.mark.parametrize("options", OVERLAPS)
+@pytest.mark.parametrize("ticks", [1, 2, 3, 4, 7])
+async def test_what_waits_for_the_store_at_a_stop_is_counted_once(clock, events, options, ticks):
+    """However many ticks have come meanwhile: each of them has one record, or is due at the next start."""
+    memory = MemoryStore()
+    store = FlakyStore(memory)
+    async with scheduler(store, clock, events) as s:
+        s.add("work", EVERY_10_S, id="a", **options)
+        s.add("work", "@every 1d", id="other")
+        await clock.travel(15)
+        break_down(store, s)
+        await clock.travel(10 * ticks)
+        store.fail_on = ()
+    await clock.travel(35)
+    async with scheduler(memory, clock, events) as s:
+        await clock.travel(12)
+        slots = [due + 10 * n for due, _, count in told(await s.history("a")) for n in range(count)]
+        statistics = s.get("a").statistics()
+    assert slots == [10 * n for n in range(1, len(slots) + 1)]
+    assert len(slots) == (15 + 10 * ticks + 35 + 12) // 10
+    assert statistics.runs + statistics.missed == len(slots)
+    assert sum(event.count for event in events.of(RunMissed)) == statistics.missed
+
+
+async def test_a_tick_that_goes_because_of_the_store_says_so(clock, events):
+    """Nothing was full, and no run went on: it had room, and waited to be on record."""
+    store = FlakyStore(MemoryStore())
+    async with scheduler(store, clock, events) as s:
+        s.add("work", EVERY_10_S, id="a")
+        s.add("work", "@every 1d", id="other")
+        await clock.travel(15)
+        break_down(store, s)
+        await clock.travel(25)
+        store.fail_on = ()
+        await clock.travel(6)
+        assert told(await s.history("a")) == [(10, "succeeded", 1), (20, "store", 2), (40, "succeeded", 1)]
+    assert events.missed() == [(1, MissedReason.STORE)] * 2
+
+
+async def test_a_tick_that_is_being_recorded_keeps_its_name(clock, events):
+    """The commit may come through at any moment; those that come meanwhile go, because of the store."""
+    store = FlakyStore(MemoryStore())
+    async with scheduler(store, clock, events) as s:
+        s.add("work", EVERY_10_S, id="a")
+        await clock.travel(15)
+        store.fail_on = range(store.counted + 1, store.counted + 10_000)
+        await clock.travel(25)
+        store.fail_on = ()
+        await clock.travel(6)
+        assert told(await s.history("a")) == [(10, "succeeded", 1), (20, "succeeded", 1), (30, "store", 2)]
+
+
+async def test_an_impatient_tick_that_waited_for_the_store_was_not_left_out_for_want_of_room(clock, events):
+    """It had room in time."""
+    store = FlakyStore(MemoryStore())
+    async with scheduler(store, clock, events) as s:
+        s.add("work", EVERY_10_S, id="a", missed=Missed.SKIP, grace="1s")
+        await clock.travel(15)
+        store.fail_on = range(store.counted + 1, store.counted + 10_000)
+        await clock.travel(8)
+        store.fail_on = ()
+        await clock.travel(6)
+        assert told(await s.history("a")) == [(10, "succeeded", 1), (20, "store", 1)]
+        assert s.get("a").statistics().runs == 1
+    assert events.missed() == [(1, MissedReason.STORE)]
+
+
+async def test_an_impatient_tick_that_had_no_room_in_time_is_not_recorded_first(clock, events):
+    """It is missed for want of room, which is what it waited for, and costs one record."""
+    store = FlakyStore(MemoryStore())
+    s = Scheduler(store=store, clock=clock, limit=1)
+    s.listen(events)
+    s.register("work", clock.sleep)
+    async with s:
+        s.add("work", EVERY_10_S, id="long", args=(13,), priority=1)
+        s.add("work", EVERY_10_S, id="a", args=(0,), missed=Missed.SKIP, grace="1s")
+        await clock.travel(15)
+        s.get("long").pause()
+        await clock.travel(9)
+        assert told(await s.history("a")) == [(10, "no room", 1), (20, "no room", 1)]
+        assert events.of(RunStarted, job_id="a") == []
+        await clock.travel(10)
+        assert [event.outcome for event in events.of(RunEnded, job_id="a")] == [Outcome.SUCCEEDED]
