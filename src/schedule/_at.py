@@ -6,7 +6,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
-from ._instant import aware, utc
+from ._instant import utc
 from ._schedule import Schedule
 
 
@@ -21,4 +21,4 @@ class At(Schedule):
 
     def next(self, after: datetime) -> datetime | None:
         """`when`, or None from then on."""
-        return self.when if aware(after) < self.when else None
+        return self.when if utc(after) < self.when else None

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from attrs import field, frozen
 
-from ._errors import ScheduleError
+from ._errors import ScheduleError, shown
 from ._instant import utc
 from ._schedule import Schedule
 from ._wall import find_zone, first_instant, zone_name
@@ -24,7 +24,7 @@ def _normal(interval: str) -> str:
     found = _INTERVAL.fullmatch(interval.strip()) if isinstance(interval, str) else None
     if found is None:
         raise ScheduleError(
-            f'cannot read the calendar interval {interval!r}: write a count and a unit, as in "1 day", "2 weeks", '
+            f'cannot read the calendar interval {shown(interval)}: write a count and a unit, as in "1 day", "2 weeks", '
             '"3 months" or "1 year"; shorter ones are for Every'
         )
     count, unit = int(found[1]), found[2].lower()
@@ -39,7 +39,8 @@ class Calendar(Schedule):
     day again: 31 January, 28 February, 31 March. A wall time that comes twice means the first; one that does not
     come means the first instant after the gap.
 
-    Raises ScheduleError for other intervals, an origin without a zone, or an unknown `tz`.
+    Raises ScheduleError for other intervals, for a count above 999,999, for an origin without a zone or without a
+    wall time in `tz`, and for an unknown `tz`.
     """
 
     interval: str = field(converter=_normal)
@@ -50,6 +51,14 @@ class Calendar(Schedule):
     @_zone.default
     def _find_zone(self) -> ZoneInfo:
         return find_zone(self.tz)
+
+    def __attrs_post_init__(self) -> None:
+        try:
+            self._wall(self.origin)
+        except OverflowError:
+            raise ScheduleError(
+                f"the origin {self.origin.isoformat()} lies outside the years 1 to 9999 in {self.tz}"
+            ) from None
 
     def __str__(self) -> str:
         zone = "" if self.tz == "UTC" else f" tz={self.tz}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from attrs import field, frozen
@@ -11,9 +12,12 @@ from ._cron_lint import lint
 from ._cron_text import bound, fields, normal, read
 from ._cron_times import Times
 from ._cron_zone import next_instant
-from ._instant import utc
+from ._instant import FIRST_INSTANT, utc
 from ._schedule import Schedule
 from ._wall import find_zone, zone_name
+
+_DAWN: Final = FIRST_INSTANT + timedelta(days=2)
+"""The first slots lie behind this: before it not every zone has a wall time."""
 
 
 @frozen
@@ -34,6 +38,8 @@ class Cron(Schedule):
 
     expression: str = field(converter=normal)
     tz: str = field(default="UTC", converter=zone_name, kw_only=True)
+    _template: str | None = field(default=None, eq=False, repr=False, kw_only=True, alias="_template")
+    """The expression with its H that `bind` made this one of."""
     _times: Times = field(init=False, eq=False, repr=False)
     _zone: ZoneInfo = field(init=False, eq=False, repr=False)
 
@@ -56,11 +62,18 @@ class Cron(Schedule):
     def next(self, after: datetime) -> datetime | None:
         """The first slot later than `after`."""
         try:
-            return next_instant(self._times, self._zone, utc(after))
+            return next_instant(self._times, self._zone, max(utc(after), _DAWN))
         except OverflowError:  # past the year 9999, where datetimes end
             return None
 
     def bind(self, key: str) -> Schedule:
         """The same with each H replaced by the job's own value, or itself if there is none."""
         expression = bound(self.expression, key)
-        return self if expression == self.expression else Cron(expression, tz=self.tz)
+        if expression == self.expression:
+            return self
+        return Cron(expression, tz=self.tz, _template=self.expression)
+
+    def unbound(self, key: str) -> Cron:
+        """The expression with its H, if that is what `bind(key)` made this one of; else itself."""
+        before = self if self._template is None else Cron(self._template, tz=self.tz)
+        return before if before.bind(key) == self else self

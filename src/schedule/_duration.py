@@ -9,8 +9,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Final
 
-from ._errors import ScheduleError
-from ._instant import MICROSECOND
+from ._errors import ScheduleError, shown
+from ._instant import LONGEST_DURATION, MICROSECOND
 
 _MICROS: Final = {
     "weeks": 604_800_000_000,
@@ -51,21 +51,20 @@ def duration(value: timedelta | float | str) -> timedelta:
     Text is a number of seconds ("90"), numbers with units from the largest to the smallest ("1h30m", "1.5 hours",
     "500ms"; w d h m s ms us) or ISO 8601 without months and years, whose lengths differ ("PT1M30S").
 
-    Raises ScheduleError for anything else, for what is negative and for what rounds to no microsecond at all.
+    Raises ScheduleError for anything else, for what is negative, for what rounds to no microsecond at all, and for
+    what is longer than LONGEST_DURATION.
     """
     match value:
         case timedelta():
-            return _not_negative(value, value)
-        case bool():
-            raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {value!r}')
-        case int() | float():
+            return _within_bounds(value, value)
+        case int() | float() if not isinstance(value, bool):
             return _seconds(value)
         case str() if len(value) <= _LONGEST:
             return _text(value)
         case str():
             raise ScheduleError(f"cannot read the duration {value[:50]!r}...: write at most {_LONGEST} characters")
         case _:
-            raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {value!r}')
+            raise ScheduleError(f'a duration must be a timedelta, seconds or text such as "1m30s", not {shown(value)}')
 
 
 def positive(value: timedelta | float | str) -> timedelta:
@@ -93,10 +92,10 @@ def _seconds(value: float) -> timedelta:
     try:
         found = timedelta(seconds=value)
     except OverflowError:
-        raise ScheduleError(f"duration {value!r} is too long: timedelta ends at {timedelta.max.days} days") from None
+        raise (_negative(value) if value < 0 else _too_long(value)) from None
     if value and not found:
         raise ScheduleError(f"duration {value!r} is shorter than a microsecond")
-    return _not_negative(found, value)
+    return _within_bounds(found, value)
 
 
 @lru_cache(maxsize=256)  # the same few texts are given for thousands of jobs
@@ -110,10 +109,10 @@ def _text(value: str) -> timedelta:
     try:
         exact = timedelta(microseconds=int(micros))
     except OverflowError:
-        raise ScheduleError(f"duration {value!r} is too long: timedelta ends at {timedelta.max.days} days") from None
+        raise _too_long(value) from None
     if micros != int(micros):
         raise ScheduleError(f"duration {value!r} is finer than a microsecond")
-    return exact
+    return _within_bounds(exact, value)
 
 
 def _advice(text: str) -> str:
@@ -124,7 +123,20 @@ def _advice(text: str) -> str:
     return 'write "90", "1h30m", "500ms" or "PT1M30S", units from the largest to the smallest (w d h m s ms us)'
 
 
-def _not_negative(found: timedelta, given: object) -> timedelta:
+def _within_bounds(found: timedelta, given: object) -> timedelta:
     if found < timedelta(0):
-        raise ScheduleError(f"duration {given!r} is negative: durations count from 0")
+        raise _negative(given)
+    if found > LONGEST_DURATION:
+        raise _too_long(given)
     return found
+
+
+def _negative(given: object) -> ScheduleError:
+    return ScheduleError(f"duration {shown(given)} is negative: durations count from 0")
+
+
+def _too_long(given: object) -> ScheduleError:
+    return ScheduleError(
+        f"duration {shown(given)} is too long: at most {LONGEST_DURATION.days} days, about 9,999 years, which is where "
+        "calendars end"
+    )

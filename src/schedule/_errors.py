@@ -1,4 +1,10 @@
-"""The one error of this package."""
+"""The one error of this package, and how it shows a value."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SHOWN: Final = 200
 
 
 class ScheduleError(ValueError):
@@ -7,3 +13,12 @@ class ScheduleError(ValueError):
     Raised when a value is made (bad text, naive datetimes, what can never come), and by whatever asks a schedule that
     answers wrongly. The text says what was wrong, shows the value and says what to write instead.
     """
+
+
+def shown(value: object) -> str:
+    """The value as an error shows it: at most 200 characters of its repr, or its type if that has none."""
+    try:
+        text = repr(value[: _SHOWN + 1] if isinstance(value, (str, bytes)) else value)
+    except Exception:  # noqa: BLE001 - a number of thousands of digits, or whatever a user's object does
+        return f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

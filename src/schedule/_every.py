@@ -9,7 +9,7 @@ from attrs.converters import optional
 
 from ._duration import duration, duration_text, positive
 from ._errors import ScheduleError
-from ._instant import EPOCH, MICROSECOND, instant, micros, utc
+from ._instant import EPOCH, LAST_INSTANT, MICROSECOND, instant, micros, utc
 from ._phase import phase, stable_hash
 from ._schedule import Schedule
 
@@ -50,8 +50,13 @@ class Every(Schedule):
         """An anchor at the job's phase unless there is one, and the job's own jitter."""
         if self.key is not None or (self.anchor is not None and not self.jitter):
             return self
-        anchor = EPOCH + phase(key, self.interval) if self.anchor is None else self.anchor
+        anchor = self._anchor_of(key) if self.anchor is None else self.anchor
         return Every(self.interval, anchor=anchor, jitter=self.jitter, key=key if self.jitter else None)
+
+    def _anchor_of(self, key: str) -> datetime:
+        place = phase(key, self.interval)
+        # A slot of this grid lies in the calendar, however long the interval: the one after 1970 or the one before.
+        return EPOCH + place if place <= LAST_INSTANT - EPOCH else EPOCH + (place - self.interval)
 
     def index(self, after: int) -> int:
         """The index of the first slot later than `after`, which is in microseconds since the epoch."""

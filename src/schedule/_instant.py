@@ -1,6 +1,10 @@
 """Instants: aware datetimes at the edges, whole microseconds since the Unix epoch inside.
 
 Integers keep a grid free of drift: float seconds have been wrong by a microsecond after a few days of adding.
+
+Here stand the bounds of everything, too. An instant is one that a datetime in UTC can hold, and no duration is longer
+than from the first of them to the last. So any sum of a few of them fits 64 bits of microseconds, which is what
+stores have, and the floats of a heap. What would come later than the last instant does not come: None, never again.
 """
 
 from __future__ import annotations
@@ -8,21 +12,36 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from ._errors import ScheduleError
+from ._errors import ScheduleError, shown
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
+FIRST_INSTANT: Final = datetime.min.replace(tzinfo=UTC)
+"""The year 1 begins."""
+
+LAST_INSTANT: Final = datetime.max.replace(tzinfo=UTC)
+"""The year 9999 ends."""
+
+LONGEST_DURATION: Final = timedelta(days=(LAST_INSTANT - FIRST_INSTANT).days)
+"""3,652,058 days. In whole days, so that as a float of seconds it is the same."""
+
 
 def utc(value: datetime) -> datetime:
-    """The same instant in UTC. Raises ScheduleError for a datetime without a zone."""
-    return aware(value).astimezone(UTC)
+    """The same instant in UTC.
+
+    Raises ScheduleError for a datetime without a zone, and for one that its offset puts outside of the calendar.
+    """
+    try:
+        return aware(value).astimezone(UTC)
+    except OverflowError:
+        raise ScheduleError(f"the instant {value.isoformat()} lies outside the years 1 to 9999 in UTC") from None
 
 
 def aware(value: datetime) -> datetime:
     """`value` itself, if it has a zone. Raises ScheduleError otherwise."""
     if not isinstance(value, datetime):
-        raise ScheduleError(f"an instant must be a datetime with a zone, not {value!r}")
+        raise ScheduleError(f"an instant must be a datetime with a zone, not {shown(value)}")
     if value.tzinfo is None or value.utcoffset() is None:
         raise ScheduleError(
             f"naive datetime {value.isoformat()}: say in which zone it is meant, as in datetime(..., tzinfo=UTC) "
@@ -32,8 +51,8 @@ def aware(value: datetime) -> datetime:
 
 
 def micros(instant: datetime) -> int:
-    """Microseconds since the Unix epoch. Raises ScheduleError for a datetime without a zone."""
-    return (aware(instant) - EPOCH) // MICROSECOND
+    """Microseconds since the Unix epoch. Raises ScheduleError as `utc` does."""
+    return (utc(instant) - EPOCH) // MICROSECOND
 
 
 def instant(micros: int) -> datetime | None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, NoReturn, TypeVar
 
 from ._duration import positive
-from ._errors import ScheduleError
+from ._errors import ScheduleError, shown
 from ._plain import plain, when
 from ._schedule import AnyOf, Schedule, Window
 
@@ -41,7 +41,7 @@ def parse(text: str, *, tz: str = "UTC") -> Schedule:
     Raises ScheduleError for anything else, and for more than 10,000 characters or 20 parentheses inside each other.
     """
     if not isinstance(text, str):
-        raise ScheduleError(f'a schedule must be text such as "@every 10s" or "*/5 * * * *", not {text!r}')
+        raise ScheduleError(f'a schedule must be text such as "@every 10s" or "*/5 * * * *", not {shown(text)}')
     if len(text) > LONGEST:
         raise ScheduleError(f"the schedule {text[:50]!r}... is {len(text)} characters long: write at most {LONGEST}")
     return _Reader(text, tz).read() if _COMBINED.search(text) else plain(text, tz)

@@ -19,11 +19,11 @@ from ._every import Every
 from ._instant import utc
 from ._schedule import Schedule
 
-_ZONED: Final = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(.+)")
-_KIND: Final = re.compile(r"@(every|after|at|calendar)\s+(.+)", re.IGNORECASE)
+_ZONED: Final = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(\S.*)", re.DOTALL)
+_KIND: Final = re.compile(r"@(every|after|at|calendar)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _SETTING: Final = re.compile(r"\s[A-Za-z_]+=")
 _FEWEST_FIELDS: Final = 5
-_UNSPACED: Final = re.compile(r"@?(every|after)\s*(.+)", re.IGNORECASE)
+_UNSPACED: Final = re.compile(r"@?(every|after)\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _ALONE: Final = {
     "@every": 'write how long, as in "@every 10s"',
     "@after": 'write how long, as in "@after 10s"',
@@ -65,10 +65,7 @@ def when(text: str) -> datetime:
         raise ScheduleError(
             f'the instant {text!r} has no zone: write its offset from UTC behind it, as in "{found.isoformat()}+00:00"'
         )
-    try:
-        return utc(found)
-    except OverflowError:
-        raise ScheduleError(f"the instant {text!r} lies outside the years 1 to 9999 in UTC") from None
+    return utc(found)
 
 
 def _every(text: str, tz: str) -> Schedule:  # noqa: ARG001 - intervals are the same in every zone

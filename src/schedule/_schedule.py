@@ -18,7 +18,7 @@ from attrs.converters import optional
 
 from ._duration import duration_text, positive
 from ._errors import ScheduleError
-from ._instant import EPOCH, MICROSECOND, utc
+from ._instant import EPOCH, FIRST_INSTANT, LAST_INSTANT, MICROSECOND, utc
 
 LONGEST_CLOSURE: Final = 10_000
 """Questions to its parts for one slot outside of windows, after which a schedule counts as closed for good."""
@@ -110,8 +110,10 @@ class Window:
     def end(self, instant: datetime) -> datetime | None:
         """When the stretch that `instant` lies in ends, in UTC; None if it lies in none."""
         instant = utc(instant)
-        start = answer(self.starts, instant - self.length)
-        return None if start is None or start > instant else start + self.length
+        start = answer(self.starts, instant - self.length if instant - FIRST_INSTANT > self.length else FIRST_INSTANT)
+        if start is None or start > instant:
+            return None
+        return start + self.length if LAST_INSTANT - start > self.length else LAST_INSTANT
 
 
 def _flat(parts: Iterable[Schedule]) -> tuple[Schedule, ...]:

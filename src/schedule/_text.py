@@ -20,8 +20,8 @@ _SIMPLE: Final = (After, At, Calendar, Cron, Every)
 def text_of(schedule: Schedule, key: str | None = None) -> str:
     """Text that `parse` reads back as an equal schedule.
 
-    With `key`: what it reads back as is equal once it is bound to `key`. The phase and the jitter that this gives a
-    schedule do not stand in the text.
+    With `key`: what it reads back as is equal once it is bound to `key`. The phase, the jitter and the values of H that
+    this gives a schedule do not stand in the text.
 
     Raises ScheduleError for a schedule of a class that is not this package's, on its own or inside another; for one
     that is bound to another key; and for one whose text is too long.
@@ -70,6 +70,8 @@ def _unbound(schedule: Schedule, key: str) -> Schedule:
             interval, jitter = schedule.interval, schedule.jitter
             candidates = Every(interval, jitter=jitter), Every(interval, anchor=schedule.anchor, jitter=jitter)
             return next((each for each in candidates if each.bind(key) == schedule), schedule)
+        case Cron():
+            return schedule.unbound(key)
         case AnyOf():
             return AnyOf(_unbound(part, key) for part in schedule.parts)
         case Between():

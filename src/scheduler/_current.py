@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from ._timeline import instant_of
+from ._timeline import instant_of, some_instant_of
 
 if TYPE_CHECKING:
     from ._job import Job
@@ -21,8 +21,8 @@ RUN: ContextVar[Run] = ContextVar("scheduler_run")
 class CurrentRun:
     """The tick that the calling task works for.
 
-    `due` and `deadline` (None: no timeout) are aware, in UTC. `attempt` counts from 1. `fence` rises with every
-    attempt at the same tick: hand it to whatever must refuse a late writer.
+    `due` and `deadline` (None: no timeout, or none that ends before the year 10000) are aware, in UTC. `attempt` counts
+    from 1. `fence` rises with every attempt at the same tick: hand it to whatever must refuse a late writer.
     """
 
     job_id: str
@@ -50,6 +50,6 @@ def current_run() -> CurrentRun:
         instant_of(run.due_us),
         run.attempt,
         run.fence,
-        None if deadline is None else instant_of(deadline),
+        None if deadline is None else some_instant_of(deadline),
         run.job,
     )

@@ -11,7 +11,8 @@ from attrs import evolve
 from schedule import After, At, Every, Schedule
 
 from ._errors import InvalidJob
-from ._planner import Grid, Planner, planner_for
+from ._options import aware
+from ._planner import Grid, Planner, is_grid, planner_for
 from ._timeline import Timeline, us_of
 
 Start = Literal["phase", "now"] | datetime | None
@@ -57,7 +58,7 @@ class Planners:
         now = int((self._monotonic() + self._timeline.steady_offset) * 1e6)  # Timeline.us, without the cost of a call
         if start is not None:
             if isinstance(start, datetime):
-                return _at(_aware(start), schedule, key, now, self._timeline.shift_us)
+                return _at(aware("start", start), schedule, key, now, self._timeline.shift_us)
             _check(start, schedule)
         schedule, planner = self.of(schedule, key)
         at_once = planner.waits_for_end if start is None else start == "now"
@@ -78,7 +79,7 @@ class Planners:
         last = self._last
         if last is not None and last[0] is schedule:
             return last
-        if type(schedule) not in PLAIN or (type(schedule) is Every and schedule.jitter):
+        if type(schedule) not in PLAIN or (type(schedule) is Every and not is_grid(schedule)):
             schedule = schedule.bind(key)
             return schedule, planner_for(schedule, self._timeline.shift_us)
         planner = self._shared.get(schedule)
@@ -115,10 +116,3 @@ def _at(start: datetime, schedule: Schedule, key: str, now: int, shift: int) -> 
         msg = f"{schedule} has no start from {start} on"
         raise InvalidJob(msg)
     return schedule, planner, False, due, True
-
-
-def _aware(start: datetime) -> datetime:
-    if start.tzinfo is None:
-        msg = f"start={start!r} is naive: give it a zone, as in start.replace(tzinfo=UTC)"
-        raise InvalidJob(msg)
-    return start

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeGuard, TypeVar
 from attrs import evolve
 
 from schedule import Missed, Schedule, ScheduleError, duration, parse
+from schedule._errors import shown
+from schedule._instant import utc
 from timerqueue import needs_of
 
 from ._errors import InvalidJob
@@ -72,11 +74,21 @@ def seconds_of(name: str, value: Any) -> float:
 
 
 def aware(name: str, value: Any) -> datetime:
-    """A datetime with a zone. Raises InvalidJob, which names the argument."""
-    if not isinstance(value, datetime) or value.tzinfo is None:
-        msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {value!r}"
+    """A datetime with a zone, in UTC. Raises InvalidJob, which names the argument."""
+    if not isinstance(value, datetime):
+        msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {shown(value)}"
         raise InvalidJob(msg)
-    return value
+    if value.utcoffset() is None:
+        msg = (
+            f"{name} must be an aware datetime, not the naive {value.isoformat()}: say in which zone it is meant, as "
+            "in .replace(tzinfo=UTC)"
+        )
+        raise InvalidJob(msg)
+    try:
+        return utc(value)
+    except ScheduleError as exc:
+        msg = f"{name}: {exc}"
+        raise InvalidJob(msg) from None
 
 
 def some_seconds_of(name: str, value: Any) -> float | None:
@@ -100,7 +112,7 @@ def _needs(name: str, value: Any) -> Any:
 
 def _priority(name: str, value: Any) -> float:
     if not _is_number(value):
-        msg = f"{name} must be a finite number, higher goes first, not {value!r}"
+        msg = f"{name} must be a finite number, higher goes first, not {shown(value)}"
         raise InvalidJob(msg)
     return value
 

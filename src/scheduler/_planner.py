@@ -6,7 +6,7 @@ Pure, and free of datetimes where every run passes: a plain `Every` is arithmeti
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeGuard
 
 from attrs import frozen
 
@@ -14,13 +14,16 @@ from schedule import After, At, Calendar, Every, Missed, Schedule, catch_up, dur
 
 from ._errors import SchedulerError
 from ._policy import Policy
-from ._timeline import instant_of, us_of
+from ._timeline import LAST_US, instant_of, us_of
 
 _MICROSECOND: Final = duration(1e-6)
 
 _DAY: Final = 86_400_000_000
 _UNITS: Final = {"day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
 """Calendar units where lengths are compared: a month counts as 30 days."""
+
+LONGEST_GRID: Final = 1_000 * _UNITS["year"]
+"""Longer intervals are no arithmetic: most of their slots lie behind the last instant that there is."""
 
 
 class WrongAnswer(SchedulerError, ValueError):
@@ -113,20 +116,20 @@ class Grid:
 
 @frozen
 class Delay:
-    """`interval` microseconds after the end of the previous run."""
+    """`interval` microseconds after the end of the previous run; never again if that is after the last instant."""
 
     interval: int
     steady: bool = True
     waits_for_end: bool = True
 
-    def first(self, key: str, now: int) -> int:
-        return now + 1 + phase_us(key, self.interval)
+    def first(self, key: str, now: int) -> int | None:
+        return _in_the_calendar(now + 1 + phase_us(key, self.interval))
 
-    def following(self, due: int) -> int:
-        return due + self.interval
+    def following(self, due: int) -> int | None:
+        return _in_the_calendar(due + self.interval)
 
-    def back(self, key: str, due: int) -> int:  # noqa: ARG002 - it counts from there
-        return due + self.interval
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - it counts from there
+        return _in_the_calendar(due + self.interval)
 
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
         return due
@@ -215,10 +218,15 @@ def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
         return Delay(schedule.interval // _MICROSECOND)
     if type(schedule) is At:
         return Once(us_of(schedule.when))
-    if type(schedule) is Every and not schedule.jitter:
+    if is_grid(schedule):
         anchor = None if schedule.anchor is None else us_of(schedule.anchor) - shift
         return Grid(schedule.interval // _MICROSECOND, anchor)
     return Dates(schedule, steady=type(schedule) is Every, interval=interval_of(schedule))
+
+
+def is_grid(schedule: Schedule) -> TypeGuard[Every]:
+    """Whether a Grid stands for it, which need not be bound to a job."""
+    return type(schedule) is Every and not schedule.jitter and schedule.interval // _MICROSECOND <= LONGEST_GRID
 
 
 def interval_of(schedule: Schedule) -> int | None:
@@ -244,6 +252,10 @@ def checked_next(schedule: Schedule, after: int) -> int | None:
         msg = f"{schedule!r}.next({instant_of(after)}) answered {answer}, which is not later"
         raise WrongAnswer(msg)
     return us
+
+
+def _in_the_calendar(us: int) -> int | None:
+    return us if us <= LAST_US else None
 
 
 def _kept(policy: Policy, newest: int, now: int) -> int:

@@ -258,7 +258,7 @@ class Registry:
             self.tell(JobRemoved(job.id))
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
-        self._check_until(until)
+        until = self._checked_until(until)
         self.stored.ask(job, self._loop.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
@@ -276,7 +276,7 @@ class Registry:
         self.stored.ask(job, self._loop.set_next_start, job, at_us)
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
-        self._check_until(until)
+        until = self._checked_until(until)
         self._loop.call(self._loop.pausing.pause_scope, scope, reason, until)
 
     def resume_scope(self, scope: str) -> None:
@@ -308,12 +308,14 @@ class Registry:
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         return next_starts(job, self._loop.timeline, count_of("count", count) if count else 0)
 
-    def _check_until(self, until: datetime | None) -> None:
+    def _checked_until(self, until: datetime | None) -> datetime | None:
         if until is None:
-            return
-        if us_of(aware("until", until)) <= self._loop.timeline.us(self._loop.monotonic(), steady=False):
+            return None
+        until = aware("until", until)
+        if us_of(until) <= self._loop.timeline.us(self._loop.monotonic(), steady=False):
             msg = f"until={until} has passed: a pause ends in the future, or with resume()"
             raise InvalidJob(msg)
+        return until
 
     def _pause_changed(self, scope: str, pause: Pause | None) -> None:
         job = self._jobs.get(scope.removeprefix(JOB)) if scope.startswith(JOB) else None

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from datetime import timedelta
-from typing import assert_never
+from typing import Any, Final, assert_never
 
-from attrs import converters, field, frozen
-from attrs.validators import ge, gt, instance_of, le, optional
+from attrs import Attribute, converters, field, frozen
 
 from schedule import ScheduleError, duration
+from schedule._errors import shown
 
 from ._backoff import LONGEST, Backoff
+from ._errors import InvalidJob
 
 
 class Growth(enum.Enum):
@@ -22,7 +24,7 @@ class Growth(enum.Enum):
     EXPONENTIAL = "exponential"
 
 
-LINEAR_STEPS = 20
+LINEAR_STEPS: Final = 20
 """A linear delay stops growing here, as TimescaleDB's does."""
 
 
@@ -34,25 +36,66 @@ def _delay(value: timedelta | float | str) -> timedelta:
     return delay
 
 
+def _must_be(what: str, is_right: Callable[[Any], bool]) -> Callable[[Any, Attribute[Any], Any], None]:
+    """A check of a field that says what it must be, with the value that it was given. It raises InvalidJob."""
+
+    def check(_retry: Any, attribute: Attribute[Any], value: Any) -> None:
+        if not is_right(value):
+            msg = f"{attribute.name} of a Retry must be {what}, not {shown(value)}"
+            raise InvalidJob(msg)
+
+    return check
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 @frozen(kw_only=True)
 class Retry:
     """Try a failed tick again, `max_retries` times at most (0: never, None: for ever); then the job is DISABLED.
 
     Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is
     never later than the next regular start, which takes its place, unless `past_next_start` is set. Make one with
-    `exponential`, `linear`, `constant` or `timescaledb`.
+    `exponential`, `linear`, `constant` or `timescaledb`. No delay is longer than a hundred years.
+
+    Raises InvalidJob, and for `base` and `cap` ScheduleError.
     """
 
-    growth: Growth
+    growth: Growth = field(
+        validator=_must_be("a Growth, such as Growth.LINEAR", lambda value: isinstance(value, Growth))
+    )
     base: timedelta = field(converter=_delay)
     cap: timedelta | None = field(default=None, converter=converters.optional(_delay))
-    max_retries: int | None = field(default=None, validator=optional([instance_of(int), ge(0)]))
-    jitter: float = field(default=0.0, validator=[ge(0.0), le(1.0)])
+    max_retries: int | None = field(
+        default=None,
+        validator=_must_be(
+            "a whole number from 0, or None to try again for ever", lambda value: value is None or _is_whole(value, 0)
+        ),
+    )
+    jitter: float = field(
+        default=0.0,
+        validator=_must_be("a share of the delay, from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1),
+    )
     """Up to this share of the delay is taken off at random."""
-    past_next_start: bool = False
-    cap_intervals: float | None = field(default=None, validator=optional(gt(0.0)))
+    past_next_start: bool = field(
+        default=False, validator=_must_be("True or False", lambda value: isinstance(value, bool))
+    )
+    cap_intervals: float | None = field(
+        default=None,
+        validator=_must_be(
+            "a number above 0, or None", lambda value: value is None or (_is_number(value) and value > 0)
+        ),
+    )
     """A second cap: so many times the job's interval. None, or no such cap for a schedule without an interval."""
-    jitter_steps: int | None = field(default=None, validator=optional([instance_of(int), ge(2)]))
+    jitter_steps: int | None = field(
+        default=None,
+        validator=_must_be("a whole number from 2, or None", lambda value: value is None or _is_whole(value, 2)),
+    )
     """With it jitter goes both ways, in so many equal steps: from `+jitter` down to one step above `-jitter`."""
 
     @classmethod

@@ -24,7 +24,7 @@ from ._lifespan import Lifespan
 from ._listeners import Listeners
 from ._loop import Loop
 from ._memory import memory_of
-from ._options import count_of, part_of, seconds_of, some_seconds_of
+from ._options import aware, count_of, part_of, seconds_of, some_seconds_of
 from ._pauses import Pause, scope_of
 from ._policies import Policies
 from ._policy import Delivery, Overlap
@@ -221,11 +221,13 @@ class Scheduler:
     ) -> list[Record]:
         """How ticks ended, latest first: of one job, removed ones too, or of all. What still runs has `outcome` None.
 
-        `before`: only ticks that were due earlier. Empty without a store. Raises StoreError.
+        `before`: only ticks that were due earlier. Empty without a store. Raises StoreError, and InvalidJob for a
+        `limit` or a `before` that makes no sense.
         """
+        most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
             return []
-        ticks = await self._memory.history(job_id, count_of("limit", limit), None if before is None else us_of(before))
+        ticks = await self._memory.history(job_id, most, before_us)
         return [record_of(tick) for tick in ticks]
 
     def get(self, id: str) -> Job:

@@ -12,6 +12,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from schedule._instant import LAST_INSTANT
 from timerqueue import Clock
 
 JUMP: Final = 0.5
@@ -30,6 +31,9 @@ AT_ONCE: Final = 0.0
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+
+LAST_US: Final = (LAST_INSTANT - EPOCH) // _MICROSECOND
+"""The last instant that there is. What would come later never comes."""
 
 
 def instant_of(us: int) -> datetime:

@@ -189,8 +189,8 @@ async def test_check_says_what_would_run(ran, config, up):
 async def test_check_refuses_what_run_would_refuse(ran, config):
     """A schedule that is over, unless it begins at once: told after everything else, with run's exit code."""
     over = '[[check]]\nname = "b"\nurl = "http://h"\nschedule = "@at 2020-01-01T00:00:00Z"\n'
-    endless = '[[check]]\nname = "c"\nurl = "http://h"\ninterval = "999999999d"\n'
-    code, out, err = await ran("check", config(over + endless))
+    ended = '[[check]]\nname = "c"\nurl = "http://h"\nschedule = "@every 1h until 2020-01-01T00:00:00Z"\n'
+    code, out, err = await ran("check", config(over + ended))
     assert code == 2
     assert out.count("next: never again") == 2
     first, second = err.splitlines()

@@ -258,6 +258,17 @@ def test_the_phase_of_a_job_does_not_stand_in_its_text(every, key):
     assert text_of((every | Every("7s")).bind(key), key) == str(every | Every("7s"))
 
 
+@pytest.mark.parametrize("text", ["H 2 * * *", "CRON_TZ=Europe/Berlin H/15 H(0-5) * * mon-fri", "H H H * *"])
+def test_the_h_of_a_job_stands_in_its_text(text):
+    """In a table of jobs one sees what was meant, and a job that is copied under another id has a place of its own."""
+    bound = parse(text).bind("web")
+    assert text_of(bound, "web") == text
+    assert text_of(parse(f"{text} | @every 1h").bind("web"), "web") == f"{text} | @every 1h"
+    assert "H" not in text_of(bound)
+    assert text_of(bound, "other") == text_of(bound), "the values of another job have no place in the text of this one"
+    assert text_of(Cron(bound.expression, tz=bound.tz), "web") == text_of(bound), "nobody said H"
+
+
 PIECES = [
     "@every 1h", "@at 2026-03-01T12:00Z", "0 2 * * *", "@calendar 1 day origin=", "(", ")", "|", "from", "until",
     "except", "and", "for", "because", '"x"', '"', "2h", "never", "2026-03-01T12:00Z", "jitter=1s", "TZ=UTC", "H(1-2)",

@@ -11,6 +11,7 @@ from attrs import evolve, frozen
 from hypothesis import example, given, strategies as st
 
 from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, Window
+from schedule._instant import LONGEST_DURATION
 from scheduler import Delivery, InvalidJob, MalformedJob, Overlap, Retry, Scheduler
 from scheduler._definition import Definition, definition_of, stored_job
 from scheduler._options import policy_of
@@ -337,7 +338,7 @@ seconds = st.integers(1, 10**14).map(lambda us: us / 1e6)
 retries = st.builds(
     Retry,
     growth=st.sampled_from(Growth),
-    base=st.timedeltas(min_value=Every(1).interval) | seconds,
+    base=st.timedeltas(Every(1).interval, LONGEST_DURATION) | seconds,
     cap=st.none() | seconds,
     max_retries=st.none() | st.integers(0, 10**6),
     jitter=st.floats(0, 1),
