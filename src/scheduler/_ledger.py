@@ -208,8 +208,12 @@ class Ledger:
         index = pending.last_missed.get(job)
         if index is not None and pending.missed[index].reason == reason.value:
             one = pending.missed[index]
-            last_us = max(last_us, one.due_us)
-            pending.missed[index] = one._replace(count=one.count + count, last_due_us=last_us, ended_us=self._now_us())
+            pending.missed[index] = one._replace(
+                count=one.count + count,
+                due_us=min(first_us, one.due_us),  # what waits for room is dropped after newer ticks
+                last_due_us=max(last_us, one.last_due_us or one.due_us),
+                ended_us=self._now_us(),
+            )
         else:
             pending.last_missed[job] = len(pending.missed)
             pending.missed.append(missed_tick(job.id, first_us, last_us, count, reason, self._now_us()))

@@ -6,6 +6,7 @@ import pytest
 
 from schedule import After, At, Cron, Every, Missed
 from scheduler import MissedReason, RunEnded, RunMissed, Scheduler
+from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
 T0 = START.timestamp()
@@ -133,3 +134,19 @@ async def test_a_one_shot_that_was_slept_over_still_runs(clock, events):
         assert [event.job_id for event in events.of(RunEnded)] == ["patient"]
         assert sum(count for count, _ in events.missed("impatient")) == 1
         assert s.jobs() == []
+
+
+@pytest.mark.parametrize("by", ["the job", "all"])
+async def test_ticks_that_a_pause_drops_are_one_record_of_all_of_them(clock, events, by):
+    """Those that wait for the end of a run are dropped before the older one that waits for room."""
+    async with Scheduler(limit=1, clock=clock, store=MemoryStore()) as s:
+        s.listen(events)
+        s.register("nothing", nothing)
+        s.add(clock.sleep, At(START + timedelta(seconds=1)), args=(1_000,), durable=False)
+        s.add("nothing", Every("10s", anchor=START), id="a", missed=Missed.ALL)
+        await clock.travel(55)
+        s.get("a").pause() if by == "the job" else s.pause()
+        await clock.travel(0)
+        (record,) = await s.history("a")
+    assert (record.count, record.reason) == (5, MissedReason.PAUSED)
+    assert [(at - START).total_seconds() for at in (record.due, record.last_due)] == [10, 50]
