@@ -14,15 +14,18 @@ from attrs import evolve, field, frozen
 MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
-_AT_MOST_USERINFO: Final = re.compile(r"(^(?!.*//)|//).*@", re.DOTALL)
-"""A password may hold a slash that should have been written as %2F: rather too much is masked than too little."""
+_QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=?&#]*)=([^&#]*)")
+"""No key holds a question mark: a row of these would be read anew from each of them."""
 
-_QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=&#]*)=([^&#]*)")
 _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
 """RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are taken."""
 
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
+_LONGEST_HOST: Final = 255
+_LONGEST_SHOWN: Final = 255
+"""Characters of a text that an advice repeats."""
+
 _IN_BRACKETS: Final = "an IPv6 address in brackets, as in http://[::1]:8080/"
 
 
@@ -99,7 +102,16 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 def masked(text: str) -> str:
     """Text that may hold a URL, with what stands where credentials would stand masked."""
-    return _QUERY_VALUE.sub(_masked, _AT_MOST_USERINFO.sub(rf"\1{MASK}@", text))
+    return _QUERY_VALUE.sub(_masked, _without_userinfo(text))
+
+
+def _without_userinfo(text: str) -> str:
+    """A password may hold a slash that should have been written as %2F: rather too much is masked than too little."""
+    end = text.rfind("@")
+    if end < 0:
+        return text
+    slashes = text.find("//", 0, end)
+    return f"{text[: slashes + 2] if slashes >= 0 else ''}{MASK}{text[end:]}"
 
 
 def secrets_in(text: str) -> frozenset[str]:
@@ -141,6 +153,8 @@ def host_name(text: str) -> str:
 
 
 def _ascii_name(text: str) -> str:
+    if len(text) > _LONGEST_HOST:
+        raise ValueError(f"a host name of at most {_LONGEST_HOST} characters")
     try:
         return text.lower().removesuffix(".").encode("idna").decode("ascii")
     except UnicodeError:
@@ -171,6 +185,8 @@ def _target(split: SplitResult) -> str:
 
 def _advice(text: str, scheme: str, ports: Mapping[str, int | None]) -> str:
     known = ", ".join(f"{each}://" for each in ports)
+    if len(text) > _LONGEST_SHOWN:
+        return f"a URL that begins with one of {known}"
     if similar := get_close_matches(scheme, ports, n=1, cutoff=0.75):
         return f"a URL that begins with one of {known} (did you mean {similar[0]}://?)"
     if "://" not in text:

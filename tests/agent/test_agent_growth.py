@@ -1,0 +1,93 @@
+"""What reads foreign text costs in proportion to its length: steps are counted, no time is taken."""
+
+import re
+import sys
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from scheduler.agent import redact, url
+from scheduler.agent.checks import http_options
+from scheduler.agent.checks.http import SCHEMES
+
+SPEC = spec_from_file_location("steps_of_patterns", Path(__file__).with_name("steps_of_patterns.py"))
+steps_of_patterns = module_from_spec(SPEC)
+SPEC.loader.exec_module(steps_of_patterns)
+
+# Letters that mean something to one reader or another, alone and in pairs that end what began.
+UNITS = 'a 9 . - / // ? ?a &a = =a & # @ : % %2 %25 [ ] ( " ; , é 漢 ß xn--'.split()
+UNITS += [" ", "\t", "\n", "\x00", "; ", "\u200d", "\u0300", "\u3002"]
+BEFORE = ["", "?", "http://", "http://h/?k=", "http://["]
+AFTER = ["", "@", "\n"]
+SHORT = 60
+LARGE = 100_000
+
+PATTERNS = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": found
+    for module in (url, redact, http_options)
+    for name, found in vars(module).items()
+    if isinstance(found, re.Pattern)
+}
+READERS = {
+    "parse_url": lambda text: url.parse_url(text, SCHEMES),
+    "masked": url.masked,
+    "secrets_in": url.secrets_in,
+    "host_name": url.host_name,
+    "sounds_secret": url.sounds_secret,
+    "redactor": redact.Redactor(["hunter22", "//", "?"]).clean,
+}
+
+
+def texts(size):
+    """Make a text of each kind of letter, with what may stand before and after it."""
+    rows = product(BEFORE, UNITS, AFTER)
+    return [(before, unit, after, before + unit * (size // len(unit)) + after) for before, unit, after in rows]
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_pattern_over_foreign_text_takes_more_steps_than_in_proportion(name):
+    """Twice the text costs twice the steps. What begins anew at each letter and reads to the end costs four times."""
+    pattern = PATTERNS[name]
+    for short, long in zip(texts(SHORT), texts(2 * SHORT), strict=True):
+        steps, more = (steps_of_patterns.Steps(pattern, each[-1]).run() for each in (short, long))
+        assert more <= 2.5 * steps + 50, short[:3]
+
+
+def lines_of(read, text):
+    """Count the lines of Python that run while a reader reads."""
+    count = 0
+
+    def trace(frame, event, argument):
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    with suppress(ValueError):
+        read(text)
+    sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_of_foreign_text_runs_more_lines_than_in_proportion(name):
+    """Its own loops, and those of the standard library that it calls."""
+    for short, long in zip(texts(SHORT), texts(2 * SHORT), strict=True):
+        once, twice = (lines_of(READERS[name], each[-1]) for each in (short, long))
+        assert twice <= 2.5 * once + 200, short[:3]
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_hundred_kilobytes_of_anything_are_read_or_refused(name):
+    """A refusal is a ValueError of a few words. What grows with the square of the length would not come to an end."""
+    longest = 0
+    for *_, text in texts(LARGE):
+        try:
+            READERS[name](text)
+        except ValueError as exc:
+            longest = max(longest, len(str(exc)))
+    assert longest < 500
