@@ -81,6 +81,15 @@ class Pending:
         parts = (self.jobs, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
         return sum(len(part) for part in parts)
 
+    def name_missed(self, furthest_us: int, next_fence: Callable[[], int]) -> None:
+        """The clock was set back from `furthest_us`, and instants come that have been before: what is missed then is
+        recorded like the end of a run, with a fence of its own, so that the store says whether its name is taken.
+        """
+        again = [tick for tick in self.missed if tick.due_us <= furthest_us]
+        if again:
+            self.missed = [tick for tick in self.missed if tick.due_us > furthest_us]
+            self.ended += [tick._replace(fence=next_fence()) for tick in again]
+
     def seal(self, timeline: Timeline, floors: Mapping[Job, Floor], now_us: int) -> tuple[Sealed, Pending]:
         """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
         jobs = dict(islice(self.jobs.items(), MOST_JOBS))
@@ -117,6 +126,12 @@ def unmarked_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTi
     before = run.attempt - 1  # the last one that there was
     cancelled = Outcome.CANCELLED.value
     return StoredTick(run.job.id, run.due_us, before, run.fence_number, cancelled, ended_us=now_us, error=error)
+
+
+def renamed_tick(tick: StoredTick) -> StoredTick:
+    """The record of missed ticks whose name is taken, under the next one."""
+    due_us = tick.due_us + 1
+    return tick._replace(due_us=due_us, last_due_us=max(due_us, tick.last_due_us or due_us))
 
 
 def missed_tick(  # noqa: PLR0917 - the columns, in their order

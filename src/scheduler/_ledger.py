@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from timerqueue import LifecycleError
 
 from ._backoff import Backoff
-from ._batch import Flushed, Pending, Sealed, missed_tick, unmarked_tick
+from ._batch import Flushed, Pending, Sealed, missed_tick, renamed_tick, unmarked_tick
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._pruning import Pruning
@@ -29,6 +29,8 @@ from ._stored import Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from timerqueue import TimerQueue
 
     from ._floors import Floors
@@ -146,15 +148,18 @@ class Ledger:
 
     def mark(self, run: MarkedRun) -> None:
         """Commit that it is about to begin. It counts as a run, and until its end as a crash, from here on."""
-        assert self._fence is not None
-        self._fence += 1
-        run.fence_number = self._fence
+        run.fence_number = self._next_fence()
         run.is_held = True
         run.is_sent = False
         run.job.counts().runs += 1
         self._pending.marks[run] = None
         self._pending.last_missed.pop(run.job, None)
         self._touch_with_tick(run.job)
+
+    def _next_fence(self) -> int:
+        assert self._fence is not None
+        self._fence += 1
+        return self._fence
 
     def withdraw(self, run: MarkedRun) -> bool:
         """Take its mark back. False: it has been sent already."""
@@ -247,11 +252,17 @@ class Ledger:
         else:
             logger.error("the store failed", exc_info=error)
 
-    def left(self) -> list[Sealed]:
-        """What is not durable yet, for a last attempt when the loop has ended."""
-        while self._pending and self._fence is not None:
+    def left(self) -> Sealed | None:
+        """The next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now."""
+        if not self._sealed and self._pending and self._fence is not None:
             self._seal()
-        return list(self._sealed)
+        return self._sealed[0] if self._sealed else None
+
+    def said(self, receipts: Iterable[Receipt]) -> None:
+        """The batch that was left is durable, in one part or in several."""
+        self._sealed.pop(0)
+        for receipt in receipts:
+            self._look_at_stale(receipt)
 
     def _ask(self) -> None:
         """See to it that what is pending is sent: in the next turn of the loop, with what comes until then."""
@@ -274,6 +285,8 @@ class Ledger:
             self._send()
 
     def _seal(self) -> None:
+        if self._timeline.furthest_us:
+            self._pending.name_missed(self._timeline.furthest_us, self._next_fence)
         sealed, self._pending = self._pending.seal(self._timeline, self._floors.by_job, self._now_us())
         self._sealed.append(sealed)
 
@@ -305,10 +318,8 @@ class Ledger:
         self.commits += 1
         sealed = self._sealed.pop(0)
         refused = {tick.fence for tick in receipt.refused}
-        for tick in receipt.stale:
-            logger.error(
-                "the end of a run of job %r came too late: its tick has been marked anew: %r", tick.job_id, tick
-            )
+        if self._look_at_stale(receipt):
+            self._pending.flushed[:0], sealed.flushed = sealed.flushed, []
         for run in sealed.runs:
             if run.fence_number in refused:
                 self._marks.refused(run)
@@ -316,6 +327,19 @@ class Ledger:
             self._marks.committed(run for run in sealed.runs if run.fence_number not in refused)
         self._tell_flushed(sealed)
         self._pruning.written(sealed.batch, self._sent_at)
+
+    def _look_at_stale(self, receipt: Receipt) -> bool:
+        """Ends that the store has not taken, because their ticks have records of others. Whether some are sent anew."""
+        are_some_sent_anew = False
+        for tick in receipt.stale:
+            if tick.outcome == Outcome.MISSED.value:  # its mark was refused, or it had none: the next name is free
+                self._pending.ended.append(renamed_tick(tick))
+                are_some_sent_anew = True
+                continue
+            logger.error(
+                "the end of a run of job %r came too late: its tick has been marked anew: %r", tick.job_id, tick
+            )
+        return are_some_sent_anew
 
     def _try_again(self, error: str) -> None:
         self._is_down(error)
@@ -342,7 +366,7 @@ class Ledger:
             "what should be stored of %r is lost: the store cannot take it", sealed.job_ids(), exc_info=error
         )
         for run in sealed.runs:
-            self._marks.refused(run)
+            self._marks.lost(run)
         self._lost = error
         self._tell_flushed(sealed)
 

@@ -84,8 +84,11 @@ class Marks:
         """Its tick has a record.
 
         If the clock was set back the same instants come once more, and whoever starts at them has a tick of its own:
-        the first free microsecond after the due instant.
+        the first free microsecond after the due instant. (So does the record of one that was dropped meanwhile: see
+        Ledger.unmark.)
         """
+        if run.is_over:
+            return
         has_been = run.due_us <= self._timeline.furthest_us
         if has_been and run.attempt == 1 and self.ledger is not None and run.cause is None:
             run.due_us += 1
@@ -93,7 +96,15 @@ class Marks:
             self.ledger.mark(run)
             return
         logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
-        run.is_repeated = True
+        self._drop(run, MissedReason.REPEATED)
+
+    def lost(self, run: MarkedRun) -> None:
+        """The store cannot take its mark, now or ever."""
+        if not run.is_over:
+            self._drop(run, MissedReason.STORE)
+
+    def _drop(self, run: MarkedRun, reason: MissedReason) -> None:
+        run.dropped_for = reason
         run.owner.cancel(run)
 
     def store_down(self, runs: Iterable[MarkedRun]) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ._loop import Loop
     from ._registry import Registry
     from ._store import Store
-    from ._stored import Batch, Changes, Retention, StoredTick
+    from ._stored import Batch, Changes, Receipt, Retention, StoredTick
     from ._tasks import Tasks
     from ._writer import Writer
 
@@ -224,38 +224,35 @@ class Memory:
         if not self._writer.close(LAST_WORDS, self.store.close):
             return StoreUnavailable(f"{self.store!r} does not answer")
         try:
-            for sealed in self.ledger.left():
-                self._commit_last(sealed)
+            while (sealed := self.ledger.left()) is not None:
+                self.ledger.said(self._commit_last(sealed))
         except StoreError as exc:
             return exc
         finally:
             self.store.close()
         return None
 
-    def _commit_last(self, sealed: Sealed) -> None:
+    def _commit_last(self, sealed: Sealed) -> list[Receipt]:
         """If it cannot be stored as a whole, store what can."""
         try:
-            self._insist(sealed.batch)
+            return [self._insist(sealed.batch)]
         except StoreError:
             raise
         except Exception as exc:
             parts = sealed.by_job()
             if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
                 logger.critical("what should be stored of %r is lost", sealed.job_ids(), exc_info=exc)
-                return
-            for part in parts:
-                self._commit_last(part)
+                return []
+            return [receipt for part in parts for receipt in self._commit_last(part)]
 
-    def _insist(self, batch: Batch) -> None:
+    def _insist(self, batch: Batch) -> Receipt:
         """Try for some seconds: what is not said now is taken for a crash by the next scheduler."""
         for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
             try:
-                self.store.commit(batch)
+                return self.store.commit(batch)
             except StoreUnavailable:
                 Event().wait(BETWEEN_LAST_WORDS)
-            else:
-                return
-        self.store.commit(batch)
+        return self.store.commit(batch)
 
     async def _ask(self, call: Callable[[], T]) -> T:
         if self.store.is_immediate:

@@ -59,8 +59,8 @@ class Misses:
 
     def was_dropped(self, run: Run) -> None:
         """It ended before it began."""
-        if isinstance(run, MarkedRun) and run.is_repeated:
-            self.miss_run(run, MissedReason.REPEATED)
+        if isinstance(run, MarkedRun) and run.dropped_for is not None:
+            self.miss_run(run, run.dropped_for)
         elif run.cause is Cause.STOPPED:
             self.miss_run(run, MissedReason.STOPPED)
         elif run.cause is Cause.REPLACED:

@@ -13,7 +13,7 @@ from ._call import NotLaunched
 from ._current import RUN
 from ._deadline import Cause, Deadline, GiveUp
 from ._errors import TooManySubtasks
-from ._outcome import SUCCEEDED, Outcome
+from ._outcome import SUCCEEDED, MissedReason, Outcome
 from ._policy import Delivery
 from ._rare import Rare
 from ._state import RUNNING, STARTING, JobState
@@ -303,7 +303,7 @@ class MarkedRun(Run):
     its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
     """
 
-    __slots__ = ("fence_number", "is_held", "is_marked", "is_repeated", "is_sent")
+    __slots__ = ("dropped_for", "fence_number", "is_held", "is_marked", "is_sent")
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
         super().__init__(owner, job, due, due_us, attempt)
@@ -311,8 +311,8 @@ class MarkedRun(Run):
         self.is_held = False
         self.is_sent = False
         self.is_marked = False
-        self.is_repeated = False
-        """Its mark was refused."""
+        self.dropped_for: MissedReason | None = None
+        """Why it does not begin, if that is because of its mark."""
 
     @property
     def fence(self) -> int:

@@ -1,11 +1,12 @@
 """Between room and begin: a run of a stored job waits until it is on record that it begins, and much may happen."""
 
+import logging
 import threading
 
 import pytest
 from anyio.to_thread import run_sync
 
-from schedule import Every, Missed
+from schedule import Cron, Every, Missed
 from scheduler import MissedReason, Outcome, Overlap, RunEnded, RunMissed, RunStarted, Scheduler, current_run
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore
@@ -205,3 +206,91 @@ async def test_an_impatient_tick_that_had_no_room_in_time_is_not_recorded_first(
         assert events.of(RunStarted, job_id="a") == []
         await clock.travel(10)
         assert [event.outcome for event in events.of(RunEnded, job_id="a")] == [Outcome.SUCCEEDED]
+
+
+EVERY_10_S_BY_THE_WALL = Cron("*/10 * * * * *")
+
+
+@pytest.fixture
+def errors(caplog):
+    """What was logged as an error."""
+    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def lose_ground(clock, s, seconds=25):
+    """Let a job start at 10, 20 and 30 s, then set the clock back."""
+    s.add("work", EVERY_10_S_BY_THE_WALL, id="a")
+    s.add("work", "@every 1d", id="other")
+    await clock.travel(31)
+    clock.step(-seconds)
+    await clock.travel(0)
+
+
+VERBS = {
+    "pause": lambda s: s.get("a").pause(),
+    "pause all": lambda s: s.pause(),
+    "remove": lambda s: s.get("a").remove(),
+    "stop": lambda s: s.stop(5),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("answer", ["before", "after"])
+async def test_what_is_dropped_while_the_store_is_about_to_refuse_it_has_a_record(clock, events, errors, verb, answer):
+    """The clock was set back, so that the name of its tick is taken: it gets the next one, and nobody is alarmed."""
+    memory = MemoryStore()
+    store = FlakyStore(memory, before_or_after=answer)
+    async with scheduler(store, clock, events) as s:
+        await lose_ground(clock, s)
+        store.fail_on = store.counted + 1
+        await clock.travel(4.01)
+        VERBS[verb](s)
+        await clock.travel(0)
+    async with scheduler(memory.another(), clock, events) as s:
+        records = told(await s.history("a"))
+    (missed,) = events.of(RunMissed)
+    assert records == [
+        (10, "succeeded", 1), (10.000001, missed.reason.value, 1), (20, "succeeded", 1), (30, "succeeded", 1)
+    ]  # fmt: skip
+    assert errors() == []
+
+
+async def test_what_is_missed_after_the_clock_was_set_back_has_records_beside_those_of_before(clock, events, errors):
+    """As many as are counted: they lie a microsecond beside what has been at these instants the first time."""
+    s = Scheduler(store=MemoryStore(), clock=clock)
+    s.listen(events)
+    s.register("work", clock.sleep)
+    async with s:
+        s.add("work", EVERY_10_S_BY_THE_WALL, id="a", args=(15,))
+        await clock.travel(45)
+        clock.step(-38)
+        await clock.travel(200)
+        await s.flush()
+        records = await s.history("a")
+        statistics = s.get("a").statistics()
+        s.stop(0)
+    assert statistics.runs == len([each for each in records if each.attempt])
+    assert statistics.missed == sum(each.count for each in records if not each.attempt)
+    assert statistics.missed == sum(event.count for event in events.of(RunMissed))
+    assert statistics.runs + statistics.missed == (45 + 200) // 10
+    assert errors() == []
+
+
+class Choosy(FlakyStore):
+    """It can store no mark of a job, and says nothing that anybody could make something of."""
+
+    def commit(self, batch):
+        if any(tick.job_id == "a" for tick in batch.marks):
+            raise ValueError(batch)
+        return super().commit(batch)
+
+
+async def test_a_run_that_the_store_cannot_record_is_missed_because_of_the_store(clock, events, caplog):
+    """It has not run before, and nobody says so."""
+    async with scheduler(Choosy(MemoryStore()), clock, events) as s:
+        s.add("work", EVERY_10_S, id="a")
+        await clock.travel(11)
+        assert told(await s.history("a")) == [(10, "store", 1)]
+        assert s.get("a").statistics().runs == 0
+    assert events.missed() == [(1, MissedReason.STORE)]
+    assert "record already" not in caplog.text
