@@ -90,8 +90,11 @@ def planned_alike(job: Job, other: Job, start: Start) -> bool:
 
 
 def is_same(job: Job, other: Job) -> bool:
-    """Whether two jobs of one id do the same in the same way."""
-    return all(
-        getattr(job, name) == getattr(other, name)
-        for name in ("task", "func", "args", "kwargs", "call", "policy", "tags", "name")
-    )
+    """Whether two jobs of one id do the same in the same way. What cannot be compared is not the same."""
+    try:
+        return all(
+            getattr(job, name) == getattr(other, name)
+            for name in ("task", "func", "args", "kwargs", "call", "policy", "tags", "name")
+        )
+    except BaseException:  # noqa: BLE001 - an argument's own, such as an array's
+        return False

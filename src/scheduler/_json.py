@@ -75,6 +75,19 @@ def check_json(value: Any, place: str) -> None:
             rest += [(item, _Place(where, index), depth + 1) for index, item in enumerate(value) if not _is_fine(item)]
 
 
+def copied(value: T) -> T:
+    """The value, with lists and mappings of its own: what is stored is to stay what it is, whoever has the value."""
+    match value:
+        case dict():
+            return {key: copied(item) for key, item in value.items()}  # type: ignore[return-value]
+        case list():
+            return list(map(copied, value))  # type: ignore[return-value]
+        case tuple():
+            return tuple(map(copied, value))  # type: ignore[return-value]
+        case _:
+            return value
+
+
 def read_json(text: str) -> Any:
     """What `text` says. Raises InvalidJob for what `json_text` would not write, and for a key that comes twice."""
     try:

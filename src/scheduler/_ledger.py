@@ -23,7 +23,7 @@ from ._batch import Flushed, Pending, Sealed, missed_tick, renamed_tick, unmarke
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._pruning import Pruning
-from ._standing import result_text
+from ._results import result_text
 from ._store import StoreError
 from ._stored import Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from logging import getLogger
 
 from ._events import Event, Listener
+from ._telling import error_text, loggable
 
 logger = getLogger(__name__)
 
@@ -41,5 +42,6 @@ class Listeners:
                 listener(event)
             except (KeyboardInterrupt, SystemExit):
                 raise
-            except BaseException:  # a cancellation too: nothing is awaited here, so it is not ours
-                logger.exception("a listener raised on %s", type(event).__name__)
+            except BaseException as exc:
+                kind, error = type(event).__name__, error_text(exc)
+                logger.exception("a listener raised on %s: %s", kind, error, exc_info=loggable(exc))

@@ -25,6 +25,7 @@ from ._overlap import hold_back
 from ._pauses import NO_REASON, Pause, Pauses, scope_of_job
 from ._runs import Runs
 from ._state import JobState, Step, advance
+from ._telling import error_text, loggable
 from ._timeline import AT_ONCE, Timeline, instant_of, us_of
 
 logger = getLogger(__name__)
@@ -120,7 +121,7 @@ class Pausing:
 
     def park(self, job: Job, error: Exception) -> None:
         """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
-        self.park_because(job, f"its schedule failed: {type(error).__name__}: {error}", error)
+        self.park_because(job, f"its schedule failed: {error_text(error)}", error)
 
     def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
         """It cannot start until somebody mends it. What runs may end."""
@@ -130,7 +131,7 @@ class Pausing:
         job.error = reason
         job.is_parked = True
         job.settle_pause()
-        logger.error("job %r is parked: %s", job.id, reason, exc_info=error)
+        logger.error("job %r is parked: %s", job.id, reason, exc_info=None if error is None else loggable(error))
         self.settle_state(job)
         self._plans.listeners.tell(JobParked(job.id, reason))
 

@@ -27,11 +27,11 @@ from ._loop import Loop
 from ._options import NO_KWARGS, NO_TAGS, args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
 from ._pauses import JOB, Pause
 from ._policy import Policy
-from ._standing import check_row, next_start, next_starts, row_of
+from ._standing import check_row, new_row, next_start, next_starts
 from ._statistics import Histogram, LatenessStatistics
 from ._stored_jobs import StoredJobs
 from ._timeline import AT_ONCE, instant_of, us_of
-from ._update import settled, update_of
+from ._update import apart, settled, update_of
 
 logger = getLogger(__name__)
 
@@ -148,7 +148,7 @@ class Registry:
 
     def _put(self, job: Job, first: FirstStart, present: Job | None, start: Start, on_conflict: OnConflict) -> Job:
         """Put in a job that is stored, or whose id `present` has. The answer has the id from now on."""
-        row = None if job.task is None else row_of(job)
+        row = None if job.task is None else new_row(job)
         if present is not None and on_conflict == "update":
             refuse_switch(present, job)
             self.stored.ask(present, self._renew, present, job, None if planned_alike(present, job, start) else first)
@@ -300,7 +300,7 @@ class Registry:
             first = None if schedule is None else self.plan(schedule_of(schedule), job.id, start)
         if task is not None:
             check_row(job, task, update, job.schedule if first is None else first.schedule)
-        self.stored.ask(job, self._apply, job, changes, first, task)
+        self.stored.ask(job, self._apply, job, changes if task is None else apart(changes), first, task)
 
     def next_start(self, job: Job) -> datetime | None:
         return next_start(job, self._loop.timeline)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback as tracebacks
 from collections.abc import Coroutine, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, assert_never
@@ -13,11 +12,14 @@ from ._call import NotLaunched
 from ._current import RUN
 from ._deadline import Cause, Deadline, GiveUp
 from ._errors import TooManySubtasks
+from ._json import copied
+from ._options import NO_KWARGS
 from ._outcome import SUCCEEDED, MissedReason, Outcome
 from ._policy import Delivery
 from ._rare import Rare
 from ._state import RUNNING, STARTING, JobState
 from ._subtask import Subtask, subtasks_in
+from ._telling import error_text, trace_text
 
 if TYPE_CHECKING:
     from ._job import Job
@@ -88,7 +90,9 @@ class Run(Work):
     """It had room and does not begin. Its tick has been accounted for."""
     results: Rare[list[object] | tuple[()]] = Rare(())
     time_allowed = Rare(0.0)
+    _error_text: Rare[str | None] = Rare(None)
     _started_at: Rare[float | None] = Rare(None)
+    _trace_text: Rare[str | None] = Rare(None)
 
     def __init__(  # noqa: PLR0917 - keywords would cost as for Job
         self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunVolley | None = None
@@ -170,7 +174,7 @@ class Run(Work):
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
         if value is None and error is None and self.special is None:
             self.owner.run_ended(self, now)
-        elif isinstance(error, NotLaunched) and self.may_wait:
+        elif type(error) is NotLaunched and self.may_wait:
             self.owner.not_launched(self, self, error)
         else:
             self.task_ended(value, error, self.context)
@@ -247,10 +251,14 @@ class Run(Work):
             return f"took longer than its timeout of {self.time_allowed:g} s"
         if self.cause is not None:
             return f"cancelled: {self.cause.value}"
-        return None if self.error is None else "".join(tracebacks.format_exception_only(self.error)).strip()
+        if self.error is not None and self._error_text is None:
+            self._error_text = error_text(self.error)
+        return self._error_text
 
     def traceback_text(self) -> str | None:
-        return None if self.error is None else "".join(tracebacks.format_exception(self.error))
+        if self.error is not None and self._trace_text is None:
+            self._trace_text = trace_text(self.error)
+        return self._trace_text
 
     def _works(self) -> list[Task]:
         return [self, *(self.subtasks or ())]
@@ -269,7 +277,7 @@ class Run(Work):
                 self.results.append(value)
             elif self.cause is None and not self.is_over:
                 self._start_subtasks(subtasks, context)
-        except Exception as exc:  # noqa: BLE001 - bad subtasks are the run's failure, whatever is wrong with them
+        except BaseException as exc:  # noqa: BLE001 - bad subtasks are the run's failure, whatever is wrong with them
             self._fail(exc)
 
     def _start_subtasks(self, subtasks: list[Subtask], context: Context | None) -> None:
@@ -319,7 +327,16 @@ class MarkedRun(Run):
         return self.fence_number
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
-        return super().open(now) if self.is_marked or not self.owner.mark(self, now) else HELD
+        job = self.job
+        if not self.is_marked and self.owner.mark(self, now):
+            return HELD
+        self.started = max(now, self.due)
+        if not self.owner.run_began(self):
+            self.started = None
+            return None
+        RUN.set(self)
+        # Copies: what the task does with them is not to change what is stored, nor what the next run is given.
+        return job.call(job.func, copied(job.args) if job.args else (), copied(job.kwargs) if job.kwargs else NO_KWARGS)
 
 
 def state_of_runs(runs: tuple[Run, ...]) -> JobState:

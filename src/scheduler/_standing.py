@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ._call import on_the_loop
 from ._definition import stored_job
+from ._json import copied
 from ._outcome import Outcome
 from ._planner import Grid
 from ._run import MarkedRun
 from ._statistics import Tally
-from ._stored import LONGEST_RESULT, StoredJob, StoredState
+from ._stored import StoredJob, StoredState
 from ._timeline import some_instant_of
 
 if TYPE_CHECKING:
@@ -131,21 +130,21 @@ def row_of(job: Job) -> StoredJob:
     )
 
 
+def new_row(job: Job) -> StoredJob:
+    """The same of a job that is added. Its arguments are its own from now on: it is called with what is stored, whatever
+    the caller does with what was given.
+    """
+    row = row_of(job)
+    job.args, job.kwargs = copied(job.args), copied(job.kwargs)
+    return row
+
+
 def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
     """Raise InvalidJob if the job could not be stored with that update."""
     inline = update.call is on_the_loop
     stored_job(
         job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
     )
-
-
-def result_text(results: Sequence[object]) -> str | None:
-    """The last result as JSON. None for one that JSON cannot hold, or not in LONGEST_RESULT characters."""
-    try:
-        text = json.dumps(results[-1], allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError, RecursionError):
-        return None
-    return text if len(text) <= LONGEST_RESULT else None
 
 
 def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:

@@ -14,6 +14,7 @@ from timerqueue import needs_of
 
 from ._call import Call, call_of
 from ._errors import InvalidJob, NotASubtask
+from ._telling import shown
 
 
 class Subtask:
@@ -56,6 +57,9 @@ _PROMISES: Final = frozenset(
 LOOKED_AT: Final = 100
 """So many things in a result are looked at for subtasks that got lost in it."""
 
+MOST_LOOKED_AT: Final = 10_000
+"""So many items of a list or tuple that does not begin with a subtask are looked at for one."""
+
 
 def _timeout(value: Any) -> float:
     seconds = duration(value).total_seconds()
@@ -70,13 +74,13 @@ def subtasks_in(value: object) -> list[Subtask] | None:
 
     Raises NotASubtask for a mixture, and for work in a wrapping in which nobody would run it.
     """
-    if type(value) is list and set(map(type, value)) == _NOTHING_ELSE:
+    if type(value) is list and value and type(value[0]) is Subtask and set(map(type, value)) == _NOTHING_ELSE:
         return value.copy()
     if isinstance(value, Subtask):
         return [value]
     if type(value) in _PLAIN:
         return None
-    if isinstance(value, (list, tuple)) and any(isinstance(item, Subtask) for item in value):
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Subtask) for item in islice(value, MOST_LOOKED_AT)):
         return _unmixed(value)
     if isinstance(value, _HOLDS_THINGS) or type(value) in _PROMISES:
         _refuse_lost_work(value)
@@ -88,7 +92,7 @@ def _unmixed(value: Iterable[object]) -> list[Subtask]:
     for item in value:
         if not isinstance(item, Subtask):
             _close_coroutines(value)
-            msg = f"a task returned {item!r} among subtasks: return subtasks alone, or a result alone"
+            msg = f"a task returned {shown(item)} among subtasks: return subtasks alone, or a result alone"
             raise NotASubtask(msg)
         subtasks.append(item)
     return subtasks
@@ -99,7 +103,7 @@ def _refuse_lost_work(value: object) -> None:
     if lost is None:
         return
     _close_coroutines(value)
-    what = repr(lost) if lost is value else f"a {type(value).__name__} that holds {lost!r}"
+    what = shown(lost) if lost is value else f"a {type(value).__name__} that holds {shown(lost)}"
     msg = f"a task returned {what}, which nobody runs: return a Subtask or a flat list of them, or await it first"
     raise NotASubtask(msg)
 

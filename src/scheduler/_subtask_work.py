@@ -45,7 +45,7 @@ class SubtaskWork(Work):
         return subtask.call(subtask.func, subtask.args, subtask.kwargs)
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - its run asks itself
-        if isinstance(error, NotLaunched) and self.run.may_wait:
+        if type(error) is NotLaunched and self.run.may_wait:
             self._forget_deadline()
             self.run.owner.not_launched(self.run, self, error)
             return

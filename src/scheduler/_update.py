@@ -10,6 +10,7 @@ from attrs import frozen
 from ._call import Call, call_of, on_the_loop
 from ._errors import InvalidJob
 from ._first_start import Start
+from ._json import copied
 from ._options import args_of, kwargs_of, policy_of, tags_of
 from ._policy import OPTIONS, Policy
 
@@ -56,3 +57,10 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
 def settled(value: Any) -> Any:
     """An iterator as what it gives out, so that it can be looked at twice."""
     return tuple(value) if isinstance(value, Iterator) else value
+
+
+def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Changes of a stored job, with arguments of its own: it is called with what is stored, whatever the caller does
+    with what was given.
+    """
+    return {name: copied(value) if name in {"args", "kwargs"} else value for name, value in changes.items()}

@@ -287,7 +287,7 @@ class Crew:
         """End the worker if it is being cancelled, and pass on what is not the work's own."""
         if worker.cancelling():
             await self._absorb_cancellation(worker)
-        if error is not None and (isinstance(error, KeyboardInterrupt) or is_cancellation(error)):
+        if error is not None and (issubclass(type(error), KeyboardInterrupt) or is_cancellation(error)):
             raise error
 
     def _hand_over(self) -> None:

@@ -107,7 +107,7 @@ def is_cancellation(error: BaseException) -> bool:
     Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has
     simply failed.
     """
-    return isinstance(error, anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
+    return issubclass(type(error), anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
 
 
 def is_async(func: object) -> bool:

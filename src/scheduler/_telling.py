@@ -1,0 +1,124 @@
+"""What is said of a user's object, whatever that does when it is asked: a text, within bounds.
+
+An exception may refuse to be formatted (one that passes attributes on, a SyntaxError with odd details), its text may
+have megabytes, and a group may hold a million others. None of this is a reason to lose the end of a run.
+"""
+
+from __future__ import annotations
+
+import traceback
+from itertools import islice
+from reprlib import Repr
+from typing import Final
+
+LONGEST_ERROR: Final = 4_096
+"""Characters of an error."""
+
+LONGEST_TRACE: Final = 32_768
+"""Characters of a traceback."""
+
+_MOST_ERRORS: Final = 200
+"""Causes, contexts and members of groups that are told of one error."""
+
+_MOST_FRAMES: Final = 500
+
+_SHORT: Final = Repr()
+_SHORT.maxother = _SHORT.maxstring = _SHORT.maxlong = 200
+
+
+def shown(value: object) -> str:
+    """The value for an error of ours: its repr, cut where it is long."""
+    try:
+        return _SHORT.repr(value)
+    except BaseException as exc:  # noqa: BLE001 - it is the user's, and the run that it ends is another
+        return f"<{_name_of(value)}, whose repr raises {_name_of(exc)}>"
+
+
+def error_text(error: BaseException) -> str:
+    """What went wrong, at most LONGEST_ERROR characters, and how long it was if that is not all of it."""
+    try:
+        text = "".join(traceback.format_exception_only(error)).strip() if _is_told_whole(error) else _plain_text(error)
+    except BaseException:  # noqa: BLE001 - as above
+        text = _plain_text(error)
+    return cut(text, LONGEST_ERROR)
+
+
+def trace_text(error: BaseException) -> str:
+    """Where it went wrong, with what led to it, at most LONGEST_TRACE characters: its beginning and its end."""
+    try:
+        if _is_told_whole(error):
+            text = "".join(traceback.format_exception(error, limit=-_MOST_FRAMES))
+        else:
+            text = f"{_plain_trace(error)}\n(with more than {_MOST_ERRORS} other errors, which are left out)\n"
+    except BaseException:  # noqa: BLE001 - as above
+        text = _plain_trace(error)
+    return cut_within(text, LONGEST_TRACE)
+
+
+def loggable(error: BaseException) -> BaseException | None:
+    """The error as `exc_info` of a log record; None for one on which the formatting of a log would break."""
+    try:
+        if not _is_told_whole(error):
+            return None
+        traceback.format_exception(error)
+    except BaseException:  # noqa: BLE001 - as above
+        return None
+    return error
+
+
+def cut(text: str, most: int) -> str:
+    """The text; of a longer one the beginning, and how long it was."""
+    if len(text) <= most:
+        return text
+    mark = f"... (cut: {len(text)} characters)"
+    return text[: most - len(mark)] + mark
+
+
+def cut_within(text: str, most: int) -> str:
+    """The text; of a longer one its beginning and its end, and how long it was."""
+    if len(text) <= most:
+        return text
+    mark = f"\n... (cut: {len(text)} characters) ...\n"
+    half = (most - len(mark)) // 2
+    return text[:half] + mark + text[-half:]
+
+
+def _is_told_whole(error: BaseException) -> bool:
+    """Whether what hangs on it is few enough errors to tell of them all."""
+    seen: set[int] = set()
+    left = [error]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        left += [other for other in (one.__cause__, one.__context__) if other is not None]
+        if isinstance(one, BaseExceptionGroup):
+            left += islice(one.exceptions, _MOST_ERRORS + 1)
+        if len(seen) > _MOST_ERRORS:
+            return False
+    return True
+
+
+def _plain_text(error: BaseException) -> str:
+    name = _name_of(error)
+    try:
+        text = str(error)
+    except BaseException as exc:  # noqa: BLE001 - as above
+        return f"{name}: <its text raises {_name_of(exc)}>"
+    return f"{name}: {text}" if text else name
+
+
+def _plain_trace(error: BaseException) -> str:
+    try:
+        frames = "".join(traceback.format_tb(error.__traceback__, limit=-_MOST_FRAMES))
+    except BaseException:  # noqa: BLE001 - as above
+        frames = ""
+    return f"Traceback (most recent call last):\n{frames}{_plain_text(error)}\n"
+
+
+def _name_of(value: object) -> str:
+    try:
+        return f"{type(value).__qualname__}"
+    except BaseException:  # noqa: BLE001 - as above
+        return "object"
