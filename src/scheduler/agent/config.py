@@ -21,6 +21,7 @@ from .probe import Mode
 from .readers import Unfit, boolean, bounded, label, labels, megabytes, one_of, seconds, text, whole
 from .resolve import Family
 from .sections import ConfigError, Problem, Section, one_form
+from .toml_bounds import over
 from .toml_lines import key_lines, what_is_wrong
 from .url import Url, address_family, host_name, parse_url
 
@@ -28,7 +29,10 @@ INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
 MOST_ATTEMPTS: Final = 10
 MOST_RECORDS: Final = 1_000_000
+LARGEST_FILE: Final = 10_000_000
+"""Bytes. A check takes some hundred."""
 _LONGEST_TITLE: Final = 100
+_NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
 PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
 
@@ -82,7 +86,7 @@ class Config:
 def read_config(file: Path, environment: Mapping[str, str]) -> Config:
     """Read a file. Raises ConfigError with all that is wrong in it."""
     try:
-        content = file.read_text("utf-8")
+        content = _content(file)
     except OSError as exc:
         raise ConfigError(str(file), [Problem(0, f"cannot read it: {(exc.strerror or str(exc)).lower()}")]) from None
     except UnicodeDecodeError as exc:
@@ -91,14 +95,22 @@ def read_config(file: Path, environment: Mapping[str, str]) -> Config:
     return parse_config(content, str(file), environment)
 
 
+def _content(file: Path) -> str:
+    with file.open("rb") as opened:
+        found = opened.read(LARGEST_FILE + 1)
+    if len(found) > LARGEST_FILE:
+        raise ConfigError(str(file), [Problem(0, f"more than {LARGEST_FILE // 10**6} MB: that is no configuration")])
+    return found.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Config:
     """Read the text of a file that is called `file` in messages."""
+    if more := over(content):
+        raise ConfigError(file, [Problem(*more)])
     try:
         top = Section(tomllib.loads(content), (), "", key_lines(content))
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, [Problem(*what_is_wrong(exc, content))]) from None
-    except RecursionError:
-        raise ConfigError(file, [Problem(0, "brackets are nested too deeply")]) from None
     except ValueError:  # of Python itself, which reads no longer numbers
         raise ConfigError(file, [_long_number(content)]) from None
     config = _config(top, Path(file), environment)
@@ -109,7 +121,7 @@ def parse_config(content: str, file: str, environment: Mapping[str, str]) -> Con
 
 def _long_number(content: str) -> Problem:
     most = sys.get_int_max_str_digits()
-    found = re.search(rf"[0-9](?:_?[0-9]){{{most}}}", content)
+    found = next((each for each in _NUMBER.finditer(content) if len(each[0].replace("_", "")) > most), None)
     line = content.count("\n", 0, found.start()) + 1 if found else 0
     return Problem(line, f"a number has more than {most:,} digits")
 

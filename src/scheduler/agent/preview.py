@@ -23,6 +23,9 @@ LOOK_AHEAD: Final = 20
 
 SHOWN: Final = 3
 
+MOST_COMPARED: Final = 20
+"""Hosts that no check has, of which it is said which one is meant. Each is compared to those of all checks."""
+
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
     """Each target with its next starts, then the load and whether it fits the limits."""
@@ -139,8 +142,8 @@ def _unused_hosts(config: Config) -> Iterator[str]:
     limited = {name.removeprefix(HOST) for name in config.limits.named if name.startswith(HOST)} - {"*"}
     may_redirect = any(getattr(target.check, "redirects", 0) for target in config.targets)  # who knows where to
     for where, hosts in (("[limits]", limited), ("[hosts]", set() if may_redirect else set(config.hosts))):
-        for host in sorted(hosts - checked):
-            similar = get_close_matches(host, checked, n=1)
+        for number, host in enumerate(sorted(hosts - checked)):
+            similar = get_close_matches(host, checked, n=1) if number < MOST_COMPARED else []
             advice = f", did you mean '{similar[0]}'?" if similar else ""
             yield wording.printable(f"{where}: no check has the host '{host}'{advice}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
@@ -34,6 +35,12 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
 """Words that other programs have for our keys: a key of the tables in which the answer is right, and the answer."""
 
 
+_MOST_COMPARED: Final = 100
+"""Keys of a table to which each unknown one is compared. In [limits] there may be one for every host."""
+
+_MOST_TOLD: Final = 100
+
+
 @frozen(order=True)
 class Problem:
     """What is wrong, and on which line; 0: with the file as a whole."""
@@ -48,11 +55,13 @@ class Problem:
 
 
 class ConfigError(Exception):
-    """A configuration cannot be used. Its text has a line for every problem."""
+    """A configuration cannot be used. Its text has a line for every problem, and one more if there are very many."""
 
     def __init__(self, file: str, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems))
-        super().__init__("\n".join(each.at(file) for each in self.problems))
+        lines = [each.at(file) for each in self.problems[:_MOST_TOLD]]
+        left_out = len(self.problems) - len(lines)
+        super().__init__("\n".join([*lines, f"{file}: and {left_out:,} more" if left_out else ""]).rstrip("\n"))
 
 
 @define(eq=False)
@@ -99,7 +108,7 @@ class Section:
 
     def end(self, also_known: Iterable[str] = ()) -> None:
         """Every key that nobody asked for is a problem."""
-        known = [*self._asked, *also_known]
+        known = [*islice(self._asked, _MOST_COMPARED), *also_known]
         for key in self.table:
             if key not in self._asked:
                 where = f" in {self.name}" if self.name else ""

@@ -23,9 +23,9 @@ _PLAIN_KEY: Final = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 _KEY: Final = re.compile(rf"{_PLAIN_KEY}(?:[ \t]*\.[ \t]*{_PLAIN_KEY})*")
 _STRING: Final = re.compile(
     r"""
-      \"\"\" (?: [^"\\] | \\. | "(?!"") )* "{3,5}
-    | \'\'\' (?: [^'] | '(?!'') )* '{3,5}
-    | " (?: [^"\\\n] | \\. )* "
+      \"\"\" (?: [^"\\] | \\. | "(?!"") )*+ "{3,5}
+    | \'\'\' (?: [^'] | '(?!'') )*+ '{3,5}
+    | " (?: [^"\\\n] | \\. )*+ "
     | ' [^'\n]* '
     """,
     re.DOTALL | re.VERBOSE,
@@ -36,14 +36,17 @@ _ERROR_PLACE: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end o
 _HEADER: Final = re.compile(r"\s*\[\[?[^\[\],]+\]\]?\s*(#.*)?")
 _MAY_BE_SECRET: Final = re.compile(r"@|\\|cookie|bearer|basic|send|expect|contains|store|postgres", re.IGNORECASE)
 _OF_HEADERS: Final = re.compile(r"header|\\", re.IGNORECASE)
-_OF_SEVERAL_LINES: Final = re.compile(r"""\"{3}|'{3}|header[^\n=]*=(?!.*\}\s*(#.*)?$)""", re.IGNORECASE | re.MULTILINE)
-"""Texts, and tables of headers that do not end where they begin: who knows where, if the text is no TOML."""
-
-_UNQUOTED_KEY: Final = re.compile(r"""\s*([^\s"'=#]*[:*/@][^\s"'=#]*)\s*=\s*(.*?)\s*""")
-_UNQUOTED_VALUE: Final = re.compile(r"""\s*([A-Za-z0-9_.-]+)\s*=\s*([^\s"'\[{#][^"'#]*?)\s*(?:#.*)?""")
+_HEADERS: Final = re.compile("header", re.IGNORECASE)
+_ENDS_A_TABLE: Final = re.compile(r"\}\s*(?:#|$)")
+_UNQUOTED_KEY: Final = re.compile(r"""[^\s"'=#]*[:*/@]""")
+_WORD: Final = re.compile(r"""[^\s"'=#]+""")
+_PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_UNQUOTED: Final = re.compile(r"""[^"'\[{][^"']*""")
 _GIVEN_KEY: Final = re.compile(rf"\s*({_KEY.pattern})\s*=")
 _TRUTHS: Final = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 _LONGEST_QUOTED: Final = 80
+_LONGEST_ADVISED: Final = 500
+"""Characters of a line about which something can be said."""
 
 
 def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
@@ -60,9 +63,18 @@ def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
 
 def _may_hold_a_secret(lines: list[str]) -> bool:
     """Whether the last of these may, itself or by what it belongs to. In doubt it may."""
+    last = lines[-1]
     table = next((at for at in range(len(lines) - 1, -1, -1) if _HEADER.fullmatch(lines[at])), 0)
-    is_among_secrets = _OF_HEADERS.search("\n".join(lines[table:])) or _OF_SEVERAL_LINES.search("\n".join(lines))
-    return bool(is_among_secrets or _MAY_BE_SECRET.search(lines[-1])) or sounds_secret(lines[-1])
+    is_among_secrets = any(map(_OF_HEADERS.search, lines[table:])) or any(map(_goes_on, lines))
+    return bool(is_among_secrets or _MAY_BE_SECRET.search(last) or sounds_secret(last) or len(last) > _LONGEST_ADVISED)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a text, or a table of headers, begins there that does not end there: who knows where, without TOML."""
+    if '"""' in line or "'''" in line:
+        return True
+    *_, header = None, *_HEADERS.finditer(line, 0, max(line.rfind("="), 0))
+    return header is not None and not _ENDS_A_TABLE.search(line, line.index("=", header.end()))
 
 
 def _quoted(line: str) -> str:
@@ -72,17 +84,19 @@ def _quoted(line: str) -> str:
 
 def _advice(said: str, line: str) -> str:
     """What is to be written instead, for what is most often written wrongly."""
-    if said.startswith("Cannot overwrite") and (key := _GIVEN_KEY.match(line)):
-        return f" (the key {key[1]} stands there twice)"
+    if said.startswith("Cannot overwrite") and (given := _GIVEN_KEY.match(line)):
+        return f" (the key {given[1]} stands there twice)"
     if said.startswith("Cannot declare") and line.strip().startswith("[check]"):
         return " (each check begins with [[check]], in double brackets)"
-    if key := _UNQUOTED_KEY.fullmatch(line):
-        return f" (a key with ':' or '*' needs quotes: \"{key[1]}\" = {key[2]})"
-    if said.startswith(("Invalid value", "Expected newline")) and (pair := _UNQUOTED_VALUE.fullmatch(line)):
-        if truth := _TRUTHS.get(pair[2].lower()):
-            return f" (did you mean {pair[1]} = {truth}?)"
-        return f' (text needs quotes: {pair[1]} = "{pair[2]}")'
-    return ""
+    key, is_pair, value = (part.strip() for part in line.partition("="))
+    if is_pair and _WORD.fullmatch(key) and _UNQUOTED_KEY.match(key):
+        return f" (a key with ':' or '*' needs quotes: \"{key}\" = {value})"
+    value = value.partition("#")[0].rstrip()
+    if not said.startswith(("Invalid value", "Expected newline")) or not _PLAIN_WORD.fullmatch(key):
+        return ""
+    if truth := _TRUTHS.get(value.lower()):
+        return f" (did you mean {key} = {truth}?)"
+    return f' (text needs quotes: {key} = "{value}")' if _UNQUOTED.fullmatch(value) else ""
 
 
 def key_lines(text: str) -> Mapping[Path, int]:

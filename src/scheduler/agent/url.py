@@ -20,8 +20,15 @@ _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=?&#]*)=([^&#]*)")
 _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
 """RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are taken."""
 
+_AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
 _HIGHEST_PORT: Final = 65535
+_LONGEST: Final = 8_000
+"""Characters of a URL, as many as RFC 9110 asks everybody to take."""
+
+_LONGEST_AUTHORITY: Final = 500
+"""Characters of scheme, credentials and host, if they are more than ASCII: to normalize them takes long."""
+
 _LONGEST_HOST: Final = 255
 _LONGEST_SHOWN: Final = 255
 """Characters of a text that an advice repeats."""
@@ -76,8 +83,12 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
     Raises ValueError: what was expected. Its text never repeats credentials.
     """
+    if len(text) > _LONGEST:
+        raise ValueError(f"a URL of at most {_LONGEST:,} characters, not {len(text):,}")
     if _UNSPACED.search(text):
         raise ValueError("a URL without blanks and control characters")
+    if not text.isascii() and len(_AUTHORITY.match(text)[0]) > _LONGEST_AUTHORITY:  # type: ignore[index] # it matches
+        raise ValueError(f"at most {_LONGEST_AUTHORITY} characters before the path")
     split = _split(text)
     if split.scheme not in ports or not text.lower().startswith(f"{split.scheme}://"):
         raise ValueError(_advice(text, split.scheme, ports))

@@ -1,0 +1,202 @@
+"""What reads texts of others takes time in proportion to their length, whatever they are made of.
+
+What is compared is the processor time of this thread for a text and for one four times as long, in one process: 4 times
+as much is in proportion, 16 times is not. Whatever else the machine does makes a measurement longer, never shorter, so
+the shortest of some counts; and it is measured again before it fails.
+"""
+
+import gc
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from schedule import ScheduleError
+from scheduler.agent import wording
+from scheduler.agent.checks.http_options import headers, status_codes
+from scheduler.agent.config import LARGEST_FILE, PORTS, parse_config, read_config
+from scheduler.agent.limits import read_limits
+from scheduler.agent.place import store_place
+from scheduler.agent.readers import Unfit, label, megabytes, one_of, seconds, shown
+from scheduler.agent.redact import Redactor
+from scheduler.agent.sections import ConfigError, Section
+from scheduler.agent.toml_bounds import over
+from scheduler.agent.url import host_name, masked, parse_url, secrets_in
+
+SHORT, LONG = 25_000, 100_000
+IN_PROPORTION = LONG / SHORT
+NOT_BY_THE_SQUARE = 2 * IN_PROPORTION
+ATTEMPTS = 6
+
+PARTS = [
+    "a", "A", "1", "1_", "ü", '"', "'", "[", "]", "[]", "{", "}", "{}", "\\", '\\"', " ", "x ", "\t", "\n", "\r\n", ".",
+    "a.", "/", "://", "%", "%25", "%41", "@", ":@", "?", "&", "?a=", "=", ":", "#", ",", "*", "-", "_", "\x1b[31m",
+    "\0", "\u0301\u0327", "\u202e", "header", "header=",
+    "header={}", "} ", "&quot;", "\\u0041", "\\x41", "1" * 4299 + " ",
+]  # fmt: skip
+
+CHECK = "[[check]]\nurl = 'http://h'\n"
+TEXTS = {
+    "a text": "{}",
+    "a value without quotes": "a = x{}x",
+    "a key": "{} = 1",
+    "a broken key": "a:{}x",
+    "a value behind a broken key": "a: = x{}x",
+    "a table": "[{}]",
+    "parts of a key": "a.{}.b = 1",
+    "a list": "a = [{}]",
+    "a name": CHECK + "name = '''{}'''",
+    "a text with escapes": CHECK + 'send = "{}"',
+    "a text without an end": CHECK + "send = '{}\n",
+    "a header": CHECK + "headers = {{ X = '{}' }}",
+    "an unknown key": CHECK + "'{}' = 1",
+    "a schedule": CHECK + "schedule = '{}'",
+    "a URL": "[[check]]\nurl = 'http://{}'",
+    "a host": "[hosts]\n'{}' = '{}'",
+    "a limit": "[limits]\n'host:{}' = 1",
+}
+READERS = {
+    "parse_url": lambda text: parse_url(text, PORTS),
+    "host of a URL": lambda text: parse_url(f"http://{text}/", PORTS),
+    "query of a URL": lambda text: parse_url(f"http://h/?{text}", PORTS),
+    "masked": masked,
+    "secrets_in": secrets_in,
+    "host_name": host_name,
+    "over": over,
+    "printable": wording.printable,
+    "shown": shown,
+    "headers": lambda text: headers({text: text, "X": text}),
+    "status_codes": status_codes,
+    "seconds": seconds,
+    "megabytes": megabytes,
+    "label": label,
+    "one_of": one_of({"any": 1, "all": 2}),
+    "store_place": store_place(Path(), {}),
+    "a server": lambda text: store_place(Path(), {})(f"postgresql://{text}"),
+    "clean": Redactor(["hunter22", "aaaaa", "11111", '\\"\\"\\"', "%41%41", "     ", "x\\y\"z'"]).clean,
+    "secrets": lambda text: Redactor([text, text + "x"]).clean("nothing"),
+}
+
+
+def of(part, length):
+    """Repeat it up to a length."""
+    return (part * (length // len(part) + 1))[:length]
+
+
+def cost(read, text):
+    """Seconds of this thread that it takes to read a text, or to refuse it."""
+    began = time.thread_time()
+    with suppress(ConfigError, Unfit, ScheduleError, ValueError):
+        read(text)
+    return time.thread_time() - began
+
+
+def check_growth(read, make):
+    """Fail if it never was in proportion."""
+    gc.disable()
+    try:
+        short = long = float("inf")
+        for _ in range(ATTEMPTS):
+            short, long = min(short, cost(read, make(SHORT))), min(long, cost(read, make(LONG)))
+            if long <= NOT_BY_THE_SQUARE * short:
+                return
+    finally:
+        gc.enable()
+    pytest.fail(f"{short * 1e3:.1f} ms for {SHORT} characters, {long * 1e3:.1f} ms for {LONG}")
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+def test_no_reader_is_slow_with_a_long_text(reader):
+    """Whatever it is made of."""
+    for part in PARTS:
+        check_growth(reader, lambda length, part=part: of(part, length))
+
+
+@pytest.mark.parametrize("shape", TEXTS.values(), ids=TEXTS)
+def test_no_configuration_is_slow_to_be_refused(shape):
+    """Wherever in it the long text stands."""
+    before, *others = shape.replace("{{", "\0").replace("}}", "\1").split("{}")
+    before, *others = (each.replace("\0", "{").replace("\1", "}") for each in (before, *others))
+    for part in PARTS:
+        check_growth(
+            lambda text: parse_config(text, "uptime.toml", {}),
+            lambda length, part=part: before + "".join(of(part, length) + other for other in others),
+        )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[[check]]\nurl = 'http://h'\n", "[[check]]\nurl = 'x'\n", "a{n} = 1\n", "[a{n}]\n",
+        "[[check]]\nwrong{n} = 1\n", "headers = {{ X = 1\n", "# header = {n}\n",
+    ],
+)  # fmt: skip
+def test_no_configuration_is_slow_for_its_many_lines(line):
+    """Right or wrong."""
+    check_growth(
+        lambda text: parse_config(text, "uptime.toml", {}),
+        lambda length: "".join(line.format(n=n) for n in range(length // len(line) // 2)),
+    )
+
+
+def test_unknown_limits_are_not_compared_to_every_host():
+    """Of both there may be many."""
+
+    def read(count):
+        table = {f"host:h{n}": 1 for n in range(count)} | {f"hots:{n}": 1 for n in range(count)}
+        read_limits(Section(table, (), "", {}), ["http", "tcp"], {})
+
+    check_growth(read, lambda length: length // 50)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"{'a.' * 40}b = 1", "uptime.toml:1: a key has more than 32 parts"),
+        (f"\n[{'a . ' * 40}b]", "uptime.toml:2: a key has more than 32 parts"),
+        ("a = { " + '"b".' * 40 + "c = 1 }", "uptime.toml:1: a key has more than 32 parts"),
+        (f"a = {'[' * 40}{']' * 40}", "uptime.toml: brackets are nested too deeply"),
+    ],
+)  # fmt: skip
+def test_what_would_be_slow_however_it_is_read_is_refused(text, message):
+    """With its line, where it has one."""
+    with pytest.raises(ConfigError) as caught:
+        parse_config(text, "uptime.toml", {})
+    assert str(caught.value).startswith(message)
+
+
+DOTS, BRACKETS = "a." * 40, "[" * 40
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"contains = '{DOTS}'", f"contains = '''{DOTS}'{DOTS}'''", f'contains = """{BRACKETS}\\" {DOTS}"""',
+        f"# {DOTS} {BRACKETS}", f'tags = ["{BRACKETS}", "b"]', f"contains = 'x' #{BRACKETS}",
+    ],
+)  # fmt: skip
+def test_dots_and_brackets_in_texts_are_no_keys(text):
+    """However many they are."""
+    assert over(CHECK + text) is None
+    assert parse_config(CHECK + text, "uptime.toml", {}).targets
+
+
+def test_a_file_that_is_no_configuration_is_refused_before_it_is_read(tmp_path):
+    """In one line, though it has no end."""
+    large = tmp_path / "large.toml"
+    with large.open("wb") as opened:
+        opened.truncate(LARGEST_FILE + 1)
+    for file in (large, Path("/dev/zero")):
+        with pytest.raises(ConfigError) as caught:
+            read_config(file, {})
+        assert str(caught.value) == f"{file}: more than 10 MB: that is no configuration"
+
+
+def test_very_many_mistakes_are_not_all_told():
+    """A hundred are enough for a start; the others are counted."""
+    with pytest.raises(ConfigError) as caught:
+        parse_config("[[check]]\n" * 250, "uptime.toml", {})
+    lines = str(caught.value).splitlines()
+    assert (len(lines), lines[-1]) == (101, "uptime.toml: and 150 more")
+    assert len(caught.value.problems) == 250
