@@ -15,6 +15,8 @@ from attrs import frozen
 from ._errors import ScheduleError
 
 _ITEM: Final = re.compile(r"(?:(\*)|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?)(?:/([0-9]{1,4}))?", re.IGNORECASE)
+_NAME: Final = 3
+"""Letters in the name of a month or a weekday."""
 
 
 @frozen(eq=False)  # each is one of a kind, and the key of caches
@@ -32,6 +34,13 @@ class Field:
     def size(self) -> int:
         """How many values there are."""
         return self.high - self.low + 1
+
+    @property
+    def numbers(self) -> str:
+        """Which numbers it takes, in words."""
+        if self.alias is None:
+            return f"{self.low} to {self.high}"
+        return f"{self.low} to {self.high}, or {self.alias} for {self.names[0]} too"
 
     @property
     def every(self) -> int:
@@ -112,11 +121,14 @@ def _value(field: Field, word: str, text: str) -> int:
     else:
         raise _unreadable(field, text)
     if not field.low <= value <= field.high and value != field.alias:
-        raise ScheduleError(f"{field.name} {text!r} is out of range: use {field.low} to {field.high}")
+        raise ScheduleError(f"{field.name} {text!r} is out of range: use {field.numbers}")
     return value
 
 
 def _unreadable(field: Field, text: str) -> ScheduleError:
+    short = text[:_NAME].lower()
+    if text.isalpha() and short in field.names:
+        return ScheduleError(f"cannot read {text!r} as {field.name}: did you mean {short!r}?")
     names = f", names ({field.names[0]} to {field.names[-1]})" if field.names else ""
     return ScheduleError(
         f"cannot read {text!r} as {field.name}: use numbers {field.low} to {field.high}{names}, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
@@ -42,6 +43,8 @@ def normal(expression: str) -> str:
 def fields(expression: str) -> list[tuple[Field, str]]:
     """Each field with its text, nicknames spelt out. Raises ScheduleError unless there are five, six or seven."""
     texts = NICKNAMES.get(expression.lower(), expression).split()
+    if len(texts) == 1 and (similar := get_close_matches(expression.lower(), NICKNAMES, n=1)):
+        raise ScheduleError(f"cannot read the cron expression {expression!r}: did you mean {similar[0]!r}?")
     if len(texts) not in _FIELDS:
         raise ScheduleError(
             f"cron expression {expression!r} has {len(texts)} fields: write five (minute hour day-of-month month "

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 _RARE: Final = {DAY: re.compile("[LW]", re.IGNORECASE), WEEKDAY: re.compile("[#L]", re.IGNORECASE)}
 _NTH: Final = re.compile(r"([^#]+)#([0-9]+)")
 _LAST: Final = re.compile(r"L([0-7])|([0-7]|[a-z]{3})L", re.IGNORECASE)
+_ADVICE: Final = {
+    DAY: (
+        "write L for the last day of the month, LW for its last day from Monday to Friday, 15W for the one nearest to "
+        "the 15th; days before the last one have no sign"
+    ),
+    WEEKDAY: "write fri#3 for the third Friday of the month (#1 to #5), friL for the last",
+}
 
 
 @frozen
@@ -64,9 +71,7 @@ def read_weekday(text: str) -> Rare:
     elif last:
         days, pattern = last[1] or last[2], "L{}"
     else:
-        raise ScheduleError(
-            f"cannot read {text!r} as day-of-week: write fri#3 for the third Friday of the month, friL for the last"
-        )
+        raise ScheduleError(f"cannot read {text!r} as day-of-week: {_ADVICE[WEEKDAY]}")
     # Weekdays are spelt out first: croniter takes mon-mon#2 for all weekdays.
     chosen = values(WEEKDAY, days)
     items = ",".join(pattern.format(day) for day in range(7) if chosen >> day & 1)
@@ -80,5 +85,5 @@ def _read(field: Field, text: str, expression: str) -> croniter:
 
     try:
         return croniter(expression, start_time=0.0)
-    except ValueError as error:
-        raise ScheduleError(f"cannot read {text!r} as {field.name}: {error}") from error
+    except ValueError:  # what it says speaks of an expression that nobody wrote
+        raise ScheduleError(f"cannot read {text!r} as {field.name}: {_ADVICE[field]}") from None

@@ -22,6 +22,18 @@ from ._schedule import Schedule
 _ZONED: Final = re.compile(r"(?:CRON_)?TZ=(\S+)\s+(\S.*)", re.DOTALL)
 _KIND: Final = re.compile(r"@(every|after|at|calendar)\s+(\S.*)", re.IGNORECASE | re.DOTALL)
 _SETTING: Final = re.compile(r"\s[A-Za-z_]+=")
+_IN_WORDS: Final = {
+    "minute": "* * * * *",
+    "hour": "@hourly",
+    "day": "@daily",
+    "night": "@daily",
+    "week": "@weekly",
+    "month": "@monthly",
+    "year": "@yearly",
+    "weekday": "0 9 * * mon-fri",
+    **{name: f"0 9 * * {name[:3]}" for name in "sunday monday tuesday wednesday thursday friday saturday".split()},
+}
+"""What people say after "every"."""
 _FEWEST_FIELDS: Final = 5
 _UNSPACED: Final = re.compile(r"@?(every|after)\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _ALONE: Final = {
@@ -70,6 +82,8 @@ def when(text: str) -> datetime:
 
 def _every(text: str, tz: str) -> Schedule:  # noqa: ARG001 - intervals are the same in every zone
     interval, settings = _settings("@every", text, ("anchor", "jitter"))
+    if meant := _meant(interval):
+        raise ScheduleError(f"cannot read the schedule {f'@every {text}'!r}: did you mean {meant!r}?")
     anchor = settings.get("anchor")
     return Every(interval, anchor=None if anchor is None else when(anchor), jitter=settings.get("jitter", 0))
 
@@ -118,7 +132,14 @@ def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[s
     return text[: first.start()], found
 
 
+def _meant(words: str) -> str | None:
+    """The text of a schedule for what people say: "every monday", "weekdays"."""
+    return _IN_WORDS.get(words.lower().removeprefix("every").strip().removesuffix("s"))
+
+
 def _advice(text: str) -> str:
+    if meant := _meant(text):
+        return f"did you mean {meant!r}?"
     unspaced = _UNSPACED.fullmatch(text)
     if unspaced and _is_duration(unspaced[2]):
         return f'did you mean "@{unspaced[1].lower()} {unspaced[2]}"?'
@@ -132,8 +153,17 @@ def _advice(text: str) -> str:
         return f'did you mean "{similar[0]}"?'
     first, *others = text.split()
     if others and (similar := get_close_matches(first.lower(), [f"@{name}" for name in _KINDS], n=1)):
-        return f"did you mean {' '.join([similar[0], *others])!r}?"
+        meant = " ".join([similar[0], *others])
+        if _is_plain(meant):
+            return f"did you mean {meant!r}?"
     return f'write "@every 10s", "@after 10s", five or six fields, or one of {", ".join(NICKNAMES)}'
+
+
+def _is_plain(text: str) -> bool:
+    try:
+        return bool(plain(text, "UTC"))
+    except ScheduleError:
+        return False
 
 
 def _is_duration(text: str) -> bool:

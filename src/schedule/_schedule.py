@@ -17,7 +17,7 @@ from attrs import field, frozen
 from attrs.converters import optional
 
 from ._duration import duration_text, positive
-from ._errors import ScheduleError
+from ._errors import ScheduleError, shown
 from ._instant import EPOCH, FIRST_INSTANT, LAST_INSTANT, MICROSECOND, utc
 
 LONGEST_CLOSURE: Final = 10_000
@@ -68,7 +68,7 @@ class Schedule(abc.ABC):
         return Between(self, start, end)
 
     def except_(self, *windows: Window) -> Schedule:
-        """The slots outside all `windows`. Raises ScheduleError if that leaves none."""
+        """The slots outside all `windows`. Raises ScheduleError if that leaves none, and for what is no Window."""
         return Except(self, windows)
 
 
@@ -89,6 +89,14 @@ def answer(schedule: Schedule, after: datetime) -> datetime | None:
     return found
 
 
+def _starts(value: Schedule) -> Schedule:
+    if not isinstance(value, Schedule):
+        raise ScheduleError(
+            f'the starts of a Window must be a Schedule, such as Cron("0 2 * * sun"), not {shown(value)}'
+        )
+    return value
+
+
 @frozen
 class Window:
     """Stretches of time, `length` long from each slot of `starts` on, in which schedules can be told not to come.
@@ -96,7 +104,7 @@ class Window:
     A stretch includes its start and not its end. `reason` is for people.
     """
 
-    starts: Schedule
+    starts: Schedule = field(converter=_starts)
     length: timedelta = field(converter=positive)
     reason: str = field(default="", kw_only=True)
 
@@ -155,7 +163,9 @@ class Between(Schedule):
             raise ScheduleError(
                 f"the end {self.end.isoformat()} is not later than the start {self.start.isoformat()}: swap them?"
             )
-        _refuse_if_never(self, "between its start and its end")
+        # Asked from the epoch on: a schedule without a slot since then will not have one for anybody's now.
+        if self.next(EPOCH) is None:
+            raise ScheduleError(f"{str(self)!r} never comes: {self.schedule} has no slot between its start and its end")
 
     def __str__(self) -> str:
         start = "" if self.start is None else f" from {self.start.isoformat()}"
@@ -175,6 +185,19 @@ class Between(Schedule):
         return Between(self.schedule.bind(key), self.start, self.end)
 
 
+def _check_window(window: object) -> None:
+    if isinstance(window, Schedule):
+        raise ScheduleError(
+            f'except_ takes windows, and {str(window)!r} does not say how long they are: write Window(..., "2h") of it'
+        )
+    if not isinstance(window, Window):
+        raise ScheduleError(f'except_ takes windows, such as Window(Cron("0 2 * * sun"), "2h"), not {shown(window)}')
+
+
+class _Closed(ScheduleError):
+    """Windows follow windows without end, as far as anybody looked."""
+
+
 @frozen
 class Except(Schedule):
     """The slots of `schedule` that lie in none of the `windows`."""
@@ -183,7 +206,16 @@ class Except(Schedule):
     windows: tuple[Window, ...]
 
     def __attrs_post_init__(self) -> None:
-        _refuse_if_never(self, "outside its windows")
+        for window in self.windows:
+            _check_window(window)
+        try:
+            found = self.next(EPOCH)
+        except _Closed:
+            found = None
+        if found is None:
+            raise ScheduleError(
+                f"{str(self)!r} never comes: it has no slot outside its windows. Shorten a window, or leave one out"
+            )
 
     def __str__(self) -> str:
         return f"{_operand(self.schedule)} except {' and '.join(map(str, self.windows)) or '()'}"
@@ -207,7 +239,7 @@ class Except(Schedule):
             if found is None or not ends:
                 return found
             after = max(ends) - MICROSECOND
-        raise ScheduleError(f"{self!r} has no slot outside its windows up to {after.isoformat()}: shorten a window")
+        raise _Closed(f"{str(self)!r} has no slot outside its windows up to {after.isoformat()}: shorten a window")
 
     def bind(self, key: str) -> Schedule:
         """Binds the schedule. Windows are the same for every job."""
@@ -216,9 +248,3 @@ class Except(Schedule):
 
 def _operand(schedule: Schedule) -> str:
     return f"({schedule})" if isinstance(schedule, AnyOf | Between | Except) else str(schedule)
-
-
-def _refuse_if_never(schedule: Schedule, where: str) -> None:
-    """Asked from the epoch on: a schedule without a slot since then will not have one for anybody's now."""
-    if schedule.next(EPOCH) is None:
-        raise ScheduleError(f"{schedule!r} never comes: it has no slot {where}")

@@ -194,7 +194,7 @@ class Adoption:
             first.schedule,
             first.planner,
             reading.policy,
-            self._registry.histogram(reading.policy.kind),
+            self._registry.lateness.of(reading.policy.kind),
             reading.name,
             reading.tags,
         )
@@ -203,7 +203,7 @@ class Adoption:
         job.func, job.args, job.kwargs, job.call = reading.func, reading.args, reading.kwargs, reading.call
         job.policy, job.tags, job.name = reading.policy, reading.tags, reading.name
         job.schedule, job.planner = first.schedule, first.planner
-        job.lateness = self._registry.histogram(reading.policy.kind)
+        job.lateness = self._registry.lateness.of(reading.policy.kind)
 
     def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
         """It stays as it is in the store, visible and with its error, until somebody mends it."""

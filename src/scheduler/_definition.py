@@ -69,7 +69,7 @@ def stored_job(  # noqa: PLR0917 - the columns, in their order
     for column, text in (("name", name), ("paused", paused)):
         if text is not None:
             check_text(text, column)
-    _check_size(row)
+    check_size(row)
     return row
 
 
@@ -79,7 +79,7 @@ def definition_of(row: StoredJob) -> Definition:
     try:
         _check_types(row)
         _check_id(row.id)
-        _check_size(row)
+        check_size(row)
         column = "schedule"
         schedule = _read_schedule(row.schedule)
         column = "args"
@@ -145,7 +145,8 @@ def _check_id(id: str) -> None:
         raise InvalidJob(msg)
 
 
-def _check_size(row: StoredJob) -> None:
+def check_size(row: StoredJob) -> None:
+    """Raise InvalidJob for a row whose texts are too long together."""
     size = sum(map(len, row[:7])) + len(row.name or "") + len(row.paused or "")
     if size > LARGEST:
         msg = f"its texts are {size} characters together: at most {LARGEST} can be stored"

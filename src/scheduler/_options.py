@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from enum import Enum
 from typing import Any, Final, TypeGuard, TypeVar
 
 from attrs import evolve
@@ -15,6 +16,7 @@ from schedule._instant import utc
 from timerqueue import needs_of
 
 from ._errors import InvalidJob
+from ._json import LARGEST, check_text
 from ._policy import OPTIONS, Delivery, Overlap, Policy
 from ._retry import Retry
 
@@ -31,7 +33,7 @@ def schedule_of(value: Schedule | str) -> Schedule:
         return value
     if isinstance(value, str):
         return parse(value)
-    msg = f'schedule must be a Schedule such as Every("10s"), or text such as "@every 10s", not {value!r}'
+    msg = f'schedule must be a Schedule such as Every("10s"), or text such as "@every 10s", not {shown(value)}'
     raise InvalidJob(msg)
 
 
@@ -56,10 +58,55 @@ def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
     return policy
 
 
+def limit_of(name: str, value: Any) -> float:
+    """A number of units that may be used at a time. Raises InvalidJob, which names the argument."""
+    if value == math.inf or (_is_number(value) and value >= 1 and value == int(value)):
+        return value  # type: ignore[no-any-return]
+    msg = f"{name} must be a whole number from 1, or math.inf for no limit, not {shown(value)}"
+    raise InvalidJob(msg)
+
+
+def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:
+    """Limits by name. Raises InvalidJob, which names the one that makes no sense."""
+    if limits is None:
+        return None
+    if not isinstance(limits, Mapping) or not all(isinstance(name, str) for name in limits):
+        msg = f'limits must be a mapping from names to numbers, such as {{"http": 200}}, not {shown(limits)}'
+        raise InvalidJob(msg)
+    return {name: limit_of(f"limit {name!r}", value) for name, value in limits.items()}
+
+
+def text_of(name: str, value: Any) -> str | None:
+    """A text or None. Raises InvalidJob, which names the argument."""
+    if value is None or isinstance(value, str):
+        return value
+    msg = f"{name} must be a text, not {shown(value)}"
+    raise InvalidJob(msg)
+
+
+def tag_of(value: Any) -> str | None:
+    """A tag that is paused; None: all jobs are. Raises InvalidJob for what no store can hold."""
+    tag = text_of("tag", value)
+    if tag is not None:
+        check_text(tag, "tag")
+    return tag
+
+
+def reason_of(value: Any) -> str | None:
+    """Why something is paused. Raises InvalidJob for what is no text, or none that a store can hold."""
+    reason = text_of("reason", value)
+    if reason is not None:
+        check_text(reason, "reason")
+        if len(reason) > LARGEST:
+            msg = f"reason is {len(reason)} characters long: at most {LARGEST} can be stored"
+            raise InvalidJob(msg)
+    return reason
+
+
 def part_of(name: str, value: T, verb: str, such_as: str) -> T:
     """What a scheduler is made of, if it has that verb. Raises TypeError."""
     if not callable(getattr(value, verb, None)) or isinstance(value, type):
-        msg = f"{name} must be something such as {such_as}, not {value!r}"
+        msg = f"{name} must be something such as {such_as}, not {shown(value)}"
         raise TypeError(msg)
     return value
 
@@ -91,13 +138,31 @@ def aware(name: str, value: Any) -> datetime:
         raise InvalidJob(msg) from None
 
 
+def until_of(value: Any, now: datetime) -> datetime:
+    """The end of a pause, in UTC. Raises InvalidJob unless it is an aware datetime after `now`."""
+    until = aware("until", value)
+    if until <= now:
+        msg = f"until={value} has passed: a pause ends in the future, or with resume()"
+        raise InvalidJob(msg)
+    return until
+
+
 def some_seconds_of(name: str, value: Any) -> float | None:
     """The same for a length that may be None and may not be nothing."""
     if value is None:
         return None
     seconds = seconds_of(name, value)
     if not seconds:
-        msg = f"{name} must be longer than nothing, not {value!r}; for none give None"
+        msg = f"{name} must be longer than nothing, not {shown(value)}; for none give None"
+        raise InvalidJob(msg)
+    return seconds
+
+
+def at_least(name: str, value: Any, least: float) -> float:
+    """A duration in seconds, of no less than `least`. Raises InvalidJob, which names the argument."""
+    seconds = seconds_of(name, value)
+    if seconds < least:
+        msg = f"{name} must be at least {least:g} s, not {shown(value)}"
         raise InvalidJob(msg)
     return seconds
 
@@ -106,7 +171,7 @@ def _needs(name: str, value: Any) -> Any:
     try:
         return needs_of(value)
     except (TypeError, ValueError) as exc:
-        msg = f"{name}: {exc}"
+        msg = f"{name}: {str(exc).removeprefix(f'{name} ')}"
         raise InvalidJob(msg) from None
 
 
@@ -127,14 +192,14 @@ def _is_number(value: Any) -> TypeGuard[float]:
 def count_of(name: str, value: Any) -> int:
     """A whole number from 1. Raises InvalidJob, which names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        msg = f"{name} must be a whole number from 1, not {value!r}"
+        msg = f"{name} must be a whole number from 1, not {shown(value)}"
         raise InvalidJob(msg)
     return value
 
 
 def _catch_up(name: str, value: Any) -> int:
     if count_of(name, value) > MOST_CATCH_UP:
-        msg = f"{name} must be {MOST_CATCH_UP:,} at most, not {value!r}: all of them would wait at once"
+        msg = f"{name} must be {MOST_CATCH_UP:,} at most, not {shown(value)}: all of them would wait at once"
         raise InvalidJob(msg)
     return int(value)
 
@@ -143,7 +208,7 @@ def _delivery(name: str, value: Any) -> Delivery:
     try:
         return Delivery(value)
     except ValueError:
-        msg = f'{name} must be "at_most_once" or "at_least_once", or a Delivery, not {value!r}'
+        msg = f'{name} must be "at_most_once" or "at_least_once", or a Delivery, not {shown(value)}'
         raise InvalidJob(msg) from None
 
 
@@ -151,12 +216,21 @@ def _one_of(kind: type, *, optional: bool = False) -> Callable[[str, Any], Any]:
     def check(name: str, value: Any) -> Any:
         if isinstance(value, kind) or (optional and value is None):
             return value
-        msg = f"{name} must be a {kind.__name__}, such as {_EXAMPLES[kind]}, not {value!r}"
+        msg = f"{name} must be {_ARTICLES[kind]} {kind.__name__}, not {shown(value)}: write {_example(kind, value)}"
         raise InvalidJob(msg)
 
     return check
 
 
+def _example(kind: type, value: Any) -> str:
+    """What to write instead: the member of that name, if there is one."""
+    members = kind.__members__.values() if issubclass(kind, Enum) else ()
+    return next(
+        (str(each) for each in members if isinstance(value, str) and value.lower() == each.value), _EXAMPLES[kind]
+    )
+
+
+_ARTICLES: Final[Mapping[type, str]] = {Retry: "a", Overlap: "an", Missed: "a"}
 _EXAMPLES: Final[Mapping[type, str]] = {
     Retry: 'Retry.exponential("1s", max_retries=3)',
     Overlap: "Overlap.SKIP",
@@ -185,7 +259,7 @@ def tags_of(tags: Iterable[str]) -> frozenset[str]:
         return frozenset((tags,))
     found = frozenset(tags) if isinstance(tags, Iterable) else None
     if found is None or not all(isinstance(tag, str) for tag in found):
-        msg = f"tags must be texts, not {tags!r}"
+        msg = f"tags must be texts, not {shown(tags)}"
         raise InvalidJob(msg)
     return found
 
@@ -196,7 +270,7 @@ def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
     Raises InvalidJob for a text, whose letters nobody means, and for what cannot be gone through.
     """
     if isinstance(args, (str, bytes)) or not isinstance(args, Iterable):
-        msg = f"args must be a tuple or list of arguments, such as ({args!r},), not {args!r}"
+        msg = f"args must be a tuple or list of arguments, such as ({shown(args)},), not {shown(args)}"
         raise InvalidJob(msg)
     return tuple(args)
 
@@ -206,7 +280,7 @@ def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if kwargs is None:
         return NO_KWARGS
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
-        msg = f"kwargs must be a mapping from names to arguments, not {kwargs!r}"
+        msg = f"kwargs must be a mapping from names to arguments, not {shown(kwargs)}"
         raise InvalidJob(msg)
     return dict(kwargs) if kwargs else NO_KWARGS
 
@@ -214,7 +288,7 @@ def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
 def id_of(id: str) -> str:
     """A job's id. Raises InvalidJob for anything but a text with something in it."""
     if not isinstance(id, str) or not id:
-        msg = f"id must be a text with something in it, not {id!r}"
+        msg = f"id must be a text with something in it, not {shown(id)}"
         raise InvalidJob(msg)
     return id
 

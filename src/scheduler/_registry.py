@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 from datetime import datetime
 from logging import getLogger
 from threading import RLock
@@ -22,13 +21,26 @@ from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
 from ._first_start import PLAIN, FirstStart, Planners, Start
 from ._job import Job
+from ._lateness import Lateness
 from ._listeners import Listeners
 from ._loop import Loop
-from ._options import NO_KWARGS, NO_TAGS, args_of, aware, count_of, id_of, kwargs_of, schedule_of, tags_of
+from ._options import (
+    NO_KWARGS,
+    NO_TAGS,
+    args_of,
+    aware,
+    count_of,
+    id_of,
+    kwargs_of,
+    reason_of,
+    schedule_of,
+    tags_of,
+    until_of,
+)
 from ._pauses import JOB, Pause
 from ._policy import Policy
-from ._standing import check_row, new_row, next_start, next_starts
-from ._statistics import Histogram, LatenessStatistics
+from ._standing import check_pause, check_row, new_row, next_start, next_starts
+from ._statistics import Histogram
 from ._stored_jobs import StoredJobs
 from ._timeline import AT_ONCE, instant_of, us_of
 from ._update import apart, settled, update_of
@@ -50,8 +62,7 @@ class Registry:
         self._jobs: dict[str, Job] = {}
         self._numbers = itertools.count(1)
         self._planners = Planners(loop.timeline, loop.monotonic)
-        self._lateness: dict[str, Histogram] = {}
-        self._runs_so_far = 0
+        self.lateness = Lateness(loop.runs.uncounted)
         loop.pausing.jobs = self.jobs
         loop.pausing.changed = self._pause_changed
         self.stored = StoredJobs(loop, self._lock)
@@ -72,18 +83,6 @@ class Registry:
     def jobs(self) -> list[Job]:
         with self._lock:
             return list(self._jobs.values())
-
-    def lateness(self) -> Mapping[str, Histogram]:
-        """By type: the first of a job's needs. Of every run that has begun."""
-        histograms = {kind: deepcopy(histogram) for kind, histogram in dict(self._lateness).items()}
-        for run in self._loop.runs.uncounted():
-            histograms.setdefault(run.job.policy.kind, Histogram()).add(run.lateness)
-        return histograms
-
-    def runs_so_far(self, lateness: Mapping[str, LatenessStatistics]) -> int:
-        """How many have begun. Never less than it has said before: another thread may look while one is counted."""
-        self._runs_so_far = max(self._runs_so_far, sum(each.total for each in lateness.values()))
-        return self._runs_so_far
 
     def add(  # noqa: PLR0917 - keywords would cost as for Job
         self,
@@ -131,7 +130,7 @@ class Registry:
                 bound,
                 planner,
                 policy,
-                self._lateness.get(policy.kind) or self.histogram(policy.kind),
+                self.lateness.by_kind.get(policy.kind) or Histogram(),  # kept once the job is
                 name,
                 tags_of(tags) if tags else NO_TAGS,
             )
@@ -258,7 +257,9 @@ class Registry:
             self.tell(JobRemoved(job.id))
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
-        until = self._checked_until(until)
+        reason, until = reason_of(reason), self._until(until)
+        if job.task is not None and not self.stored.needs_mending(job):
+            check_pause(job, reason)
         self.stored.ask(job, self._loop.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
@@ -276,7 +277,7 @@ class Registry:
         self.stored.ask(job, self._loop.set_next_start, job, at_us)
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
-        until = self._checked_until(until)
+        reason, until = reason_of(reason), self._until(until)
         self._loop.call(self._loop.pausing.pause_scope, scope, reason, until)
 
     def resume_scope(self, scope: str) -> None:
@@ -308,14 +309,8 @@ class Registry:
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         return next_starts(job, self._loop.timeline, count_of("count", count) if count else 0)
 
-    def _checked_until(self, until: datetime | None) -> datetime | None:
-        if until is None:
-            return None
-        until = aware("until", until)
-        if us_of(until) <= self._loop.timeline.us(self._loop.monotonic(), steady=False):
-            msg = f"until={until} has passed: a pause ends in the future, or with resume()"
-            raise InvalidJob(msg)
-        return until
+    def _until(self, until: datetime | None) -> datetime | None:
+        return until and until_of(until, instant_of(self._loop.timeline.us(self._loop.monotonic(), steady=False)))
 
     def _pause_changed(self, scope: str, pause: Pause | None) -> None:
         job = self._jobs.get(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
@@ -333,14 +328,9 @@ class Registry:
             pass
         return id_
 
-    def histogram(self, kind: str) -> Histogram:
-        histogram = self._lateness.get(kind)
-        if histogram is None:
-            histogram = self._lateness[kind] = Histogram()
-        return histogram
-
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
         loop = self._loop
+        job.lateness = self.lateness.by_kind.setdefault(job.policy.kind, job.lateness)
         loop.enroll(job)
         try:
             if loop.pausing.pauses.any and not loop.pausing.admits(job):
@@ -382,7 +372,7 @@ class Registry:
         job.func, job.args, job.kwargs, job.call = source.func, source.args, source.kwargs, source.call
         job.policy, job.tags, job.name = source.policy, source.tags, source.name
         with self._lock:
-            job.lateness = self.histogram(source.policy.kind)
+            job.lateness = self.lateness.of(source.policy.kind)
         self._loop.pausing.reconsider(job)
         if first is not None:
             job.schedule, job.planner = first.schedule, first.planner

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from logging import getLogger
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, overload
 
 import anyio
 from anyio.abc import TaskGroup
@@ -24,7 +24,18 @@ from ._lifespan import Lifespan
 from ._listeners import Listeners
 from ._loop import Loop
 from ._memory import memory_of
-from ._options import aware, count_of, part_of, seconds_of, some_seconds_of
+from ._options import (
+    at_least,
+    aware,
+    count_of,
+    limit_of,
+    limits_of,
+    part_of,
+    seconds_of,
+    some_seconds_of,
+    tag_of,
+    text_of,
+)
 from ._pauses import Pause, scope_of
 from ._policies import Policies
 from ._policy import Delivery, Overlap
@@ -35,12 +46,15 @@ from ._run_once import RunOnce
 from ._statistics import SchedulerStatistics
 from ._store import Store
 from ._stored import Retention
-from ._tasks import Tasks
+from ._tasks import Tasks, name_of
 from ._timeline import us_of
 
 logger = getLogger(__name__)
 
 SchedulerState = LifecycleState
+
+SHORTEST_POLL: Final = 0.001
+"""Seconds. Who asks a store more often than that keeps it from its work."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,7 +91,7 @@ class Scheduler:
         random: Random | None = None,
     ) -> None:
         self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
-        self._pool = TaskPool(limit, limits, clock=self._clock)
+        self._pool = TaskPool(limit_of("limit", limit), limits_of(limits), clock=self._clock)
         self._listeners = Listeners()
         self._lifecycle = Lifecycle("Scheduler")
         self._loop = Loop(
@@ -102,7 +116,7 @@ class Scheduler:
                 self._tasks,
                 crash_floor=seconds_of("crash_floor", crash_floor),
                 retention=Retention() if retention is None else retention,
-                poll=seconds_of("poll", poll),
+                poll=at_least("poll", poll, SHORTEST_POLL),
             )
         )
         self._policies = Policies()
@@ -177,6 +191,7 @@ class Scheduler:
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)
+        name = text_of("name", name)
         if self._memory is None and not isinstance(func, str):
             task, called, call = None, func, call_of(func, inline=inline)
         else:
@@ -195,14 +210,20 @@ class Scheduler:
         if self._memory is not None:
             self._loop.call(self._memory.adoption.revive, name)
 
-    def task(self, name: str, *, inline: bool = False) -> Callable[[F], F]:
-        """The same as a decorator: `@scheduler.task("http")`."""
+    @overload
+    def task(self, name: F) -> F: ...
+
+    @overload
+    def task(self, name: str | None = None, *, inline: bool = False) -> Callable[[F], F]: ...
+
+    def task(self, name: F | str | None = None, *, inline: bool = False) -> F | Callable[[F], F]:
+        """The same as a decorator: `@scheduler.task("http")`. `@scheduler.task` takes the name of the function."""
 
         def decorate(func: F) -> F:
-            self.register(name, func, inline=inline)
+            self.register(name_of(func) if name is None or callable(name) else name, func, inline=inline)
             return func
 
-        return decorate
+        return decorate(name) if callable(name) else decorate
 
     async def flush(self) -> None:
         """Return when all that was asked for until now is durable; at once without a store.
@@ -245,14 +266,14 @@ class Scheduler:
         A job starts only if neither it, nor one of its tags, nor everything is paused. Once more: with this reason and
         this end. Any thread. Raises InvalidJob unless `until` is aware and in the future.
         """
-        self._registry.pause_scope(scope_of(tag), reason, until)
+        self._registry.pause_scope(scope_of(tag_of(tag)), reason, until)
 
     def resume(self, tag: str | None = None) -> None:
         """End the pause of all jobs, or the one of that tag; harmless if there is none. What jobs missed stays missed.
 
         Jobs that were paused by themselves, or are under another such pause, stay paused. Any thread.
         """
-        self._registry.resume_scope(scope_of(tag))
+        self._registry.resume_scope(scope_of(tag_of(tag)))
 
     def pauses(self) -> list[Pause]:
         """The pauses of all jobs and of tags that hold now. What paused a single job is in its `error`."""
@@ -263,20 +284,23 @@ class Scheduler:
         return self._listeners.add(listener)
 
     def resize(self, limit: float | None = None, limits: Mapping[str, float] | None = None) -> None:
-        """Change the limit or named ones, or add some. What runs goes on: a smaller limit drains. Any thread."""
-        self._pool.check_sizes(limit, limits)
-        self._loop.call(self._pool.resize, limit, limits)
+        """Change the limit or named ones, or add some. What runs goes on: a smaller limit drains. Any thread.
+
+        Raises InvalidJob for what is no size; then nothing has changed.
+        """
+        size = None if limit is None else limit_of("limit", limit)
+        self._loop.call(self._pool.resize, size, limits_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
         """Its counts at this moment."""
         pool = self._pool.statistics()
-        lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness().items()}
+        lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness.now().items()}
         return SchedulerStatistics(
             jobs=len(self._registry),
             active_jobs=len({run.job.id for run in self._loop.runs.all()}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
-            runs=self._registry.runs_so_far(lateness),
+            runs=self._registry.lateness.runs_so_far(lateness),
             missed=self._loop.runs.misses.count,
             limits=pool.limits,
             lateness=lateness,

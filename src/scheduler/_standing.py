@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from ._call import on_the_loop
-from ._definition import stored_job
+from ._definition import check_size, stored_job
 from ._json import copied
 from ._outcome import Outcome
 from ._planner import Grid
@@ -131,8 +131,8 @@ def row_of(job: Job) -> StoredJob:
 
 
 def new_row(job: Job) -> StoredJob:
-    """The same of a job that is added. Its arguments are its own from now on: it is called with what is stored, whatever
-    the caller does with what was given.
+    """The same of a job that is added. Its arguments are its own from now on: it is called with what is stored,
+    whatever the caller does with what was given.
     """
     row = row_of(job)
     job.args, job.kwargs = copied(job.args), copied(job.kwargs)
@@ -145,6 +145,11 @@ def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
     stored_job(
         job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
     )
+
+
+def check_pause(job: Job, reason: str | None) -> None:
+    """Raise InvalidJob if a stored job could not be stored with that reason of a pause."""
+    check_size(row_of(job)._replace(paused=reason))
 
 
 def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:

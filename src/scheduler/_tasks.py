@@ -98,6 +98,15 @@ class Tasks:
         return f"there is no task {shown}: register it before the jobs that name it"
 
 
+def name_of(func: Callable[..., Any]) -> str:
+    """The name that a function has by itself. Raises InvalidJob if that is none for a task."""
+    name = getattr(func, "__name__", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        msg = f'{repr(func)[:_SHOWN]} has no name that a task can have: give it one, as in @scheduler.task("check")'
+        raise InvalidJob(msg)
+    return name
+
+
 def _checked(name: object) -> str:
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name

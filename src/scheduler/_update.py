@@ -11,7 +11,7 @@ from ._call import Call, call_of, on_the_loop
 from ._errors import InvalidJob
 from ._first_start import Start
 from ._json import copied
-from ._options import args_of, kwargs_of, policy_of, tags_of
+from ._options import args_of, kwargs_of, policy_of, tags_of, text_of
 from ._policy import OPTIONS, Policy
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         call=call_of(func, inline=inline),
         policy=policy_of({name: value for name, value in changes.items() if name in OPTIONS}, job.policy),
         tags=tags_of(changes.get("tags", job.tags)),
-        name=changes.get("name", job.name),
+        name=text_of("name", changes.get("name", job.name)),
         start=changes.get("start"),
     )
 

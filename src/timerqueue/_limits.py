@@ -58,6 +58,9 @@ def needs_of(needs: str | Iterable[str] | Mapping[str, int]) -> Needs:
         return ()
     if isinstance(needs, str):
         needs = (needs,)
+    if not isinstance(needs, Iterable):
+        msg = f'needs must be the name of a limit, several, or a mapping such as {{"http": 2}}, not {needs!r}'
+        raise TypeError(msg)
     units = dict(needs) if isinstance(needs, Mapping) else dict.fromkeys(needs, 1)
     for name, count in units.items():
         if not isinstance(name, str) or not isinstance(count, int) or isinstance(count, bool) or count < 1:
