@@ -7,68 +7,48 @@ why, and no other job notices. All of it happens on the loop.
 
 from __future__ import annotations
 
-from collections import deque
 from datetime import datetime
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from schedule import Schedule, ScheduleError
+from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
 from ._conflict import duplicate
 from ._errors import InvalidJob
-from ._events import JobAdded, RunEnded
+from ._events import JobAdded, JobChanged
 from ._first_start import FirstStart
-from ._floors import Floor
 from ._job import Job
+from ._losses import DIED, NOTHING_LOST, Losses, Lost
 from ._next_attempt import NextAttempt
-from ._outcome import Outcome
 from ._planner import Once
-from ._policy import Delivery
 from ._reading import Reading, Unreadable, check_interval, read, unreadable
-from ._recovery import after_crash, after_downtime
-from ._standing import row_of, tally_of
-from ._stored import StoredState
+from ._recovery import after_downtime, retry_by
+from ._standing import row_of, state_of, tally_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from timerqueue import Random
-
     from ._conflict import Early
     from ._ledger import Ledger
     from ._loop import Loop
     from ._registry import Registry
-    from ._stored import StoredJob, StoredTick
+    from ._stored import StoredJob, StoredState
     from ._tasks import Tasks
 
 logger = getLogger(__name__)
-
-DIED: Final = "the process died under it"
 
 
 class Adoption:
     """Makes jobs of rows, and lets jobs follow their rows."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        loop: Loop,
-        ledger: Ledger,
-        tasks: Tasks,
-        random: Random,
-        *,
-        crash_floor: float,
-    ) -> None:
+    def __init__(self, registry: Registry, loop: Loop, ledger: Ledger, tasks: Tasks, losses: Losses) -> None:
         self._registry = registry
         self._loop = loop
         self._ledger = ledger
         self._tasks = tasks
-        self._random = random
-        self._floor_us = int(crash_floor * 1e6)
+        self._losses = losses
 
-    def adopt(self, row: StoredJob, state: StoredState | None, crashes: Sequence[StoredTick] = ()) -> None:
-        """Make a job of the row. `crashes`: ticks of it that were found RUNNING.
+    def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
+        """Make a job of the row. `lost`: its ticks that were cut off.
 
         Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
         """
@@ -77,11 +57,11 @@ class Adoption:
             logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
             return
         if early is None:
-            self._adopt(row, state, crashes)
+            self._adopt(row, state, lost)
             return
-        self._resolve(early, row, state, crashes)
+        self._resolve(early, row, state, lost)
 
-    def _resolve(self, early: Early, row: StoredJob, state: StoredState | None, crashes: Sequence[StoredTick]) -> None:
+    def _resolve(self, early: Early, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
         """A job was added under the id of the row before that was read."""
         match early.on_conflict:
             case "error":
@@ -89,19 +69,20 @@ class Adoption:
                     raise duplicate(row.id)
                 logger.error("%s: the one in the store stays, the new one is dropped", duplicate(row.id))
                 self._registry.drop(early.job)
-                self._adopt(row, state, crashes)
+                self._adopt(row, state, lost)
             case "replace":
-                for tick in crashes:
-                    self._ledger.crashed(tick, self._now_us(), DIED)
+                self._losses.without_job(lost, DIED, "its job has been replaced")
             case "keep":
                 self._take_early(early.job)
-                self._adopt(row, state, crashes, early.job)
+                self._adopt(row, state, lost, early.job)
             case "update":
                 self._take_early(early.job)
                 wanted = row_of(early.job)._replace(paused=row.paused, paused_until_us=row.paused_until_us)
                 if state is not None and wanted.schedule != row.schedule and not self._is_promised(state):
-                    state = state._replace(next_us=early.first.due_us, next_by_hand=False, retry_at_us=None)
-                self._adopt(wanted, state, crashes, early.job)
+                    state = state._replace(
+                        next_us=early.first.due_us, next_by_hand=False, next_of=wanted.schedule, retry_at_us=None
+                    )
+                self._adopt(wanted, state, lost, early.job)
                 if wanted != row:
                     self._registry.stored.remember(early.job)
 
@@ -126,11 +107,10 @@ class Adoption:
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
-        for id, (row, state) in list(self._registry.stored.without_task.items()):
+        for id, row in list(self._registry.stored.without_task.items()):
             job = self._registry.find(id)
             if row.task == task and job is not None:
-                self._take_early(job)
-                self._adopt(row, state, (), job)
+                self._come_alive(job, row)
 
     # -- one row -------------------------------------------------------------------------------------------------------
 
@@ -138,7 +118,7 @@ class Adoption:
         self,
         row: StoredJob,
         state: StoredState | None,
-        crashes: Sequence[StoredTick] = (),
+        lost: Lost = NOTHING_LOST,
         job: Job | None = None,
     ) -> None:
         reading, first = self._read(row, is_known=state is not None)
@@ -147,17 +127,22 @@ class Adoption:
             self._registry.enter(job)
         else:
             self._set(job, reading, first)
-        job.task = row.task
+        job.task, job.schedule_text = row.task, row.schedule
         if state is not None and job.tally is None:
             job.tally = tally_of(state)
         if state is not None and (state.last_start_us or 0) > self._now_us():
             self._loop.timeline.has_been(state.last_start_us)
-        if crashes:
-            state = self._crashed(job, state, crashes)
+        is_readable = not isinstance(reading.schedule, Unreadable)
+        state, quarantine = self._losses.take(job, state, lost, is_readable=is_readable)
+        if quarantine is not None:
+            self._registry.pause(job, quarantine)
         if reading.error is not None:
-            self._park(job, row, state, reading)
+            job.stood = state
+            self._park(job, row, reading)
             return
+        job.stood = None
         self._loop.enroll(job)
+        self._loop.look_at_owed(job)
         self._loop.pausing.reconsider(job)
         self._pause_as(job, row)
         if state is None:
@@ -205,13 +190,19 @@ class Adoption:
         job.schedule, job.planner = first.schedule, first.planner
         job.lateness = self._registry.lateness.of(reading.policy.kind)
 
-    def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
+    def _come_alive(self, job: Job, row: StoredJob) -> None:
+        """What kept it parked is mended: it goes on where it stood."""
+        stood = job.stood
+        self._take_early(job)
+        self._adopt(row, stood, NOTHING_LOST, job)
+
+    def _park(self, job: Job, row: StoredJob, reading: Reading) -> None:
         """It stays as it is in the store, visible and with its error, until somebody mends it."""
         assert reading.error is not None
         if isinstance(reading.schedule, Unreadable):
             self._registry.stored.unreadable[row.id] = row
         else:
-            self._registry.stored.without_task[row.id] = (row, state)
+            self._registry.stored.without_task[row.id] = row
         self._loop.pausing.park_because(job, reading.error)
 
     def _is_promised(self, state: StoredState) -> bool:
@@ -247,9 +238,12 @@ class Adoption:
         interval = job.planner.interval
         if job.is_paused or state.next_by_hand or interval is None or state.next_us is None:
             return False
-        if state.not_before_us is not None or state.retry_at_us is not None:
+        if state.not_before_us is not None or state.retry_at_us is not None or job.owed is not None:
             return False
-        return 0 < state.next_us - self._now_us() <= interval
+        if state.next_of != job.schedule_text or not 0 < state.next_us - self._now_us() <= interval:
+            return False
+        planner, shift = job.planner, self._loop.timeline.shift_us
+        return not planner.steady or planner.slot(job.id, state.next_us - shift) == state.next_us - shift
 
     def _go_on(self, job: Job, state: StoredState) -> None:
         """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
@@ -257,19 +251,15 @@ class Adoption:
         if self._is_simple(job, state) and state.next_us is not None:  # what nearly all are, at a restart of 100,000
             loop.plan_first(job, state.next_us - (loop.timeline.shift_us if job.planner.steady else 0))
             return
-        if state.not_before_us is not None and state.not_before_us > self._now_us():
-            self._loop.floors.by_job[job] = Floor(state.not_before_us)
         if job.is_paused:
             if state.next_by_hand:
                 shift = loop.timeline.shift_us if job.planner.steady else 0
                 job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
             return
         if state.retry_at_us is not None and state.retry_due_us is not None:
-            floor = self._loop.floors.by_job.get(job)
-            at_us = state.retry_at_us if floor is None else max(state.retry_at_us, floor.until_us)
-            is_owed = job.policy.delivery is Delivery.AT_LEAST_ONCE
-            job.retry = NextAttempt(loop.runs, job, state.retry_due_us, state.retry_attempt or 1, is_owed=is_owed)
-            loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
+            self._retry(job, state.retry_due_us, state.retry_attempt or 1, state.retry_at_us)
+        loop.try_owed(job)
+        floor = loop.floors.by_job.get(job)
         shift = loop.timeline.shift_us if job.planner.steady else 0
         back = after_downtime(
             job.planner,
@@ -278,71 +268,32 @@ class Adoption:
             self._now_us() - shift,
             next_us=_minus(state.next_us, shift),
             is_by_hand=state.next_by_hand,
-            not_before_us=_minus(state.not_before_us, shift),
+            is_of_another=state.next_of is not None and state.next_of != job.schedule_text,
+            not_before_us=None if floor is None else floor.until_us - shift,
             last_finish_us=_minus(state.last_finish_us, shift),
         )
-        job.is_due_by_hand = state.next_by_hand and back.due_us is not None
+        job.is_due_by_hand = back.is_by_hand
         job.dated_us = back.due_us if job.is_due_by_hand else None
         if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job not in loop.floors.by_job:
             loop.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
         else:
-            loop.plan(job, None if job.retry is not None and job.planner.waits_for_end else back.due_us)
-        if back.skipped is not None and back.skipped.first_missed is not None and job in self._loop.floors.by_job:
-            self._loop.floors.by_job[job].first_us = back.skipped.first_missed + shift
+            comes_again = job.retry is not None or job.owed is not None
+            loop.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
+        if back.skipped is not None and back.skipped.first_missed is not None and floor is not None:
+            floor.first_us = back.skipped.first_missed + shift
         if back.due_us is None:
             loop.retire_if_done(job)
 
-    # -- crashes -------------------------------------------------------------------------------------------------------
-
-    def _crashed(self, job: Job, state: StoredState | None, ticks: Sequence[StoredTick]) -> StoredState:
-        """Its process died while these ran."""
-        now_us = self._now_us()
-        tally = job.counts()
-        tally.crash(DIED)
-        first, *others = sorted(ticks, key=lambda each: each.due_us)
-        aftermath = after_crash(
-            now_us,
-            self._floor_us,
-            tally.consecutive_crashes,
-            job.policy.delivery,
-            job.policy,
-            attempt=first.attempt,
-            interval=job.planner.interval,
-            random=self._random(),
-            not_before_us=None if state is None else state.not_before_us,
-        )
-        for each in ticks:
-            self._ledger.crashed(each, now_us, DIED, job)
-            self._tell(each, now_us)
-        logger.warning("job %r: %s %d time(s) in a row", job.id, DIED, tally.consecutive_crashes)
-        if aftermath.quarantine is not None:
-            self._registry.pause(job, aftermath.quarantine)
-        self._ledger.touch(job)
-        state = (state or StoredState(job.id))._replace(not_before_us=aftermath.not_before_us)
-        if aftermath.retry_at_us is None:
-            return state._replace(retry_due_us=None, retry_attempt=None, retry_at_us=None)
-        owed = [(each.due_us, each.attempt + 1) for each in (first, *others)]
-        if state.retry_due_us is not None:
-            owed.append((state.retry_due_us, state.retry_attempt or 1))
-        (due_us, attempt), *later = sorted(set(owed))
-        job.backlog = deque(later) if later else None
-        return state._replace(retry_due_us=due_us, retry_attempt=attempt, retry_at_us=aftermath.retry_at_us)
-
-    def _tell(self, tick: StoredTick, now_us: int) -> None:
-        started = (tick.started_us or tick.due_us) * 1e-6
-        self._loop.listeners.tell(
-            RunEnded(
-                tick.job_id,
-                tick.due_us * 1e-6,
-                started,
-                now_us * 1e-6,
-                tick.attempt,
-                0.0,
-                now_us * 1e-6 - started,
-                Outcome.CRASHED,
-                DIED,
-            )
-        )
+    def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
+        """Let the tick, which has failed, be tried again at its time, but not while the job rests."""
+        loop, floor = self._loop, self._loop.floors.by_job.get(job)
+        if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
+            return  # a store of the first version says it twice
+        failures = job.counts().consecutive_failures
+        at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
+        job.retry = NextAttempt(loop.runs, job, due_us, attempt)
+        at_us = at_us if floor is None else max(at_us, floor.until_us)
+        loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
 
     # -- rows that change ----------------------------------------------------------------------------------------------
 
@@ -353,19 +304,36 @@ class Adoption:
 
     def _follow(self, job: Job, row: StoredJob) -> None:
         """Let the job be as its row says. Its counts, its runs, and with the same schedule its next start stay."""
+        if job.stood is not None:
+            self._come_alive(job, row)
+            self._loop.listeners.tell(JobChanged(job.id, job.state, "updated"))
+            return
         was_parked = job.is_parked
         self._take_early(job)
         before = job.schedule
-        reading, first = self._read(row, self._registry.dated_start(job))
-        job.task = row.task
+        is_known = not was_parked and self._has_schedule(job, row)
+        reading, first = self._read(row, self._registry.dated_start(job), is_known=is_known)
         if reading.error is not None:
-            self._park(job, row, None, reading)
+            job.stood = state_of(job, self._loop.timeline, self._loop.floors.by_job.get(job))
+            job.task = row.task
+            self._park(job, row, reading)
             return
+        job.task, job.schedule_text = row.task, row.schedule
+        self._ledger.touch(job)
         self._registry.fill(job, reading, None if first.schedule == before and not was_parked else first, stored=True)
         if row.paused is None:
             self._registry.stored.resume(job)
         elif row.paused is not None:
             self._pause_as(job, row)
+
+    def _has_schedule(self, job: Job, row: StoredJob) -> bool:
+        """Whether the row says the job's schedule, be it in other words. A one-shot may have passed by now."""
+        if row.schedule == job.schedule_text:
+            return True
+        try:
+            return self._registry.planned(parse(row.schedule), job.id).schedule == job.schedule
+        except ScheduleError:
+            return False
 
     def _now_us(self) -> int:
         return self._loop.timeline.us(self._loop.monotonic(), steady=False)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from attrs import Factory, define
 
 from ._outcome import MissedReason, Outcome
+from ._results import result_text
 from ._standing import state_of
 from ._stored import RUNNING, Batch, StoredJob, StoredPause, StoredTick
 
@@ -90,6 +91,21 @@ class Pending:
             self.missed = [tick for tick in self.missed if tick.due_us > furthest_us]
             self.ended += [tick._replace(fence=next_fence()) for tick in again]
 
+    def miss(self, job: Job, tick: StoredTick) -> None:
+        """Ticks of the job have no run. Those that follow one another for one reason are one record."""
+        index = self.last_missed.get(job)
+        if index is None or self.missed[index].reason != tick.reason:
+            self.last_missed[job] = len(self.missed)
+            self.missed.append(tick)
+            return
+        one = self.missed[index]
+        self.missed[index] = one._replace(
+            count=one.count + tick.count,
+            due_us=min(tick.due_us, one.due_us),  # what waits for room is dropped after newer ticks
+            last_due_us=max(tick.last_due_us or tick.due_us, one.last_due_us or one.due_us),
+            ended_us=tick.ended_us,
+        )
+
     def seal(self, timeline: Timeline, floors: Mapping[Job, Floor], now_us: int) -> tuple[Sealed, Pending]:
         """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
         jobs = dict(islice(self.jobs.items(), MOST_JOBS))
@@ -118,10 +134,35 @@ class Pending:
         return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])
 
 
+def ended_tick(
+    run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None, *, owed: bool
+) -> StoredTick:
+    """The record of a run that has ended, at `ended` in UTC seconds."""
+    return StoredTick(
+        run.job.id,
+        run.due_us,
+        run.attempt,
+        run.fence_number,
+        outcome.value,
+        int(run.started_at * 1e6),
+        int(ended * 1e6),
+        run.lateness,
+        error,
+        trace,
+        result=result_text(run.results) if run.results else None,
+        owed=owed,
+    )
+
+
 def unmarked_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
     """The end, `now_us`, of a tick whose mark may be durable, of a run that never began."""
     if run.attempt == 1:
         return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
+    return dropped_tick(run, reason, now_us)
+
+
+def dropped_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
+    """The end, `now_us`, of an attempt that never began, of a tick that has had, or may have, another."""
     error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
     before = run.attempt - 1  # the last one that there was
     cancelled = Outcome.CANCELLED.value

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 from timerqueue import LifecycleError, Random, TimerQueue
 
 from ._after_run import Verdict, after_run
+from ._batch import ended_tick
 from ._deadline import Cause
 from ._events import RunEnded
 from ._listeners import Listeners
 from ._marking import Marks
 from ._next_attempt import NextAttempt, Starter
 from ._outcome import SUCCEEDED, Outcome
-from ._policy import Delivery
+from ._owed import is_owed_by
 from ._run import MarkedRun, Run
 from ._timeline import Timeline
 
@@ -96,7 +97,13 @@ class Ends:
     def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
         if isinstance(run, MarkedRun) and self._marks.ledger is not None:
             error = None if outcome is SUCCEEDED else run.error_text()
-            self._marks.ledger.ended(run, outcome, ended, error, run.traceback_text())
+            is_owed = self._is_owed(run)
+            record = ended_tick(run, outcome, ended, error, run.traceback_text(), owed=is_owed)
+            self._marks.ledger.ended(run.job, record)
+
+    def _is_owed(self, run: Run) -> bool:
+        """Whether it was cut off by a stop, and the next scheduler is to try its tick again."""
+        return run.cause is Cause.STOPPED and self._marks.ledger is not None and is_owed_by(run.job)
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job
@@ -115,14 +122,13 @@ class Ends:
             self._runs.plans.disable(job, verdict.disable)
         if job.is_due_by_hand:
             verdict = Verdict()  # that start stands in for a retry
-        if run.cause is Cause.STOPPED and job.policy.delivery is Delivery.AT_LEAST_ONCE:
-            verdict = Verdict(retry_in=0.0)  # by whoever starts next
+        if job.task is not None and self._is_owed(run):
+            return 0.0  # by whoever starts next
         if verdict.retry_in is None or job.is_removed or job.is_paused or (self._runs.is_stopping and job.task is None):
             return None
         if job.retry is not None:  # of a run beside this one
             return None
-        is_owed = run.cause is Cause.STOPPED
-        job.retry = NextAttempt(self._runs, job, run.due_us, run.attempt + 1, is_owed=is_owed)
+        job.retry = NextAttempt(self._runs, job, run.due_us, run.attempt + 1)
         with suppress(LifecycleError):  # the queue has stopped: it is only remembered
             self._queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in

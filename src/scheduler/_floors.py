@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import define
 
 from ._outcome import MissedReason
+from ._timeline import AT_ONCE
 
 if TYPE_CHECKING:
     from ._job import Job
@@ -57,10 +58,34 @@ class Floors:
             floor.first_us = due_us + shift
         return following
 
+    def end(self, job: Job) -> float:
+        """When its rest is over, in monotonic seconds; AT_ONCE: it has none."""
+        floor = self.by_job.get(job)
+        return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
+
+    def moved(self, us: int) -> Iterable[Job]:
+        """The wall clock was set by so many microseconds: rests keep their lengths. Whose they are."""
+        for job, floor in self.by_job.items():
+            floor.until_us += us
+            if floor.first_us is not None and job.planner.steady:
+                floor.first_us += us
+        return list(self.by_job)
+
+    def settle(self, job: Job) -> None:
+        """The job is about to have another schedule: what its rest has cost until now is missed by the old one."""
+        floor = self.by_job.get(job)
+        if floor is not None:
+            self._miss_until_now(job, floor)
+            floor.first_us = None
+
     def forgive(self, job: Job) -> None:
         """The job's floor, if it has one, is over in one way or another. What it has cost until now is missed."""
         floor = self.by_job.pop(job, None)
-        if floor is None or floor.first_us is None:
+        if floor is not None:
+            self._miss_until_now(job, floor)
+
+    def _miss_until_now(self, job: Job, floor: Floor) -> None:
+        if floor.first_us is None:
             return
         shift = self._shift(job)
         first_us = floor.first_us - shift

@@ -18,10 +18,12 @@ from ._timeline import us_of
 if TYPE_CHECKING:
     from ._call import Call, ThreadCall
     from ._next_attempt import NextAttempt
+    from ._owed import Owed
     from ._pauses import Pause
     from ._planner import Planner
     from ._policy import Policy
     from ._run import Run
+    from ._stored import StoredState
 
 
 class Control(Protocol):
@@ -70,6 +72,7 @@ class Job(Alarm):
         "policy",
         "runs",
         "schedule",
+        "schedule_text",
         "special",
         "state",
         "tags",
@@ -88,9 +91,13 @@ class Job(Alarm):
     is_parked = Rare(False)  # noqa: FBT003
     is_paused = Rare(False)  # noqa: FBT003
     """It does not start by itself, for any of these reasons."""
+    owed: Rare[Owed | None] = Rare(None)
+    """Ticks that a death or a stop has cut off, and that will be tried again."""
     paused_by: Rare[Pause | None] = Rare(None)
     """Its own pause."""
     retry: Rare[NextAttempt | None] = Rare(None)
+    stood: Rare[StoredState | None] = Rare(None)
+    """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
     threads: Rare[list[ThreadCall] | None] = Rare(None)
     """Threads that outlived the run they worked for."""
 
@@ -126,6 +133,8 @@ class Job(Alarm):
         self.tags = tags
         self.task: str | None = None
         """The name of its task in the store; None: it is not stored."""
+        self.schedule_text: str | None = None
+        """Its schedule as it stands in the store; None: it does not."""
         self.is_plain = False
         """Nothing is remembered of its runs, and nothing is to be looked at when one begins."""
         self.state = SCHEDULED

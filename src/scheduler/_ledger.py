@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING, Final
 from timerqueue import LifecycleError
 
 from ._backoff import Backoff
-from ._batch import Flushed, Pending, Sealed, missed_tick, renamed_tick, unmarked_tick
+from ._batch import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._pruning import Pruning
-from ._results import result_text
 from ._store import StoreError
 from ._stored import Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE
@@ -180,48 +179,40 @@ class Ledger:
         if reason is not MissedReason.REPEATED:
             self._pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
-    def ended(self, run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None) -> None:
-        """It has ended, at `ended` in UTC seconds."""
-        self._pending.ended.append(
-            StoredTick(
-                run.job.id,
-                run.due_us,
-                run.attempt,
-                run.fence_number,
-                outcome.value,
-                int(run.started_at * 1e6),
-                int(ended * 1e6),
-                run.lateness,
-                error,
-                trace,
-                result=result_text(run.results) if run.results else None,
-            )
-        )
+    def postpone(self, run: MarkedRun, reason: MissedReason) -> StoredTick:
+        """It has been marked, will not begin, and is owed: the record that says so."""
+        run.job.counts().runs -= 1
+        tick = dropped_tick(run, reason, self._now_us())._replace(owed=True)
+        self._pending.ended.append(tick)
         self._touch_with_tick(run.job)
+        return tick
 
-    def crashed(self, tick: StoredTick, now_us: int, error: str, job: Job | None = None) -> None:
-        """A tick that was found RUNNING at the start has ended then. `job`: None if that is gone."""
-        self._pending.ended.append(tick._replace(outcome=Outcome.CRASHED.value, ended_us=now_us, error=error))
+    def give_up(self, tick: StoredTick, why: str) -> None:
+        """What was owed is not any more: its record stays, and says why."""
+        error = f"{tick.error or tick.outcome}; given up: {why}"
+        self._pending.ended.append(tick._replace(owed=False, error=error))
+        self._ask()
+
+    def ended(self, job: Job, tick: StoredTick) -> None:
+        """A run of the job has ended, and this is its record."""
+        self._pending.ended.append(tick)
+        self._touch_with_tick(job)
+
+    def crashed(
+        self, tick: StoredTick, now_us: int, error: str, job: Job | None = None, *, owed: bool = False
+    ) -> StoredTick:
+        """A tick that was found RUNNING at the start has ended then: its record. `job`: None if that is gone."""
+        record = tick._replace(outcome=Outcome.CRASHED.value, ended_us=now_us, error=error, owed=owed)
+        self._pending.ended.append(record)
         if job is None:
             self._ask()
         else:
             self._touch_with_tick(job)
+        return record
 
     def missed(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
-        """Ticks have no run. Those that follow one another for one reason are one record."""
-        pending = self._pending
-        index = pending.last_missed.get(job)
-        if index is not None and pending.missed[index].reason == reason.value:
-            one = pending.missed[index]
-            pending.missed[index] = one._replace(
-                count=one.count + count,
-                due_us=min(first_us, one.due_us),  # what waits for room is dropped after newer ticks
-                last_due_us=max(last_us, one.last_due_us or one.due_us),
-                ended_us=self._now_us(),
-            )
-        else:
-            pending.last_missed[job] = len(pending.missed)
-            pending.missed.append(missed_tick(job.id, first_us, last_us, count, reason, self._now_us()))
+        """Ticks have no run."""
+        self._pending.miss(job, missed_tick(job.id, first_us, last_us, count, reason, self._now_us()))
         self._touch_with_tick(job)
 
     def flush(self, done: Flushed) -> None:

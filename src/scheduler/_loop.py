@@ -31,6 +31,7 @@ from ._job import Job
 from ._listeners import Listeners
 from ._outcome import MissedReason
 from ._overlap import drop_waiting
+from ._owed import AT_MOST_ONCE, REMOVED, is_owed_by
 from ._pausing import NEVER_EARLY, Pausing
 from ._policy import Overlap
 from ._runs import Runs
@@ -123,6 +124,16 @@ class Loop:
         timeline = self.timeline
         self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
 
+    def try_owed(self, job: Job) -> None:
+        """Let what the job owes come as soon as its rest is over."""
+        if job.owed is not None:
+            self.runs.owing.arm(job, self.floors.end(job))
+
+    def look_at_owed(self, job: Job) -> None:
+        """What the job owes is given up if its delivery has become at most once."""
+        if job.owed is not None and not is_owed_by(job):
+            self.runs.owing.give_up(job, AT_MOST_ONCE)
+
     def start_at_once(self, job: Job) -> None:
         """The first start of a job that was added with start="now"."""
         if not self.only_on_demand and not job.is_paused:
@@ -142,6 +153,7 @@ class Loop:
             if job.paused_by is not None:
                 self.pausing.forget(job)
             self.runs.cancel_retry(job)
+            self.runs.owing.give_up(job, REMOVED)
             self.runs.misses.drop_backlog(job, MissedReason.REMOVED)
         job.due_us = None
         for run in job.runs:
@@ -155,7 +167,7 @@ class Loop:
         steady = planner.steady
         if not steady and self._is_early(job, due_us):
             return
-        if job.retry is not None or job.task is not None:
+        if job.special is not None or job.task is not None:
             self._regular_start_comes(job)
         by_hand = job.is_due_by_hand
         if by_hand and self._must_wait(job):
@@ -200,6 +212,7 @@ class Loop:
         job.is_due_by_hand = True
         self.floors.forgive(job)
         self.runs.cancel_retry(job)
+        self.try_owed(job)
         if not job.is_paused:
             self.plan(job, job.dated_us)
         elif job.task is not None and self.runs.ledger is not None:
@@ -207,7 +220,12 @@ class Loop:
         self.listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
     def replan(self, job: Job, first: FirstStart) -> None:
-        """The job has a new schedule. A parked job comes alive with it; a paused one stays paused."""
+        """Give the job a new schedule. A parked job comes alive with it; a paused one stays paused."""
+        job.stood = None
+        self.floors.settle(job)
+        job.schedule, job.planner = first.schedule, first.planner
+        self.queue.disarm(job)
+        job.due_us = None
         job.dated_us = first.due_us if first.is_dated else None
         job.is_due_by_hand = False
         if job.is_parked:
@@ -230,6 +248,7 @@ class Loop:
         rested = job in self.floors.by_job
         self.floors.forgive(job)
         self.pausing.resume(job)
+        self.try_owed(job)
         if rested and not job.is_paused and not job.planner.waits_for_end:
             now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
             self.plan(job, job.planner.first(job.id, now_us))
@@ -238,7 +257,7 @@ class Loop:
         """A job without a further start leaves when nothing of it is left to do."""
         if job.due_us is not None or job.runs or job.backlog or job.retry is not None or job.is_removed:
             return
-        if job.is_paused or job.planner.waits_for_end:
+        if job.owed is not None or job.is_paused or job.planner.waits_for_end:
             return
         self._retire(job)
 
@@ -306,15 +325,12 @@ class Loop:
             self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
 
     def _regular_start_comes(self, job: Job) -> None:
-        """It takes the place of a retry that is not owed, and a floor has been passed."""
+        """A floor has been passed, what is owed goes first, and a retry has its place taken."""
         if self.floors.by_job:
             self.floors.forgive(job)
+        if job.owed is not None:
+            self.runs.owing.start(job)
         if job.retry is None:
-            return
-        if job.retry.is_owed:
-            if job.retry.due <= self._now:  # what is owed goes first, be it later in the same batch
-                self.queue.disarm(job.retry)
-                job.retry.fire()
             return
         retry = job.policy.retry
         if retry is None or not retry.past_next_start:
@@ -335,6 +351,9 @@ class Loop:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self.pausing.look_at_clock()
+        for job in self.floors.moved(round(jumped * 1e6)):
+            if self.runs.ledger is not None:
+                self.runs.ledger.touch(job)
         self.calendar_jobs.replan(self.pausing.jobs(), jumped, now)
 
 

@@ -50,14 +50,10 @@ class Marks:
     def leave_due(self, run: MarkedRun) -> bool:
         """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
 
-        False: it is too late for that, because a mark of it may be durable. What must not be lost stays all the same.
+        False: it is too late for that, because a mark of it may be durable.
         """
-        if self.ledger is None:
+        if self.ledger is None or (run.is_held and not self.ledger.withdraw(run)):
             return False
-        if run.is_held and not self.ledger.withdraw(run):
-            if not run.is_promised:
-                return False
-            self.ledger.unmark(run, MissedReason.STOPPED)
         job = run.job
         job.backlog = deque(sorted([*(job.backlog or ()), (run.due_us, run.attempt)]))
         self.ledger.touch(job)

@@ -9,10 +9,10 @@ is false) everything that touches it happens in threads.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from logging import getLogger
 from threading import Event, Lock
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -25,6 +25,8 @@ from timerqueue import LifecycleError
 
 from ._adoption import Adoption
 from ._ledger import Ledger
+from ._losses import NOTHING_LOST, Losses, Lost
+from ._owed import REMOVED
 from ._statistics import StoreStatistics
 from ._store import StoreError, StoreUnavailable
 from ._stored import StoredJob, StoredState
@@ -74,8 +76,17 @@ def memory_of(
     )
     loop.runs.marks.ledger = registry.stored.ledger = ledger
     registry.stored.early = {}
-    adoption = Adoption(registry, loop, ledger, tasks, loop.runs.random, crash_floor=crash_floor)
-    return Memory(store, writer=writer, loop=loop, registry=registry, ledger=ledger, adoption=adoption, poll=poll)
+    losses = Losses(loop, ledger, loop.runs.random, crash_floor=crash_floor)
+    return Memory(
+        store,
+        writer=writer,
+        loop=loop,
+        registry=registry,
+        ledger=ledger,
+        adoption=Adoption(registry, loop, ledger, tasks, losses),
+        losses=losses,
+        poll=poll,
+    )
 
 
 SLICE: Final = 100
@@ -96,11 +107,13 @@ class Memory:
         registry: Registry,
         ledger: Ledger,
         adoption: Adoption,
+        losses: Losses,
         poll: float,
     ) -> None:
         self.store = store
         self.ledger = ledger
         self.adoption = adoption
+        self._losses = losses
         self._writer = writer
         self._loop = loop
         self._registry = registry
@@ -123,23 +136,22 @@ class Memory:
         opened = await self._ask(lambda: self.store.open(now_us, self._hint))
         for pause in await self._ask(self.store.pauses):
             self._registry.stored.pause_scope(pause.scope, pause)
-        crashes: defaultdict[str, list[StoredTick]] = defaultdict(list)
-        for tick in await self._ask(self.store.running):
-            crashes[tick.job_id].append(tick)
+        crashes = _by_job(await self._ask(self.store.running))
+        owed = _by_job(await self._ask(self.store.owed))
         rows = await self._ask(self.store.load)
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for number, (row, state) in enumerate(chunk):
-                self.adoption.adopt(row, state, crashes.pop(row.id, ()))
+                lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
+                self.adoption.adopt(row, state, lost)
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
             if not self._registry.stored.early:
                 self.ledger.open(opened.epoch)
                 first_loaded.set()
-        for ticks in crashes.values():  # of jobs that are gone
-            for tick in ticks:
-                self.ledger.crashed(tick, now_us, "the process died under it, and its job has been removed since")
+        gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))
+        self._losses.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
         while self._registry.begin_early(SLICE):
             await checkpoint()
         self.ledger.open(opened.epoch)
@@ -319,3 +331,10 @@ class Memory:
             self.adoption.change(id, row)
         except Exception:
             logger.exception("the changed row of job %r cannot be followed", id)
+
+
+def _by_job(ticks: Iterable[StoredTick]) -> dict[str, list[StoredTick]]:
+    found: defaultdict[str, list[StoredTick]] = defaultdict(list)
+    for tick in ticks:
+        found[tick.job_id].append(tick)
+    return dict(found)

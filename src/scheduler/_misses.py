@@ -11,6 +11,7 @@ from ._listeners import Listeners
 from ._marking import Marks
 from ._outcome import MissedReason
 from ._overlap import waits_for
+from ._owed import Owing
 from ._run import MarkedRun, Run
 from ._timeline import Timeline
 
@@ -23,8 +24,9 @@ logger = getLogger(__name__)
 class Misses:
     """Those of one scheduler. `count`: all of them so far."""
 
-    def __init__(self, marks: Marks, timeline: Timeline, listeners: Listeners) -> None:
+    def __init__(self, marks: Marks, owing: Owing, timeline: Timeline, listeners: Listeners) -> None:
         self._marks = marks
+        self._owing = owing
         self._listeners = listeners
         self.timeline = timeline
         self.count = 0
@@ -39,7 +41,10 @@ class Misses:
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
         """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
-        if reason is MissedReason.STOPPED and isinstance(run, MarkedRun) and self._marks.leave_due(run):
+        if isinstance(run, MarkedRun) and (
+            (reason is MissedReason.STOPPED and run.owes is None and self._marks.leave_due(run))
+            or self._owing.keeps(run, reason)
+        ):
             return
         if isinstance(run, MarkedRun) and run.is_held and self._marks.ledger is not None:
             self._marks.ledger.unmark(run, reason)

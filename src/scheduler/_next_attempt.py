@@ -18,20 +18,16 @@ class Starter(Protocol):
 
 
 class NextAttempt(Alarm):
-    """Which tick will be tried again, and which attempt that will be.
+    """Which tick will be tried again, and which attempt that will be."""
 
-    `is_owed`: delivery is at least once, and the tick was cut off: no regular start takes its place.
-    """
+    __slots__ = ("attempt", "due_us", "job", "starter")
 
-    __slots__ = ("attempt", "due_us", "is_owed", "job", "starter")
-
-    def __init__(self, starter: Starter, job: Job, due_us: int, attempt: int, *, is_owed: bool = False) -> None:
+    def __init__(self, starter: Starter, job: Job, due_us: int, attempt: int) -> None:
         super().__init__()
         self.starter = starter
         self.job = job
         self.due_us = due_us
         self.attempt = attempt
-        self.is_owed = is_owed
 
     def fire(self) -> None:
         if self.job.retry is self and not self.job.is_paused:  # not cancelled by somebody before it in the same batch

@@ -67,9 +67,9 @@ def drop_waiting(job: Job) -> None:
 
 
 def hold_back(job: Job) -> None:
-    """The job has been paused: what has not begun does not. What it owes to a crash is not given up."""
+    """The job has been paused: what has not begun does not. What is owed waits for the end of the pause."""
     for run in job.runs:
-        if run.started is None and not run.is_promised:
+        if run.started is None:
             run.terminate(Cause.PAUSED)
 
 

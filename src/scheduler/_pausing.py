@@ -52,6 +52,9 @@ class Plans(Protocol):
     def retire_if_done(self, job: Job) -> None:
         """A job without a further start leaves."""
 
+    def try_owed(self, job: Job) -> None:
+        """Let what the job owes come as soon as its rest is over."""
+
 
 class PauseEnd(Alarm):
     """A pause ends by itself, at `until` by the wall clock."""
@@ -252,6 +255,7 @@ class Pausing:
         self.settle_state(job)
         try:
             self._plans.plan(job, self._next_start(job))
+            self._plans.try_owed(job)
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
             self.park(job, exc)
             return False

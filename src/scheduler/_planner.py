@@ -72,6 +72,9 @@ class Planner(Protocol):
         After the end of the run if `waits_for_end`.
         """
 
+    def slot(self, key: str, due: int) -> int | None:
+        """`due` if it is a slot, else the next one; on the wall any start that was planned is taken for one."""
+
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
         """What to do about `due` when the start that follows it has passed as well.
 
@@ -104,6 +107,9 @@ class Grid:
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
         return due
 
+    def slot(self, key: str, due: int) -> int:
+        return self.first(key, due - 1)
+
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
         slots = (now - due) // self.interval + 1
         newest = due + (slots - 1) * self.interval
@@ -134,6 +140,9 @@ class Delay:
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
         return due
 
+    def slot(self, key: str, due: int) -> int:  # noqa: ARG002 - the same for every job
+        return due
+
     def gap(self, due: int, now: int, policy: Policy) -> Gap:  # noqa: ARG002 - there is never more than one
         return Gap((due,), None)
 
@@ -157,6 +166,9 @@ class Once:
         return None
 
     def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - it has not run yet
+        return due
+
+    def slot(self, key: str, due: int) -> int:  # noqa: ARG002 - the same for every job
         return due
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:  # noqa: ARG002 - there is never more than one
@@ -189,6 +201,9 @@ class Dates:
         if following is None or due - now <= 2 * (following - due):
             return due
         return self.following(now)
+
+    def slot(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+        return self.following(due - 1) if self.steady else due
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
         caught = catch_up(

@@ -148,6 +148,7 @@ class Registry:
     def _put(self, job: Job, first: FirstStart, present: Job | None, start: Start, on_conflict: OnConflict) -> Job:
         """Put in a job that is stored, or whose id `present` has. The answer has the id from now on."""
         row = None if job.task is None else new_row(job)
+        job.schedule_text = None if row is None else row.schedule
         if present is not None and on_conflict == "update":
             refuse_switch(present, job)
             self.stored.ask(present, self._renew, present, job, None if planned_alike(present, job, start) else first)
@@ -374,11 +375,10 @@ class Registry:
         with self._lock:
             job.lateness = self.lateness.of(source.policy.kind)
         self._loop.pausing.reconsider(job)
+        self._loop.look_at_owed(job)
         if first is not None:
-            job.schedule, job.planner = first.schedule, first.planner
-            self._queue.disarm(job)
-            job.due_us = None
             self._loop.replan(job, first)
+        self._loop.try_owed(job)
         self._loop.enroll(job)
         if not stored:
             self.stored.remember(job)

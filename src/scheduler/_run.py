@@ -24,6 +24,7 @@ from ._telling import error_text, trace_text
 if TYPE_CHECKING:
     from ._job import Job
     from ._listeners import Listeners
+    from ._stored import StoredTick
     from ._subtask_work import SubtaskWork
     from ._volley import RunVolley, SubtaskVolley
 
@@ -310,6 +311,9 @@ class MarkedRun(Run):
     `is_held`: its mark has been asked for. `is_sent`: the mark has been given to the store and may be durable, so that
     its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
     """
+
+    owes: Rare[StoredTick | None] = Rare(None)
+    """The record that says that its tick is owed: this is the next attempt."""
 
     __slots__ = ("dropped_for", "fence_number", "is_held", "is_marked", "is_sent")
 

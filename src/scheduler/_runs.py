@@ -12,13 +12,12 @@ locks.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
@@ -35,6 +34,7 @@ from ._misses import Misses
 from ._next_attempt import NextAttempt
 from ._outcome import MissedReason
 from ._overlap import may_start
+from ._owed import Owing
 from ._policy import Overlap
 from ._run import MarkedRun, Run, state_of_runs
 from ._state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
@@ -46,6 +46,7 @@ from ._volley import RunVolley, SubtaskVolley, places_of
 
 if TYPE_CHECKING:
     from ._ledger import Ledger
+    from ._stored import StoredTick
 
 logger = getLogger(__name__)
 
@@ -53,9 +54,6 @@ _START = TRANSITIONS[Step.START]
 _BEGIN = TRANSITIONS[Step.BEGIN]
 _END = TRANSITIONS[Step.END]
 _SKIP = Missed.SKIP
-
-OWED_AGAIN: Final = 1.0
-"""Seconds for which another attempt that must not be lost waits for a thread of its job to end."""
 
 
 class Runs:
@@ -90,7 +88,8 @@ class Runs:
         self.launches = Launches(queue, pool.submit, listeners)
         self.has_priorities = False
         self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
-        self.misses = Misses(self.marks, timeline, listeners)
+        self.owing = Owing(self, queue=queue, marks=self.marks, monotonic=self.monotonic)
+        self.misses = Misses(self.marks, self.owing, timeline, listeners)
         self.ends = Ends(self, queue=queue, timeline=timeline, marks=self.marks, listeners=listeners, random=random)
         self._last_now_us = 0
         self._held: list[Run | RunVolley] | None = None
@@ -143,9 +142,11 @@ class Runs:
             return
         self.start_surely(job, due, due_us, attempt)
 
-    def start_surely(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
-        """The same for a job that may start, as is known already."""
+    def start_surely(self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None) -> None:
+        """The same for a job that may start, as is known already. `owes`: the record of an attempt that is owed."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
+        if owes is not None and isinstance(run, MarkedRun):
+            run.owes = owes
         if job.runs:
             job.runs = (*job.runs, run)
         else:
@@ -187,13 +188,7 @@ class Runs:
         job = attempt.job
         if self.is_stopping:  # it stays the job's retry, and is remembered as that
             return
-        if attempt.is_owed and job.threads and not job.runs:
-            self.queue.arm(attempt, self.monotonic() + OWED_AGAIN)
-            return
         job.retry = None
-        if attempt.is_owed and job.runs:
-            job.backlog = deque([(attempt.due_us, attempt.attempt), *(job.backlog or ())])
-            return
         self.start(job, attempt.due, attempt.due_us, attempt.attempt)
         if not job.runs:
             self.plans.go_on(job)
@@ -306,6 +301,8 @@ class Runs:
 
     def _go_on(self, job: Job) -> None:
         if job.special is not None:
+            if job.owed is not None:
+                self.owing.start(job)
             self._take_from_backlog(job)
         self.plans.go_on(job)
 

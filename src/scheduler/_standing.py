@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._call import on_the_loop
 from ._definition import check_size, stored_job
@@ -28,9 +28,12 @@ def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
     """The job's state at this moment.
 
     A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
-    the process die now, the job goes on with it.
+    the process die now, the job goes on with it. What is owed stands in its own record.
     """
     tally = job.counts()
+    until_us = None if floor is None else floor.until_us
+    if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
+        return _counted(job.stood._replace(not_before_us=until_us), tally)
     due_us = job.dated_us if job.is_due_by_hand and job.is_paused else job.due_us
     next_us = None if due_us is None else timeline.reported(due_us, steady=job.planner.steady)
     retry = (
@@ -47,14 +50,29 @@ def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
             else:
                 next_us = due_us if next_us is None else min(next_us, due_us)
     retry_due_us, retry_attempt, retry_at_us = retry or (None, None, None)
-    return StoredState(
+    state = (
         job.id,
         next_us,
         job.is_due_by_hand or (job.dated_us is not None and job.dated_us == job.due_us),
         retry_due_us,
         retry_attempt,
         retry_at_us,
-        None if floor is None else floor.until_us,
+        until_us,
+        *_counts_of(tally),
+        None if next_us is None else job.schedule_text,
+    )
+    return StoredState._make(state)
+
+
+def _counted(state: StoredState, tally: Tally) -> StoredState:
+    """The same with these counts."""
+    first = state._fields.index("runs")
+    return StoredState._make((*state[:first], *_counts_of(tally), state.next_of))
+
+
+def _counts_of(tally: Tally) -> tuple[Any, ...]:
+    """The fields of a state from `runs` to `last_error`."""
+    return (
         tally.runs,
         tally.successes,
         tally.failures,
@@ -159,8 +177,12 @@ def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
 
 
 def unmarked(job: Job) -> list[tuple[int, int]]:
-    """Ticks of the job that are due and have no mark yet: their due instants and attempts."""
-    waiting = [(run.due_us, run.attempt) for run in job.runs if isinstance(run, MarkedRun) and not run.is_held]
+    """Ticks of the job that are due, not owed, and have no mark yet: their due instants and attempts."""
+    waiting = [
+        (run.due_us, run.attempt)
+        for run in job.runs
+        if isinstance(run, MarkedRun) and not run.is_held and run.owes is None
+    ]
     return [*waiting, *(job.backlog or ())]
 
 
@@ -176,6 +198,8 @@ def next_start(job: Job, timeline: Timeline) -> datetime | None:
     starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
     if job.retry is not None:
         starts.append(timeline.us(job.retry.due, steady=False))
+    if job.owed is not None and not job.is_paused:
+        starts.append(timeline.us(job.owed.due, steady=False))
     return some_instant_of(min(starts)) if starts else None
 
 

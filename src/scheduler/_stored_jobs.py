@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ._job import Job
     from ._ledger import Ledger
     from ._loop import Loop
-    from ._stored import StoredJob, StoredPause, StoredState
+    from ._stored import StoredJob, StoredPause
 
 
 class StoredJobs:
@@ -35,7 +35,7 @@ class StoredJobs:
         """Until the store has been read: what was added meanwhile, by id."""
         self.unreadable: dict[str, StoredJob] = {}
         """Rows that no job can be made of. Their jobs are parked."""
-        self.without_task: dict[str, tuple[StoredJob, StoredState | None]] = {}
+        self.without_task: dict[str, StoredJob] = {}
         """Jobs that wait for their task to be registered, by id."""
         self.unfollowed: dict[str, StoredJob | None] = {}
         """Rows that others have changed, and that jobs are still to follow. What is changed here since wins."""
@@ -74,7 +74,9 @@ class StoredJobs:
         if raw is not None:
             paused = None if job.paused_by is None else job.paused_by.reason
             row = raw._replace(paused=paused, paused_until_us=job.paused_until_us)
-        self.ledger.put(row_of(job) if row is None else row)
+        row = row_of(job) if row is None else row
+        job.schedule_text = row.schedule
+        self.ledger.put(row)
         self.ledger.touch(job)
 
     def forget(self, job: Job) -> None:

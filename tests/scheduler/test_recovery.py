@@ -8,8 +8,17 @@ from hypothesis import given, strategies as st
 from schedule import After, At, Calendar, Cron, Every, Missed
 from scheduler import Retry
 from scheduler._planner import planner_for
-from scheduler._policy import Delivery, Policy
-from scheduler._recovery import LONGEST_FLOOR, QUARANTINE_AFTER, Aftermath, Return, after_crash, after_downtime
+from scheduler._policy import Policy
+from scheduler._recovery import (
+    LONGEST_FLOOR,
+    QUARANTINE_AFTER,
+    Aftermath,
+    Return,
+    after_crash,
+    after_downtime,
+    rest_until,
+    retry_by,
+)
 from scheduler._timeline import us_of
 from timerqueue.testing import START
 
@@ -40,11 +49,9 @@ schedules = st.sampled_from([
 ])  # fmt: skip
 
 
-def crash(now, crashes=1, delivery=Delivery.AT_MOST_ONCE, policy=PLAIN, known=None, attempt=1, lot=0.5):
+def crash(now, crashes=1, policy=PLAIN, known=None, lot=0.5):
     """Find a crash."""
-    return after_crash(
-        now, FLOOR, crashes, delivery, policy, attempt=attempt, interval=MINUTE, random=lot, not_before_us=known
-    )
+    return after_crash(now, FLOOR, crashes, policy, interval=MINUTE, random=lot, not_before_us=known)
 
 
 @pytest.mark.parametrize(
@@ -64,36 +71,40 @@ def test_nothing_starts_before_the_longer_of_floor_and_back_off(policy, crashes,
     assert crash(T0, crashes, policy=policy).not_before_us == T0 + minutes * MINUTE
 
 
-def test_a_tick_of_at_least_once_is_tried_again_at_the_floor():
-    """As its next attempt."""
-    found = crash(T0, delivery=Delivery.AT_LEAST_ONCE, attempt=4)
-    assert found == Aftermath(T0 + FLOOR, T0 + FLOOR, 5)
-
-
-def test_a_tick_of_at_most_once_is_not_tried_again():
-    """Its job goes on with a regular start."""
-    assert crash(T0, attempt=4) == Aftermath(T0 + FLOOR)
-
-
-@pytest.mark.parametrize("delivery", Delivery)
-def test_the_third_death_in_a_row_quarantines(delivery):
-    """The first two do not; a quarantined tick is not tried again."""
+def test_the_third_death_in_a_row_quarantines():
+    """The first two do not."""
     assert QUARANTINE_AFTER == 3
-    assert [crash(T0, n, delivery).quarantine for n in (1, 2)] == [None, None]
-    assert crash(T0, 3, delivery) == Aftermath(
-        T0 + FLOOR, quarantine="quarantined: its process died under it 3 times in a row"
-    )
+    assert [crash(T0, n).quarantine for n in (1, 2)] == [None, None]
+    assert crash(T0, 3) == Aftermath(T0 + FLOOR, "quarantined: its process died under it 3 times in a row")
 
 
-@given(instants, st.integers(0, 10**12), st.integers(1, 2), policies, lots, st.sampled_from(Delivery))
-def test_a_stored_floor_never_slides(now, later, crashes, policy, lot, delivery):
-    """Found again at any moment before it is over, however often and with whatever luck, it stays where it is."""
-    first = crash(now, crashes, delivery, policy, lot=lot).not_before_us
+@given(instants, st.integers(0, 10**12), st.integers(1, 2), policies, lots)
+def test_each_death_has_a_floor_of_its_own(now, later, crashes, policy, lot):
+    """A run by hand may begin while the job rests, and the process die under it: it rests anew from there."""
+    first = crash(now, crashes, policy, lot=lot).not_before_us
     assert now + FLOOR <= first <= now + LONGEST_FLOOR
-    again = crash(now + later, crashes, delivery, policy, known=first, lot=1 - 2**-53 - lot / 2).not_before_us
-    assert again >= first
-    if now + later < first:
-        assert again == first
+    again = crash(now + later, crashes, policy, known=first, lot=1 - 2**-53 - lot / 2).not_before_us
+    assert again >= max(first, now + later + FLOOR)
+
+
+@given(instants, st.integers(-(10**14), 10**14), st.integers(1, 4), policies)
+def test_a_stored_floor_holds_no_longer_than_one_found_now(now, ahead, crashes, policy):
+    """The clock may have been ahead when it was found; one that is over holds no more, a shorter one as it is."""
+
+    def rest(us):
+        return rest_until(us, now, FLOOR, crashes, policy, interval=MINUTE)
+
+    assert rest(None) is None
+    longest = rest(now + 10**15)
+    assert longest == max(crash(now, crashes, policy, lot=lot).not_before_us for lot in (0, 1 - 2**-53))
+    assert rest(now + ahead) == (None if ahead <= 0 else min(now + ahead, longest))
+
+
+@given(instants, st.integers(-(10**14), 10**14), policies)
+def test_a_stored_retry_comes_no_later_than_one_of_now_would(now, ahead, policy):
+    """However far ahead the clock was; without a rule by now it comes at once."""
+    longest = 0 if policy.retry is None else int(policy.retry.delay(1, 0.0, 60.0) * 1e6)
+    assert retry_by(now + ahead, now, 1, policy, interval=MINUTE) == min(now + ahead, now + longest)
 
 
 @given(st.lists(st.integers(0, 20 * MINUTE), min_size=1, max_size=20), policies, st.data())
@@ -174,7 +185,7 @@ def test_a_start_set_by_hand_waits_for_the_floor():
     """It is no slot, and nothing was skipped."""
     planner = planner_for(Every("1h", anchor=START))
     found = after_downtime(planner, "a", PLAIN, T0, next_us=T0 + 7, is_by_hand=True, not_before_us=T0 + FLOOR)
-    assert found == Return(T0 + FLOOR)
+    assert found == Return(T0 + FLOOR, is_by_hand=True)
 
 
 def test_a_one_shot_before_the_floor_comes_late_rather_than_never():

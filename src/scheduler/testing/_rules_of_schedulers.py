@@ -222,7 +222,7 @@ class RulesOfSchedulers(StoreFixtures):
         store = make_store()
         store.open(START_US, no_hint)
         (tick,) = store.history("a")
-        store.commit(Batch(states={"a": StoredState("a", next_us=tick.due_us)}))
+        store.commit(Batch(states={"a": StoredState("a", next_us=tick.due_us, next_by_hand=True)}))
         store.close()
         async with Life(make_store()) as second:
             await second.wait_for(RunMissed, "a")
