@@ -90,13 +90,16 @@ class _Agent:
         )
         enabled = [target for target in config.targets if target.is_enabled]
         self._statuses = {
-            each.name: TargetStatus(each.name, str(each.check.url), each.kind, each.max_attempts) for each in enabled
+            each.name: TargetStatus(
+                each.name, str(each.check.url), each.kind, each.max_attempts, is_verified=not each.is_unverified
+            )
+            for each in enabled
         }
         redactor = Redactor(config.secrets)
         self._monitor = Monitor(self._statuses.values(), display, self._scheduler.stop, redactor.clean)
         self._scheduler.listen(self._monitor.listen)
         self._scheduler.listen(self._listen)
-        self._past = Past(self._scheduler, self._statuses, self._monitor.remembered, clock)
+        self._past = Past(self._scheduler, self._statuses, self._monitor.remembered, clock, redactor.clean)
         resolver = Resolver(config.hosts) if resolver is None else resolver
         probes = {each.name: _probe(each, resolver, clock, redactor) for each in enabled}
         probes = {name: evolve(probe, attempts=self._statuses[name].attempts) for name, probe in probes.items()}
@@ -141,7 +144,7 @@ class _Agent:
         store = str(self._config.store) if self._has_past else None
         targets = list(self._statuses.values())
         self._monitor.begin(View(targets=targets, scheduler=self._scheduler, now=self._clock.wall, store=store))
-        for warning in self._config.warnings:
+        for warning in self._config.all_warnings:
             self._monitor.notice(warning)
         gone = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self._statuses]
         for job in gone:

@@ -147,7 +147,7 @@ def check(file: Path) -> None:
     from .config import read_config
     from .preview import config_lines, over
 
-    config, now = _config(lambda: read_config(file, os.environ)), _now()
+    config, now = _with_rights(_config(lambda: read_config(file, os.environ))), _now()
     _print(config_lines(config, now))
     if ended := over(config, now):
         _end("\n".join(f"check {each.name!r}: {each.schedule} has no start after now" for each in ended), BAD_USAGE)
@@ -170,14 +170,15 @@ def history(
 
     if (config is None) == (store is None):
         raise click.UsageError("give either --config FILE or --store URL")
-    names = None
+    names, secrets = None, frozenset[str]()
     if store is None:
         assert config is not None
         found = _config(lambda: read_config(config, os.environ))
-        store, names = found.store, [each.name for each in found.targets]
-    _log_to_stderr(level, Redactor(store.secrets))
+        store, names, secrets = found.store, [each.name for each in found.targets], found.secrets
+    redactor = Redactor(store.secrets | secrets)
+    _log_to_stderr(level, redactor)
     records = _records(store, target, limit)
-    _print((json_line if as_json else plain_line)(record) for record in reversed(records))
+    _print((json_line if as_json else plain_line)(record, redactor.clean) for record in reversed(records))
     if not records:
         about = f" of {target!r}" if target else ""
         _end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
@@ -227,6 +228,7 @@ def _run(
 
     if store is not None or once:
         config = evolve(config, store=store or StorePlace())
+    config = _with_rights(config)
     if once and seconds is not None:
         raise click.UsageError("--once ends by itself: leave --for out")
     _log_to_stderr(level, Redactor(config.secrets))
@@ -241,6 +243,16 @@ def _run(
     except StoreError as exc:
         _refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
     sys.exit(code)
+
+
+def _with_rights(config: Config) -> Config:
+    """With a warning if others may change what is remembered."""
+    from attrs import evolve
+
+    from .rights import warnings_about
+
+    found = warnings_about([] if config.store.file is None else [config.store.file])
+    return evolve(config, warnings=tuple(dict.fromkeys((*config.warnings, *found))))
 
 
 def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
@@ -292,9 +304,11 @@ def _config(read: Callable[[], Config]) -> Config:
 
 def _print(lines: Iterable[str]) -> None:
     """To standard output, as far as somebody reads it."""
+    from .wording import harmless
+
     try:
         for line in lines:
-            click.echo(line)
+            click.echo(harmless(line))
     except BrokenPipeError:
         sys.exit(0)
     except OSError as exc:
@@ -303,8 +317,10 @@ def _print(lines: Iterable[str]) -> None:
 
 def _end(reason: str, code: int) -> NoReturn:
     """With a line on standard error, if there is somebody to read it."""
+    from .wording import harmless
+
     with suppress(OSError):
-        click.echo(reason, err=True)
+        click.echo("\n".join(map(harmless, reason.split("\n"))), err=True)
     sys.exit(code)
 
 

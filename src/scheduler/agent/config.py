@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from schedule import After, Every, Schedule, ScheduleError, parse
 from scheduler import Retention
@@ -20,6 +20,8 @@ from .place import StorePlace, beside, store_place
 from .probe import Mode
 from .readers import Unfit, boolean, bounded, label, labels, megabytes, one_of, seconds, text, whole
 from .resolve import Family
+from .result import MOST_ATTEMPTS
+from .rights import warnings_about
 from .sections import ConfigError, Problem, Section, one_form
 from .toml_bounds import over
 from .toml_lines import key_lines, what_is_wrong
@@ -27,11 +29,11 @@ from .url import Url, address_family, host_name, parse_url
 
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
-MOST_ATTEMPTS: Final = 10
 MOST_RECORDS: Final = 1_000_000
 LARGEST_FILE: Final = 10_000_000
 """Bytes. A check takes some hundred."""
 _LONGEST_TITLE: Final = 100
+_MOST_NAMED: Final = 5
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
 PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
@@ -65,6 +67,11 @@ class Target:
         """The limits that its checks take a unit of."""
         return (self.kind, HOST + host_name(self.check.url.host))
 
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it does not look at certificates, so that anybody in between may answer."""
+        return not getattr(self.check, "verify", True)
+
 
 @frozen(kw_only=True)
 class Config:
@@ -76,6 +83,16 @@ class Config:
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Those, and what is to be said of checks that do not look at certificates."""
+        names = [target.name for target in self.targets if target.is_unverified and target.is_enabled]
+        if not names:
+            return self.warnings
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        listed = ", ".join(names[:_MOST_NAMED])
+        return (*self.warnings, f"certificates are not verified (verify = false) of {listed}{more}")
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -92,7 +109,8 @@ def read_config(file: Path, environment: Mapping[str, str]) -> Config:
     except UnicodeDecodeError as exc:
         line = exc.object.count(b"\n", 0, exc.start) + 1
         raise ConfigError(str(file), [Problem(line, "not UTF-8")]) from None
-    return parse_config(content, str(file), environment)
+    config = parse_config(content, str(file), environment)
+    return evolve(config, warnings=(*config.warnings, *warnings_about([file])))
 
 
 def _content(file: Path) -> str:

@@ -9,9 +9,10 @@ from scheduler import Outcome
 
 from . import wording
 from .lines import found_text, milliseconds, result_values
-from .record import verdict_of_record
+from .record import told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from scheduler import Record
@@ -19,17 +20,18 @@ if TYPE_CHECKING:
 RUNNING = "RUNNING"
 
 
-def plain_line(record: Record) -> str:
-    """When, what, which target, what was found, how late it started."""
+def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
+    """When, what, which target, what was found, how late it started. `clean` masks secrets."""
     parts = [_stamp(record.started or record.due), f"{_state(record):<10}", wording.printable(record.job_id)]
-    parts += [text] if (text := _text(record)) else []
+    parts += [text] if (text := _text(record, clean)) else []
     parts += [] if record.lateness is None else [f"started {wording.latency(record.lateness)} late"]
     return "  ".join(parts)
 
 
-def json_line(record: Record) -> str:
-    """An object; lengths are in milliseconds, instants in ISO 8601."""
-    verdict = verdict_of_record(record)
+def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
+    """An object; lengths are in milliseconds, instants in ISO 8601. `clean` masks secrets."""
+    verdict = told(record, clean)
+    error = record.error if verdict is None else verdict.error
     return json.dumps(
         {
             "name": record.job_id,
@@ -40,7 +42,7 @@ def json_line(record: Record) -> str:
             "status": None if verdict is None else verdict.status.value,
             "latency_ms": None if verdict is None else milliseconds(verdict.latency),
             "lateness_ms": milliseconds(record.lateness),
-            "error": record.error if verdict is None else verdict.error,
+            "error": None if error is None else clean(error),
             "reason": None if record.reason is None else record.reason.value,
             "count": record.count,
             "attempt": None if verdict is None else verdict.attempt,
@@ -52,16 +54,16 @@ def json_line(record: Record) -> str:
 def _state(record: Record) -> str:
     if record.outcome is None:
         return RUNNING
-    verdict = verdict_of_record(record)
+    verdict = told(record)
     return record.outcome.name if verdict is None else verdict.status.name
 
 
-def _text(record: Record) -> str:
+def _text(record: Record, clean: Callable[[str], str]) -> str:
     if record.outcome is Outcome.MISSED:
         reason = "" if record.reason is None else f": {record.reason.value}"
         return f"{wording.count(record.count, 'check')} left out{reason}"
-    verdict = verdict_of_record(record)
-    return wording.printable(record.error or "") if verdict is None else found_text(verdict)
+    verdict = told(record, clean)
+    return wording.printable(clean(record.error or "")) if verdict is None else found_text(verdict)
 
 
 def _stamp(instant: datetime) -> str:

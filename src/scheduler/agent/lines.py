@@ -124,6 +124,7 @@ class JsonLines(_Lines):
             lateness_ms=milliseconds(run.lateness),
             attempt=verdict.attempt,
             max_attempts=target.max_attempts,
+            verified=target.is_verified,
             results=[result_values(each) for each in verdict.results],
         )
 

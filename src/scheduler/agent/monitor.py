@@ -151,7 +151,7 @@ class Monitor:
         )
 
     def _run_ended(self, run: RunEnded) -> None:
-        verdict = verdict_of(run)
+        verdict = verdict_of(run, self._clean)
         target = self.targets.get(run.job_id)
         if verdict is None or target is None:
             return

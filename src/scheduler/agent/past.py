@@ -31,7 +31,7 @@ WAITS: Final = (0.5, 2.0)
 class Past:
     """Lets targets stand as they did when an earlier process last checked them.
 
-    `tell` is called with each target that has a past.
+    `tell` is called with each target that has a past. `clean` masks secrets.
     """
 
     def __init__(
@@ -40,9 +40,11 @@ class Past:
         targets: Mapping[str, TargetStatus],
         tell: Callable[[TargetStatus], None],
         clock: Clock,
+        clean: Callable[[str], str] = str,
     ) -> None:
         self._scheduler = scheduler
         self._clock = clock
+        self._clean = clean
         self._targets = targets
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
@@ -76,7 +78,7 @@ class Past:
     async def _recall(self, target: TargetStatus) -> None:
         for limit in (FIRST_LOOK, SECOND_LOOK):
             records = await self._ask(target.name, limit)
-            if restore(target, records):
+            if restore(target, records, self._clean):
                 self._tell(target)
                 return
             if len(records) < limit:

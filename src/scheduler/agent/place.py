@@ -13,6 +13,7 @@ from scheduler import StoreError
 
 from .readers import Reader, Unfit
 from .url import masked, secrets_in
+from .wording import harmless
 
 if TYPE_CHECKING:
     from scheduler import Store
@@ -36,8 +37,8 @@ class StorePlace:
 
     def __str__(self) -> str:
         if self.file is not None:
-            return f"{SQLITE}:///{self.file}"
-        return MEMORY if self.dsn is None else masked(self.dsn)
+            return harmless(f"{SQLITE}:///{self.file}")
+        return MEMORY if self.dsn is None else harmless(masked(self.dsn))
 
     __repr__ = __str__
 

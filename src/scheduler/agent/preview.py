@@ -34,8 +34,8 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
     enabled = [target for target in config.targets if target.is_enabled]
     yield from _load_lines(config, enabled, now)
     yield from _too_slow(enabled)
-    for warning in (*config.warnings, *_unused_hosts(config)):
-        yield f"warning: {warning}"
+    for warning in (*config.all_warnings, *_unused_hosts(config)):
+        yield f"warning: {wording.harmless(warning)}"
 
 
 def over(config: Config, now: datetime) -> list[Target]:
@@ -85,6 +85,7 @@ def per_second(schedule: Schedule, now: datetime) -> float:
 def _target_lines(target: Target, now: datetime) -> Iterator[str]:
     about = [str(target.schedule), f"timeout {target.timeout:g} s"]
     about += [f"mode {target.mode.value}"] if target.mode is Mode.ALL else []
+    about += ["certificate not verified"] if target.is_unverified else []
     about += [] if target.is_enabled else ["disabled"]
     yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"
     if target.is_enabled:

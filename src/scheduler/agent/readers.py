@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from schedule import ScheduleError, duration
 
 from .url import masked
+from .wording import harmless
 
 T = TypeVar("T")
 Reader = Callable[[Any], T]
@@ -39,7 +40,7 @@ def shown(value: object) -> str:
     match value:
         case str():
             text = masked(value)
-            return f'"{text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."}"'
+            return f'"{harmless(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")}"'
         case bool():
             return str(value).lower()
         case int() if abs(value) >= 10**_LONGEST_SHOWN:  # Python refuses to write some of these

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve
 
 from scheduler import Outcome, RunEnded
 
+from . import wording
 from .flapping import Standing, TargetState, state_id
-from .result import CheckResult, Report, Status
+from .result import MOST_ATTEMPTS, CheckResult, Report, Status
 from .status import TargetStatus, Verdict, fold, verdict_without_results
 
 if TYPE_CHECKING:
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
 LONGEST: Final = 2_000
 """Characters of a report. A store keeps 2,048 of a result, and nothing of a longer one."""
+
+LARGEST: Final = 10**12
+"""Beyond it no number in a report makes sense: not as a count, nor as seconds."""
+
+MOST: Final = 100
+"""Of results, phases and flaps that are read of one report, as others may have written it."""
+
+_UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
 SHORT: Final = 100
 """Characters of an error for which there is hardly any room."""
@@ -41,23 +51,53 @@ def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
 
 
 def verdict_of_record(record: Record) -> Verdict | None:
-    """What a record says of its target. None: nothing, or nothing that can be read."""
+    """What a record says of its target. None: nothing, or nothing that can be read.
+
+    Others may have written it: its numbers are such as we write, its texts may be anything, see `told`.
+    """
     if record.outcome is None:
         return None
     if isinstance(record.result, dict):
         try:
             return _verdict(record.result)
-        except (KeyError, TypeError, ValueError, AttributeError):  # others may have written it
+        except _UNREADABLE:
             return None
     return verdict_without_results(record.outcome, record.error)
 
 
-def restore(target: TargetStatus, records: Sequence[Record]) -> bool:
+def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
+    """The same to be shown: `clean` has masked secrets in its texts, and they move no cursor."""
+
+    def text(found: str | None) -> str | None:
+        return None if found is None else wording.printable(clean(found))
+
+    if isinstance(record.error, str):
+        record = evolve(record, error=clean(record.error))
+    verdict = verdict_of_record(record)
+    if verdict is None:
+        return None
+    results = tuple(
+        evolve(
+            each,
+            address=text(each.address),
+            error=text(each.error),
+            phases={wording.printable(name): seconds for name, seconds in each.phases.items()},
+            detail={
+                wording.printable(name): wording.printable(clean(value)) if isinstance(value, str) else value
+                for name, value in each.detail.items()
+            },
+        )
+        for each in verdict.results
+    )
+    return evolve(verdict, error=text(verdict.error), results=results)
+
+
+def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
     """Let the target stand as it did after these records, latest first. False: none of them says how."""
     for place, record in enumerate(records):
         if _take_up(target, record):
             for later in reversed(records[: place + 1]):
-                verdict = verdict_of_record(later)
+                verdict = told(later, clean)
                 if verdict is not None:
                     target.record(verdict, _run_of(later))
             target.remembered, target.lateness_max = target.checks, 0.0
@@ -123,28 +163,31 @@ def _take_up(target: TargetStatus, record: Record) -> bool:
     try:
         before = record.result["before"]
         status = None if before["status"] is None else Status(before["status"])
-        since = None if before["since"] is None else float(before["since"])
-        counts = Counter({Status(name): int(count) for name, count in before["counts"].items()})
-        changes = int(before["changes"])
+        since = None if before["since"] is None else _instant(before["since"])
+        counts = Counter({Status(name): _count(count) for name, count in before["counts"].items()})
+        changes = _count(before["changes"])
         state = _read_state(before["state"], target.name)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except _UNREADABLE:
         return False
     target.status, target.since, target.counts, target.changes, target.state = status, since, counts, changes, state
     return True
 
 
-def _read_state(found: Mapping[str, Any] | None, name: str) -> TargetState | None:
+def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool = False) -> TargetState | None:
     if found is None:
         return None
+    started, number = _instant(found["started"]), _count(found["number"])
     return TargetState(
-        id=state_id(name, float(found["started"]), int(found["number"])),
-        number=int(found["number"]),
-        started_at=float(found["started"]),
+        id=state_id(name, started, number),
+        number=number,
+        started_at=started,
         status=Standing(found["status"]),
-        up=int(found["up"]),
-        down=int(found["down"]),
-        flap_history=tuple(Standing.UP if each == Standing.UP.value else Standing.DOWN for each in found["flaps"]),
-        ends=_read_state(found["ends"], name),
+        up=_count(found["up"]),
+        down=_count(found["down"]),
+        flap_history=tuple(
+            Standing.UP if each == Standing.UP.value else Standing.DOWN for each in _list(found["flaps"])
+        ),
+        ends=None if has_ended else _read_state(found["ends"], name, has_ended=True),
     )
 
 
@@ -153,8 +196,8 @@ def _verdict(found: Mapping[str, Any]) -> Verdict:
         status=Status(found["status"]),
         error=_text(found.get("error")),
         latency=_number(found.get("latency")),
-        attempt=int(found["attempt"]),
-        results=tuple(_result(each) for each in found.get("results", ())),
+        attempt=_attempt(found["attempt"]),
+        results=tuple(_result(each) for each in _list(found.get("results", []))),
     )
 
 
@@ -163,10 +206,10 @@ def _result(found: Mapping[str, Any]) -> CheckResult:
         status=Status(found["status"]),
         address=_text(found.get("address")),
         latency=_number(found.get("latency")),
-        phases={name: float(seconds) for name, seconds in found.get("phases", {}).items()},
+        phases={name: _length(seconds) for name, seconds in _items(found.get("phases", {}))},
         error=_text(found.get("error")),
-        detail=dict(found.get("detail", {})),
-        attempt=int(found["attempt"]),
+        detail={name: _detail(value) for name, value in _items(found.get("detail", {}))},
+        attempt=_attempt(found["attempt"]),
     )
 
 
@@ -174,8 +217,48 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
+def _detail(value: Any) -> str | int | float:
+    if isinstance(value, (int, float)):
+        return value if abs(value) <= LARGEST else "a number that makes no sense"
+    return str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value[:MOST]
+
+
+def _items(value: Any) -> Iterable[tuple[str, Any]]:
+    return islice(value.items(), MOST)
+
+
 def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+    return None if value is None else _length(value)
+
+
+def _length(value: Any) -> float:
+    if not 0 <= (found := float(value)) <= LARGEST:
+        raise ValueError
+    return found
+
+
+def _instant(value: Any) -> float:
+    found = _length(value)
+    wording.stamp(found)  # it has a date, or this raises
+    return found
+
+
+def _count(value: Any) -> int:
+    if not 0 <= value <= LARGEST:
+        raise ValueError
+    return int(value)
+
+
+def _attempt(value: Any) -> int:
+    if not 1 <= value <= MOST_ATTEMPTS:
+        raise ValueError
+    return int(value)
 
 
 def _run_of(record: Record) -> RunEnded:
@@ -184,7 +267,7 @@ def _run_of(record: Record) -> RunEnded:
     started = due if record.started is None else record.started.timestamp()
     ended = started if record.ended is None else record.ended.timestamp()
     outcome = Outcome.CRASHED if record.outcome is None else record.outcome
-    lateness = 0.0 if record.lateness is None else record.lateness
+    lateness = record.lateness if record.lateness is not None and 0 <= record.lateness <= LARGEST else 0.0
     return RunEnded(
         record.job_id, due, started, ended, record.attempt, lateness, ended - started, outcome, record.error
     )

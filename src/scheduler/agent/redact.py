@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
+from . import wording
+from .spelling import spelling
 from .url import MASK, Url
 
 _SHORTEST: Final = 3
@@ -19,18 +21,43 @@ class Redactor:
     """Knows secrets and replaces them in texts."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        # The longest first, for one may be part of another.
-        self._secrets = sorted({each for each in secrets if len(each) >= _SHORTEST}, key=len, reverse=True)
+        secrets = {each for each in secrets if len(each) >= _SHORTEST}
+        self._as_given = sorted(secrets)
+        self._spellings = sorted(each for each in {spelling(each).text for each in secrets} if len(each) >= _SHORTEST)
 
     def clean(self, text: str) -> str:
-        """The text with each secret masked."""
-        for secret in self._secrets:
-            text = text.replace(secret, MASK)
-        return text
+        """The text with each secret masked, in whatever spelling it stands there."""
+        spans = [span for secret in self._as_given for span in _places(secret, text)]
+        if self._spellings:
+            found = spelling(text)
+            for secret in self._spellings:
+                spans += [(found.starts[at], found.ends[end - 1]) for at, end in _places(secret, found.text)]
+        return _masked(text, spans) if spans else text
+
+
+def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
+    at = text.find(secret)
+    while at >= 0:
+        yield at, at + len(secret)
+        at = text.find(secret, at + len(secret))
+
+
+def _masked(text: str, spans: list[tuple[int, int]]) -> str:
+    """What lies within these is masked; those that overlap are one."""
+    parts: list[str] = []
+    end = 0
+    for start, stop in sorted(spans):
+        if start >= end:
+            parts += (text[end:start], MASK)
+        end = max(end, stop)
+    return "".join((*parts, text[end:]))
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats log records without secrets, tracebacks included."""
+    """Formats log records without secrets, tracebacks included, and with nothing that could move a cursor.
+
+    A record is a line, whatever stands in its message; lines of a traceback follow it, and begin with blanks.
+    """
 
     def __init__(self, redactor: Redactor, fmt: str) -> None:
         super().__init__(fmt)
@@ -39,6 +66,22 @@ class RedactingFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """As logging does, masked."""
         return self._redactor.clean(super().format(record))
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        """On one line."""
+        return wording.harmless(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """On lines that cannot be taken for records."""
+        return _indented(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
+        """The same for where the call came from."""
+        return _indented(super().formatStack(stack_info))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {wording.harmless(line)}" for line in text.split("\n"))
 
 
 def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:

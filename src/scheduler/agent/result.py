@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from attrs import field, frozen
+
+MOST_ATTEMPTS: Final = 10
+"""In one run of a check."""
 
 Detail = Mapping[str, str | int | float]
 

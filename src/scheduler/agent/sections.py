@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from .readers import Reader, Unfit, shown
 from .toml_lines import Path
 from .url import host_name
-from .wording import printable
+from .wording import harmless, printable
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -50,7 +50,7 @@ class Problem:
 
     def at(self, file: str) -> str:
         """Write it as in "uptime.toml:12: unknown key ..."."""
-        place = f"{file}:{self.line}" if self.line else file
+        place = f"{harmless(file)}:{self.line}" if self.line else harmless(file)
         return f"{place}: {printable(self.text)}"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from attrs import define, field, frozen
@@ -26,11 +26,11 @@ class Verdict:
     attempt: int = 1
 
 
-def verdict_of(run: RunEnded) -> Verdict | None:
-    """What a run says of its target. None: it was cut off and says nothing."""
+def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
+    """What a run says of its target. None: it was cut off and says nothing. `clean` masks secrets."""
     if run.outcome is Outcome.SUCCEEDED:
         return fold(list(_results(run.results)))
-    return verdict_without_results(run.outcome, run.error)
+    return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
@@ -89,6 +89,7 @@ class TargetStatus:
     """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
 
     `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
+    `is_verified`: False if its certificate is not looked at.
     """
 
     name: str
@@ -106,6 +107,7 @@ class TargetStatus:
     remembered: int = 0
     missed: int = 0
     lateness_max: float = 0.0
+    is_verified: bool = True
 
     @property
     def checks(self) -> int:

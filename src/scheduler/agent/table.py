@@ -161,9 +161,8 @@ def _result(target: TargetStatus, now: float) -> str:
     verdict, run = target.last, target.last_run
     if verdict is None or run is None:
         return ""
-    if target.checks_now:
-        return _verdict(verdict)
-    return f"{wording.span(now - run.ended)} ago: {_verdict(verdict)}"
+    found = _verdict(verdict) if target.is_verified else f"{_verdict(verdict)}, certificate not verified"
+    return found if target.checks_now else f"{wording.span(now - run.ended)} ago: {found}"
 
 
 def _verdict(verdict: Verdict) -> str:

@@ -50,10 +50,16 @@ def stamp(epoch: float) -> str:
 
 def printable(text: str) -> str:
     """The text on one line, cut to a length, with what could move a cursor or turn a line around shown as escapes."""
-    shown = text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return harmless(text if len(text) <= LONGEST else text[: LONGEST - 3] + "...")
+
+
+def harmless(text: str) -> str:
+    """The same in full length."""
+    if text.isascii() and text.isprintable():
+        return text
     return "".join(
         letter if letter == _HARMLESS_SPACE or unicodedata.category(letter) not in _HIDDEN else ascii(letter)[1:-1]
-        for letter in shown
+        for letter in text
     )
 
 

@@ -1,0 +1,83 @@
+r"""One spelling of a text, however it was quoted or escaped on its way here, and where in the text its letters stood.
+
+Servers and drivers repeat what they were told: in JSON or as Python writes it (\" and \u00e4), as in URLs (%2F) or HTML
+(&quot;), in small letters. So escapes are read until there are none left, for there may be escapes of escapes; then
+quotes and backslashes are left out, and letters are made small. Two texts that may stand for the same look the same.
+"""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Final
+from urllib.parse import unquote
+
+from attrs import frozen
+
+_ROUNDS: Final = 3
+_ESCAPE: Final = re.compile(
+    r"""
+      %[0-7][0-9a-f] | %[cd][0-9a-f]%[89ab][0-9a-f] | %e[0-9a-f](?:%[89ab][0-9a-f]){2} | %f[0-7](?:%[89ab][0-9a-f]){3}
+    | \\u[0-9a-f]{4} | \\x[0-9a-f]{2} | \\.
+    | &(?:amp|lt|gt|quot|apos|\#[0-9]{1,6}|\#x[0-9a-f]{1,5});
+    | \+
+    """,
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+"""Each stands for one letter."""
+
+_LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_LEFT_OUT: Final = frozenset("\"'`\\")
+
+
+@frozen
+class Spelling:
+    """`starts` and `ends`: between which places of the text that was given each letter of `text` stood."""
+
+    text: str
+    starts: list[int]
+    ends: list[int]
+
+
+def spelling(given: str) -> Spelling:
+    """The one spelling of a text."""
+    text, places = given, list(range(len(given) + 1))
+    for _ in range(_ROUNDS):
+        text, places, has_changed = _read(text, places)
+        if not has_changed:
+            break
+    kept = [at for at, letter in enumerate(text) if letter not in _LEFT_OUT]
+    return Spelling(
+        "".join(_small(text[at]) for at in kept), [places[at] for at in kept], [places[at + 1] for at in kept]
+    )
+
+
+def _read(text: str, places: list[int]) -> tuple[str, list[int], bool]:
+    """One round, with the place of each letter in the text that was given, and of its end."""
+    letters: list[str] = []
+    at: list[int] = []
+    end = 0
+    for escape in _ESCAPE.finditer(text):
+        letters += (text[end : escape.start()], _letter(escape[0]))
+        at += places[end : escape.start() + 1]
+        end = escape.end()
+    found = "".join((*letters, text[end:]))
+    return found, at + places[end:], found != text
+
+
+def _letter(escape: str) -> str:
+    match escape[0]:
+        case "%":
+            return unquote(escape, errors="replace")[:1]
+        case "&":
+            return unescape(escape)[:1] or "&"
+        case "+":
+            return " "
+        case _:
+            digits = escape[2:]
+            return chr(int(digits, 16)) if digits else _LETTERS.get(escape[1], escape[1])
+
+
+def _small(letter: str) -> str:
+    small = letter.lower()
+    return small if len(small) == 1 else letter
