@@ -2,12 +2,14 @@
 
 import logging
 import threading
+from datetime import timedelta
 
 import pytest
 from anyio.to_thread import run_sync
 
 from schedule import Cron, Every, Missed
 from scheduler import MissedReason, Outcome, Overlap, RunEnded, RunMissed, RunStarted, Scheduler, current_run
+from scheduler._timeline import instant_of
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore
 from timerqueue.testing import START
@@ -105,6 +107,30 @@ async def test_an_attempt_that_must_not_be_lost_outlives_a_stop_while_it_is_bein
         (record,) = await s.history("a")
         assert (record.attempt, s.get("a").statistics().runs) == (2, 2)
         s.stop(0)
+
+
+async def test_a_tick_that_was_marked_and_not_begun_at_a_stop_is_owed_with_at_least_once(clock, events):
+    """The next scheduler makes its next attempt at once, since nobody knew whether the mark came through."""
+    store, begun = HeldUp(), []
+    async with scheduler(store, clock, events, begun) as s:
+        s.add("work", "@every 1h", id="a", delivery="at_least_once", start=clock.now() + timedelta(seconds=10))
+        await s.flush()
+        await clock.travel(10)
+        await run_sync(store.has_come.wait)
+        s.stop(5)
+        await clock.travel(1)
+        store.may_go.set()
+    assert begun == []
+    (owed,) = store.another().owed()
+    async with scheduler(store.another(), clock, events, begun) as s:
+        await clock.travel(1)
+        (record,) = await s.history()
+    assert len(begun) == 1
+    assert (record.due, record.attempt, record.outcome) == (
+        instant_of(owed.due_us),
+        owed.attempt + 1,
+        Outcome.SUCCEEDED,
+    )
 
 
 def break_down(store, s):

@@ -1,0 +1,75 @@
+"""Programs that start in between lose nothing that is owed, and no rest after a crash, whatever they know."""
+
+from datetime import timedelta
+
+import pytest
+
+OWING = {"delivery": "at_least_once"}
+HOURLY = "@every 1h"
+FLOOR = {"crash_floor": "60s"}
+LONG = 100_000
+"""Seconds that a run takes which is to be cut off."""
+
+HOW_IT_ENDS = pytest.mark.parametrize("dies", [True, False], ids=["death", "stop"])
+
+
+@HOW_IT_ENDS
+@pytest.mark.parametrize(
+    "how", ["the same program", "another schedule", "without the task", "a row that cannot be read", "changed by hand"]
+)
+@pytest.mark.parametrize("seconds", [0, 5, 4_000])
+async def test_a_start_in_between_loses_neither_the_tick_nor_the_rest(processes, dies, how, seconds):
+    """Whatever that program knows of the job. What it tries again itself needs no other."""
+    (due,) = await processes.owe(dies=dies)
+    found = processes.clock.now()
+    row = processes.row()
+    if how == "a row that cannot be read":
+        processes.edit(options="{")
+    elif how == "changed by hand":
+        processes.edit(schedule="@every 50m", kwargs="{}", name="renamed")
+    async with processes.one(0, knows_task=how != "without the task", **FLOOR) as s:
+        if how == "another schedule":
+            s.add("work", "@every 2h", id="job", on_conflict="update", **OWING)
+        await processes.clock.travel(seconds)
+    is_parked = how in {"without the task", "a row that cannot be read"}
+    if is_parked:
+        assert processes.attempts(due) == [1]
+        processes.store.edit(row)
+    async with processes.one(**FLOOR):
+        await processes.clock.travel(1)
+        has_rested = not dies or seconds > 60
+        assert processes.attempts(due) == ([1, 2] if has_rested else [1])
+        if not has_rested:
+            await processes.clock.travel(60 - (processes.clock.now() - found).total_seconds() - 1)
+            assert processes.attempts(due) == [1]
+            await processes.clock.travel(2)
+        assert processes.attempts(due) == [1, 2]
+        await processes.clock.travel(2)
+    assert processes.summary([due]) == [(2, "succeeded")]
+
+
+@pytest.mark.parametrize("schedule", [HOURLY, "@every 2h", "0 * * * *", "@after 90m"])
+@HOW_IT_ENDS
+async def test_a_program_that_adds_its_jobs_at_each_start_may_change_the_schedule(processes, dies, schedule):
+    """That is every deployment: `on_conflict="update"`."""
+    (due,) = await processes.owe(dies=dies)
+    async with processes.one(**FLOOR) as s:
+        s.add("work", schedule, id="job", on_conflict="update", **OWING)
+        await processes.clock.travel(70)
+    assert processes.attempts(due) == [1, 2]
+
+
+async def test_a_one_shot_that_is_owed_is_tried_again_and_then_leaves(processes, clock):
+    """It has no other start."""
+    async with processes.one(LONG, dies=True, **FLOOR) as s:
+        s.add("work", f"@at {clock.now() + timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}", id="job", **OWING)
+        await clock.travel(6)
+    (due,) = [due for due, _ in processes.begun]
+    async with processes.one(**FLOOR) as s:
+        await clock.travel(30)
+        s.get("job").pause()
+        await clock.travel(60)
+        s.get("job").resume()
+        await clock.travel(5)
+        assert processes.attempts(due) == [1, 2]
+        assert s.jobs() == []
