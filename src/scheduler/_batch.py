@@ -11,7 +11,7 @@ from attrs import Factory, define
 from ._outcome import MissedReason, Outcome
 from ._results import result_text
 from ._standing import state_of
-from ._stored import RUNNING, Batch, StoredJob, StoredPause, StoredTick
+from ._stored import RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
 
 if TYPE_CHECKING:
     from ._floors import Floor
@@ -38,7 +38,7 @@ class Sealed:
     def job_ids(self) -> list[str]:
         batch = self.batch
         ticks = (*batch.ended, *batch.missed, *batch.marks)
-        return list(dict.fromkeys([*batch.jobs, *batch.states, *(tick.job_id for tick in ticks)]))
+        return list(dict.fromkeys([*batch.jobs, *batch.paused, *batch.states, *(tick.job_id for tick in ticks)]))
 
     def by_job(self) -> list[Sealed]:
         """One for the pauses and one for each job. Whoever waits for all of it waits for the last."""
@@ -58,6 +58,7 @@ class Sealed:
             [tick for tick in batch.ended if tick.job_id == job_id],
             [tick for tick in batch.missed if tick.job_id == job_id],
             [tick for tick in batch.marks if tick.job_id == job_id],
+            {key: pause for key, pause in batch.paused.items() if key == job_id},
         )
         return Sealed(part, [run for run in self.runs if run.job.id == job_id], [])
 
@@ -67,6 +68,8 @@ class Pending:
     """What the next batch will hold. The states of dirty jobs are written down when it is sealed."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
+    paused: dict[str, JobPause] = Factory(dict)
+    """Of rows that are not among `jobs`."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
     dirty: dict[Job, bool] = Factory(dict)
     """Jobs whose states have changed; True: together with a tick that is in here."""
@@ -79,7 +82,7 @@ class Pending:
 
     def __len__(self) -> int:
         """How many changes there are; those who wait to be told count too."""
-        parts = (self.jobs, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
+        parts = (self.jobs, self.paused, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
         return sum(len(part) for part in parts)
 
     def name_missed(self, furthest_us: int, next_fence: Callable[[], int]) -> None:
@@ -90,6 +93,18 @@ class Pending:
         if again:
             self.missed = [tick for tick in self.missed if tick.due_us > furthest_us]
             self.ended += [tick._replace(fence=next_fence()) for tick in again]
+
+    def put(self, id: str, row: StoredJob | None) -> None:
+        """The row as a whole, or None: it is removed."""
+        self.jobs[id] = row
+        self.paused.pop(id, None)
+
+    def pause(self, id: str, pause: JobPause) -> None:
+        """Two columns of the row, which may have been put here."""
+        if id not in self.jobs:
+            self.paused[id] = pause
+        elif (row := self.jobs[id]) is not None:
+            self.jobs[id] = with_pause(row, pause)
 
     def miss(self, job: Job, tick: StoredTick) -> None:
         """Ticks of the job have no run. Those that follow one another for one reason are one record."""
@@ -115,7 +130,7 @@ class Pending:
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
-        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks)
+        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks, self.paused)
         rest = Pending()
         if later or len(chosen) < len(self.dirty):
             rest.jobs = {id: row for id, row in self.jobs.items() if id in later}
@@ -132,6 +147,11 @@ class Pending:
         with_ticks = (job for job, is_with_tick in self.dirty.items() if is_with_tick)
         others = (job for job, is_with_tick in self.dirty.items() if not is_with_tick and job.id not in later)
         return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])
+
+
+def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
+    """The row with these two columns."""
+    return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
 
 
 def ended_tick(

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Final
 from timerqueue import LifecycleError
 
 from ._backoff import Backoff
-from ._batch import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick
+from ._batch import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._pruning import Pruning
 from ._store import StoreError
-from ._stored import Receipt, Retention, StoredJob, StoredPause, StoredTick
+from ._stored import JobPause, Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE
 
 if TYPE_CHECKING:
@@ -118,15 +118,26 @@ class Ledger:
     # -- what is noted -------------------------------------------------------------------------------------------------
 
     def put(self, row: StoredJob) -> None:
-        self._pending.jobs[row.id] = row
+        self._pending.put(row.id, row)
+        self._ask()
+
+    def pause_job(self, id: str, pause: JobPause) -> None:
+        """It is paused, or is not any more: of its row no more than that is written."""
+        self._pending.pause(id, pause)
         self._ask()
 
     def holds(self, id: str) -> bool:
-        """Whether what was changed here of this job's row is still on its way to the store."""
+        """Whether a row that was put or removed here is still on its way to the store."""
         return id in self._pending.jobs or any(id in sealed.batch.jobs for sealed in self._sealed)
 
+    def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
+        """The row that others have changed, with what is on its way to it."""
+        for paused in (*(sealed.batch.paused for sealed in self._sealed), self._pending.paused):
+            row = with_pause(row, paused[id]) if row is not None and id in paused else row
+        return row
+
     def removed(self, job: Job) -> None:
-        self._pending.jobs[job.id] = None
+        self._pending.put(job.id, None)
         self._pending.dirty.pop(job, None)
         self._floors.by_job.pop(job, None)
         self._ask()

@@ -312,7 +312,9 @@ class Memory:
                 self._registry.stored.pause_scope(scope, pause)
             unfollowed = self._registry.stored.unfollowed
             is_going_on = bool(unfollowed)
-            unfollowed.update((id, row) for id, row in changes.jobs.items() if not self.ledger.holds(id))
+            for id, row in changes.jobs.items():
+                if not self.ledger.holds(id):
+                    unfollowed[id] = self.ledger.as_it_will_be(id, row)
             if not is_going_on:
                 self._follow_some()
 

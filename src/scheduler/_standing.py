@@ -12,7 +12,7 @@ from ._outcome import Outcome
 from ._planner import Grid
 from ._run import MarkedRun
 from ._statistics import Tally
-from ._stored import StoredJob, StoredState
+from ._stored import JobPause, StoredJob, StoredState
 from ._timeline import some_instant_of
 
 if TYPE_CHECKING:
@@ -146,6 +146,11 @@ def row_of(job: Job) -> StoredJob:
         None if job.paused_by is None else job.paused_by.reason,
         job.paused_until_us,
     )
+
+
+def job_pause(job: Job) -> JobPause:
+    """Of its row what says whether it is paused."""
+    return JobPause() if job.paused_by is None else JobPause(job.paused_by.reason, job.paused_until_us)
 
 
 def new_row(job: Job) -> StoredJob:

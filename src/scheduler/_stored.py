@@ -41,6 +41,13 @@ class StoredJob(NamedTuple):
     paused_until_us: int | None = None
 
 
+class JobPause(NamedTuple):
+    """Of a job's row what the scheduler changes by itself: the columns `paused` and `paused_until_us`."""
+
+    paused: str | None = None
+    paused_until_us: int | None = None
+
+
 class StoredState(NamedTuple):
     """Where a job stands and what it has done: written by the scheduler alone, as a whole.
 
@@ -126,7 +133,10 @@ class StoredPause(NamedTuple):
 
 @define
 class Batch:
-    """Changes that are committed together. None in place of a value: it is removed."""
+    """Changes that are committed together. None in place of a value: it is removed.
+
+    `paused`: of rows that are there by now, whoever has changed them, two columns.
+    """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     states: dict[str, StoredState] = Factory(dict)
@@ -134,6 +144,7 @@ class Batch:
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
     marks: list[StoredTick] = Factory(list)
+    paused: dict[str, JobPause] = Factory(dict)
 
 
 @frozen

@@ -11,8 +11,9 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from ._batch import with_pause
 from ._pauses import JOB, Pause, pause_of, stored_pause
-from ._standing import row_of
+from ._standing import job_pause, row_of
 from ._timeline import instant_of
 
 if TYPE_CHECKING:
@@ -79,6 +80,19 @@ class StoredJobs:
         self.ledger.put(row)
         self.ledger.touch(job)
 
+    def remember_pause(self, job: Job) -> None:
+        """Let the store know that the job is paused, or is not any more. Whatever else others have written into its row
+        stays, and is followed when it is seen.
+        """
+        if job.task is None or self.ledger is None or job.is_removed or self.is_early(job):
+            return
+        pause = job_pause(job)
+        for rows in (self.unfollowed, self.unreadable):
+            if (row := rows.get(job.id)) is not None:
+                rows[job.id] = with_pause(row, pause)
+        self.ledger.pause_job(job.id, pause)
+        self.ledger.touch(job)
+
     def forget(self, job: Job) -> None:
         """The job is gone, and no other has taken its place: so is its row."""
         self.unreadable.pop(job.id, None)
@@ -90,7 +104,7 @@ class StoredJobs:
     def pause_changed(self, scope: str, pause: Pause | None, job: Job | None) -> None:
         """A pause has come or gone: of `job`, if it is the scope."""
         if job is not None:
-            self.remember(job)
+            self.remember_pause(job)
         elif self.ledger is not None and not scope.startswith(JOB):
             self.ledger.pause(scope, None if pause is None else stored_pause(pause))
 

@@ -19,6 +19,9 @@ def write(connection: Connection, statements: Statements, batch: Batch) -> Recei
     """Carry the batch out in the transaction that the connection is in."""
     with connection.pipeline():
         _put_or_remove(connection, JOB, batch.jobs, (statements.put_jobs, statements.remove_jobs))
+        if batch.paused:
+            ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
+            connection.execute(statements.pause_jobs, [text_array(ids), text_array(pauses[0]), number_array(pauses[1])])
         if batch.states:
             connection.execute(statements.put_states, STATE.parameters(batch.states.values()))
         _put_or_remove(connection, PAUSE, batch.pauses, (statements.put_pauses, statements.remove_pauses))

@@ -26,6 +26,11 @@ class Statements:
             " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1) FROM {schema}.meta"
         )
         self.put_jobs = self._put(JOB)
+        self.pause_jobs = self.of(
+            "UPDATE {schema}.job SET paused = given.paused, paused_until_us = given.paused_until_us"
+            " FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (id, paused, paused_until_us)"
+            " WHERE job.id = given.id"
+        )
         self.remove_jobs = self.of("DELETE FROM {schema}.job WHERE id = ANY (%s::text[])")
         self.put_pauses = self._put(PAUSE)
         self.remove_pauses = self.of("DELETE FROM {schema}.pause WHERE scope = ANY (%s::text[])")

@@ -38,6 +38,12 @@ _TICK: Final = _upsert("tick", StoredTick._fields, "due_us, job_id", _GIVEN)
 PUT_JOB: Final = _upsert("job", StoredJob._fields, "id", _GIVEN)
 PUT_STATE: Final = _upsert("job_state", StoredState._fields, "job_id", "column1 IN (SELECT id FROM job)")
 PUT_PAUSE: Final = _upsert("pause", StoredPause._fields, "scope", _GIVEN)
+PAUSE_JOB: Final = (
+    "INSERT INTO job (id, task, schedule, paused, paused_until_us) "
+    "SELECT id, task, schedule, column2, column3 FROM ({rows}) JOIN job ON id = column1 WHERE true "
+    "ON CONFLICT (id) DO UPDATE SET paused = excluded.paused, paused_until_us = excluded.paused_until_us"
+)
+"""An update of the rows that there are: UPDATE ... FROM would need SQLite 3.33."""
 REMOVE_JOB: Final = "DELETE FROM job WHERE id IN ({rows})"
 REMOVE_PAUSE: Final = "DELETE FROM pause WHERE scope IN ({rows})"
 END_TICK: Final = f"{_TICK} WHERE tick.fence = excluded.fence"

@@ -122,6 +122,9 @@ class MemoryStore:
                 msg = f"{data.instance} is closed here, or another has opened it (epoch {data.epoch}): open it again"
                 raise StoreUnusable(msg)
             _put_jobs(data, batch.jobs)
+            for job_id, pause in batch.paused.items():
+                if job_id in data.jobs:
+                    data.jobs[job_id] = data.jobs[job_id]._replace(**pause._asdict())
             data.states.update((job_id, state) for job_id, state in batch.states.items() if job_id in data.jobs)
             _put(data.pauses, batch.pauses)
             stale = _end(data.ticks, batch)

@@ -9,7 +9,7 @@ import pytest
 from .._events import JobAdded, JobParked
 from .._state import JobState
 from .._store import Store
-from .._stored import EVERYTHING, Batch, Changes, StoredJob, StoredPause, StoredState
+from .._stored import EVERYTHING, Batch, Changes, JobPause, StoredJob, StoredPause, StoredState
 from ._rules_of_schedulers import Life
 from ._store_fixtures import StoreFixtures
 from ._store_rows import MakeStore, due_at, job, jobs_of, pauses_of
@@ -86,6 +86,15 @@ class RulesOfEdits(EditFixtures):
         store.commit(Batch(jobs={"a": job()}, states={"a": state}))
         edit({"a": job(schedule="@every 5m")}, {})
         assert jobs_of(store) == {"a": (job(schedule="@every 5m"), state)}
+
+    def test_what_others_have_written_stays_when_the_job_is_paused(self, store: Store, edit: Edit) -> None:
+        """And is told, with the pause; a row that they have removed stays away."""
+        store.commit(Batch(jobs={"a": job(), "b": job("b")}))
+        jobs_of(store)
+        edit({"a": job(schedule="@every 5m"), "b": None}, {})
+        store.commit(Batch(paused={"a": JobPause("resting"), "b": JobPause("resting")}))
+        assert store.changes() == Changes({"a": job(schedule="@every 5m", paused="resting"), "b": None}, {})
+        assert jobs_of(store) == {"a": (job(schedule="@every 5m", paused="resting"), None)}
 
     def test_what_others_change_is_told_beside_what_is_written_here(self, store: Store, edit: Edit) -> None:
         """Theirs alone."""

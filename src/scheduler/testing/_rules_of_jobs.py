@@ -6,7 +6,7 @@ import pytest
 
 from .._outcome import Outcome
 from .._store import Store
-from .._stored import EVERYTHING, Batch, Receipt, StoredJob, StoredPause, StoredState
+from .._stored import EVERYTHING, Batch, JobPause, Receipt, StoredJob, StoredPause, StoredState
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, due_at, end, history_of, job, jobs_of, mark, no_hint, pauses_of
 
@@ -110,6 +110,21 @@ class RulesOfJobs(StoreFixtures):
         store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))
         store.commit(Batch(jobs={FULL_JOB.id: job(FULL_JOB.id)}))
         assert jobs_of(store) == {FULL_JOB.id: (job(FULL_JOB.id), FULL_STATE)}
+
+    def test_a_pause_of_a_job_changes_its_two_columns_alone(self, store: Store) -> None:
+        """What the rest of the row is by then; it is undone in the same way."""
+        store.commit(Batch(jobs={"a": job("a", paused="before"), FULL_JOB.id: FULL_JOB}))
+        store.commit(Batch(paused={"a": JobPause(), FULL_JOB.id: JobPause("a week's\nrest", due_at(7))}))
+        later = FULL_JOB._replace(paused="a week's\nrest", paused_until_us=due_at(7))
+        assert jobs_of(store) == {"a": (job("a"), None), FULL_JOB.id: (later, None)}
+        assert not store.changes()
+
+    def test_a_pause_of_a_job_that_is_gone_brings_it_not_back(self, store: Store) -> None:
+        """Be it gone before, or with the same batch; one that is put with the same batch is paused by it."""
+        store.commit(Batch(jobs={"a": job("a")}))
+        pause = JobPause("a reason")
+        store.commit(Batch(jobs={"a": None, "b": job("b")}, paused=dict.fromkeys(["a", "b", "c"], pause)))
+        assert jobs_of(store) == {"b": (job("b", paused="a reason"), None)}
 
     def test_a_state_is_replaced_as_a_whole(self, store: Store) -> None:
         """Fields that are None again are None."""

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from .._outcome import Outcome
 from .._store import Store
-from .._stored import EVERYTHING, Batch, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from .._stored import EVERYTHING, Batch, JobPause, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ..stores.memory import MemoryStore
 from ._store_rows import START_US, MakeStore, due_at, end, everything_in, mark, missed, no_hint, prune_all, wipe
 
@@ -61,6 +61,7 @@ states = st.builds(
     **dict.fromkeys(("runs", "successes", "failures", "timeouts", "cancellations", "missed"), counts),
     **dict.fromkeys(("consecutive_failures", "consecutive_crashes"), counts),
 )
+job_pauses = st.builds(JobPause, maybe, instants)
 pauses = st.builds(StoredPause, scope=st.just(""), reason=texts, since_us=counts, until_us=instants)
 ticks = st.tuples(st.sampled_from(IDS), st.sampled_from(SECONDS))
 retentions = st.builds(
@@ -96,6 +97,7 @@ class StoreMachine(RuleBasedStateMachine):
             missed=[missed(*tick) for tick in data.draw(st.lists(ticks, unique=True, max_size=2))],
         )
         batch.marks = self._marks(data, batch.ended)
+        batch.paused = data.draw(st.dictionaries(st.sampled_from(IDS), job_pauses, max_size=3))
         self.last = batch, self._commit(batch)
 
     @precondition(lambda self: self.last is not None)
