@@ -132,8 +132,8 @@ def free_port():
 def attempt():
     """Make what a check is given."""
 
-    def make(address="127.0.0.1", *, connect_within=10.0, hosts=None):
-        return Attempt(address, Stopwatch(SystemClock()), connect_within, Resolver(hosts or {}, failing_lookup))
+    def make(address="127.0.0.1", *, connect_within=10.0):
+        return Attempt(address, Stopwatch(SystemClock()), connect_within)
 
     return make
 

@@ -133,6 +133,28 @@ async def test_a_full_host_holds_up_no_other(serve, answers):
     assert display.checks[0] == ("well", Status.UP, True)
 
 
+@pytest.mark.parametrize("mode", ["any", "all"])
+async def test_the_limit_of_a_host_holds_for_those_that_are_redirected_to_it(serve, answers, mode):
+    """Six targets lead to one host of one place. Each has its turn there, and its report in the end."""
+
+    async def slow(server, stream):
+        await anyio.sleep(0.01)
+        await answers.respond()(server, stream)
+
+    end = await serve(slow)
+    start = await serve(answers.respond(302, headers=[f"Location: http://end.test:{end.port}/"]))
+    checks = "\n".join(
+        f'[[check]]\nurl = "http://start.test:{start.port}/{number}"\nredirects = 1\nmode = "{mode}"\n'
+        'redirect_targets = "any"'
+        for number in range(6)
+    )
+    display = Recorder()
+    text = f'[limits]\n"host:end.test" = 1\n[hosts]\n"start.test" = "127.0.0.1"\n"end.test" = "127.0.0.1"\n{checks}'
+    code = await run_agent(text, Plan(once=True), display)
+    assert (code, [status for _, status, _ in display.checks]) == (0, [Status.UP] * 6)
+    assert (end.most_open, end.connections) == (1, 6)
+
+
 @pytest.mark.slow
 async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, answers, monkeypatch):
     """Late, but none is left out for ever."""

@@ -18,6 +18,7 @@ from timerqueue import Clock
 
 from .config import Config, Start, Target
 from .display import Display, View
+from .holdups import Holdups
 from .monitor import Monitor
 from .past import Past
 from .probe import Mode, Probe
@@ -101,7 +102,8 @@ class _Agent:
         self._scheduler.listen(self._listen)
         self._past = Past(self._scheduler, self._statuses, self._monitor.remembered, clock, redactor.clean)
         resolver = Resolver(config.hosts) if resolver is None else resolver
-        probes = {each.name: _probe(each, resolver, clock, redactor) for each in enabled}
+        self._holdups = Holdups(clock)
+        probes = {each.name: _probe(each, resolver, clock, redactor, self._holdups) for each in enabled}
         probes = {name: evolve(probe, attempts=self._statuses[name].attempts) for name, probe in probes.items()}
         self._scheduler.register(TASK, CheckTask(probes, self._statuses, self._past.recall).run)
         for target in enabled:
@@ -113,6 +115,7 @@ class _Agent:
         plan, monitor, scheduler = self._plan, self._monitor, self._scheduler
         monitor.hold()
         async with _watched(scheduler, monitor, self._clock) as (group, is_forced):
+            group.start_soon(self._holdups.watch)
             if self._has_past:
                 group.start_soon(self._recall)
             if plan.seconds is not None:
@@ -175,7 +178,7 @@ def _is_well(target: TargetStatus) -> bool:
     return bool(target.checks_now) and target.status in (Status.UP, Status.DEGRADED)
 
 
-def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor) -> Probe:
+def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor, holdups: Holdups) -> Probe:
     return Probe(
         check=target.check,
         needs=target.needs,
@@ -186,12 +189,15 @@ def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor)
         resolver=resolver,
         clock=clock,
         redactor=redactor,
+        needs_at=target.needs_at,
+        holdups=holdups,
     )
 
 
 def _add(scheduler: Scheduler, target: Target, start: Start | None) -> None:
-    # With Mode.ALL the addresses may wait for room one after another, so only each of them has a time.
-    timeout = target.max_attempts * target.timeout + CUT_OFF_AFTER if target.mode is Mode.ANY else None
+    # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
+    waits_inside = target.mode is Mode.ALL or getattr(target.check, "redirects", 0) > 0
+    timeout = None if waits_inside else target.max_attempts * target.timeout + CUT_OFF_AFTER
     try:
         scheduler.add(
             TASK,

@@ -65,7 +65,11 @@ class Target:
     @property
     def needs(self) -> tuple[str, str]:
         """The limits that its checks take a unit of."""
-        return (self.kind, HOST + host_name(self.check.url.host))
+        return self.needs_at(host_name(self.check.url.host))
+
+    def needs_at(self, host: str) -> tuple[str, str]:
+        """The same at another host, to which it was redirected."""
+        return (self.kind, HOST + host)
 
     @property
     def is_unverified(self) -> bool:

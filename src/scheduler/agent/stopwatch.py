@@ -11,12 +11,14 @@ from timerqueue import Clock
 class Stopwatch:
     """Runs from its making. Phases measured `before`, such as a shared lookup, count as if they had just been.
 
-    `phases` holds what was completed; `phase` names what goes on, so that a timeout can say where it struck.
+    `phases` holds what was completed, `completed` the names of those that were measured here; `phase` names what goes
+    on, so that a timeout can say where it struck.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:
         self._clock = clock
         self.phases: dict[str, float] = dict(before or {})
+        self.completed: set[str] = set()
         self.phase: str | None = None
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
@@ -36,6 +38,7 @@ class Stopwatch:
         assert self.phase is not None
         seconds = self._clock.monotonic() - self._phase_began
         self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
+        self.completed.add(self.phase)
         self.phase = None
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from scheduler import Subtask
@@ -42,18 +42,25 @@ class CheckTask:
         if isinstance(found, CheckResult):
             return report_of([found], self._targets[name])
         together = _Together(self._targets[name], len(found))
-        return [Subtask(together.run, each, needs=dict(each.needs)) for each in found]
+        return together.wrapped(found)
 
 
 class _Together:
-    """The results of all addresses of a target. The last one that comes makes the report."""
+    """The results of all addresses of a target, wherever they lead. The last one that comes makes the report."""
 
     def __init__(self, target: TargetStatus, count: int) -> None:
         self._target = target
         self._missing = count
         self._results: list[CheckResult] = []
 
-    async def run(self, subtask: Subtask) -> Report | None:
-        self._results.append(await subtask.func(*subtask.args))
+    def wrapped(self, subtasks: Iterable[Subtask]) -> list[Subtask]:
+        return [Subtask(self._run, each, needs=dict(each.needs)) for each in subtasks]
+
+    async def _run(self, subtask: Subtask) -> Report | list[Subtask] | None:
+        found: CheckResult | list[Subtask] = await subtask.func(*subtask.args)
+        if not isinstance(found, CheckResult):
+            self._missing += len(found) - 1
+            return self.wrapped(found)
+        self._results.append(found)
         self._missing -= 1
         return None if self._missing else report_of(self._results, self._target)

@@ -12,6 +12,7 @@ from typing import Final
 from attrs import frozen
 
 from .result import Status
+from .tls_words import handshake, refused
 
 
 class CheckFailed(Exception):
@@ -24,6 +25,8 @@ class Trouble:
 
     status: Status
     text: str
+    is_late: bool = False
+    """Whether nothing is wrong but that it took too long for us."""
 
 
 OUT_OF_DESCRIPTORS: Final = "this machine ran out of file descriptors: raise `ulimit -n`, or lower the limit `total`"
@@ -54,10 +57,9 @@ def judge(error: BaseException, peer: str) -> Trouble | None:
     failed: Trouble | None = None
     for each in _chain(error):
         match each:
-            case ssl.SSLCertVerificationError():
-                return Trouble(Status.DOWN, f"certificate of {peer} refused: {each.verify_message}")
             case ssl.SSLError():
-                return Trouble(Status.DOWN, f"TLS with {peer} failed: {each.reason or each}")
+                if (broken := _of_tls(each, peer)) is not None:
+                    return broken
             case socket.gaierror():  # of an address, for names have been looked up before
                 said = (each.strerror or str(each)).lower()
                 return Trouble(Status.UNKNOWN, f"this machine can make nothing of the address {peer}: {said}")
@@ -66,11 +68,25 @@ def judge(error: BaseException, peer: str) -> Trouble | None:
             case OSError(errno=int(number)):
                 text = _THEIRS.get(number) or f"{(each.strerror or os.strerror(number)).lower()} at {{peer}}"
                 failed = Trouble(Status.DOWN, text.format(peer=peer))
-            case TimeoutError() | CheckFailed() | OSError():
-                failed = failed or Trouble(Status.DOWN, str(each) or f"no connection to {peer} in time")
+            case CheckFailed():
+                failed = failed or Trouble(Status.DOWN, str(each))
+            case TimeoutError() if not each.args:
+                failed = failed or Trouble(Status.DOWN, f"no connection to {peer} in time", is_late=True)
+            case OSError():
+                failed = failed or Trouble(Status.DOWN, str(each) or f"no connection to {peer}")
             case _:
                 pass
     return failed
+
+
+def _of_tls(error: ssl.SSLError, peer: str) -> Trouble | None:
+    match error:
+        case ssl.SSLWantReadError() | ssl.SSLWantWriteError():  # how OpenSSL asks for more, and no trouble
+            return None
+        case ssl.SSLCertVerificationError():
+            return Trouble(Status.DOWN, f"certificate of {peer} {refused(error)}")
+        case _:
+            return Trouble(Status.DOWN, f"TLS with {peer} failed: {handshake(error)}")
 
 
 def out_of_descriptors() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from .check import Attempt, Check, Kind
+from .check import Attempt, Check, Hop, Kind
 from .http import HTTP
 from .tcp import TCP
 
@@ -13,4 +13,4 @@ KINDS: Final = (HTTP, TCP)
 
 BY_SCHEME: Final[Mapping[str, Kind]] = {scheme: kind for kind in KINDS for scheme in kind.schemes}
 
-__all__ = ["BY_SCHEME", "KINDS", "Attempt", "Check", "Kind"]
+__all__ = ["BY_SCHEME", "KINDS", "Attempt", "Check", "Hop", "Kind"]

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from attrs import field, frozen
 
 from ..readers import Reader
-from ..resolve import Resolver
 from ..result import Finding
 from ..stopwatch import Stopwatch
 from ..url import Url
@@ -26,7 +25,6 @@ class Attempt:
     address: str
     watch: Stopwatch
     connect_within: float
-    resolver: Resolver
 
 
 class Check(Protocol):
@@ -40,12 +38,24 @@ class Check(Protocol):
     def secrets(self) -> frozenset[str]:
         """What must not be shown or logged."""
 
-    async def attempt(self, at: Attempt) -> Finding:
+    async def attempt(self, at: Attempt) -> Finding | Hop:
         """Ask. Whatever happens, and also when cancelled, nothing stays open.
 
         Raises OSError as it comes, CheckFailed for an answer that makes no sense. Anything else counts as a defect of
         the check.
         """
+
+
+@frozen
+class Hop:
+    """Where an answer leads: another check, to be made in its place, with what is left of its time.
+
+    Only an address that it `permits` may be dialled; `refusal` says so of one that it does not.
+    """
+
+    check: Check
+    permits: Callable[[str], bool]
+    refusal: Callable[[str], str]
 
 
 @frozen

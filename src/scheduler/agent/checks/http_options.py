@@ -15,6 +15,7 @@ _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE: Final = re.compile(r"[\x20-\x7e\t]*")
 _RANGE: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
 _TOO_LARGE: Final = 1000
+_FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 _EXPECTED: Final = 'a status such as 200, "200-299" or a list of these'
 
 
@@ -50,6 +51,8 @@ def _range(item: Any, whole: Any) -> tuple[int, int]:
 def _name(name: str) -> str:
     if not _TOKEN.fullmatch(name):
         raise Unfit("names of header fields such as Accept", name)
+    if name.lower() in _FRAMING:
+        raise Unfit("names of header fields other than those that say how long a request is", name)
     return name
 
 
@@ -64,4 +67,4 @@ def _header_value(name: str, value: Any) -> str:
             pass
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
         raise Unfit(f'text on one line, or {{ env = "NAME" }}, for the header {name}', value, is_secret=True)
-    return value
+    return value.strip()

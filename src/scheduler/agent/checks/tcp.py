@@ -12,10 +12,15 @@ from ..readers import text
 from ..result import Finding
 from ..trouble import CheckFailed
 from ..url import Url
+from .budget import Budget
 from .check import Attempt, Kind
+from .wire import dialled
 
 MOST_READ: Final = 64 * 1024
 """Bytes that are looked through for the expected text."""
+
+_LAST_READ: Final = 65_536
+"""Bytes that may come with the last of these."""
 
 
 @frozen(kw_only=True)
@@ -33,9 +38,7 @@ class TcpCheck:
 
     async def attempt(self, at: Attempt) -> Finding:
         """Up if it accepts the connection and, where asked to, answers as expected."""
-        with at.watch.measure("connect"), anyio.fail_after(at.connect_within):
-            stream = await anyio.connect_tcp(at.address, self.url.port)
-        async with stream:
+        async with dialled(at, self.url.port, Budget(MOST_READ + _LAST_READ)) as stream:
             if self.send is not None:
                 with at.watch.measure("send"):
                     await stream.send(self.send.encode())
@@ -47,14 +50,14 @@ class TcpCheck:
 
 async def _read_until(stream: ByteStream, expected: str) -> None:
     """Return once the text has come. Raises CheckFailed if it does not."""
-    received = bytearray()
-    while expected.encode() not in received:
+    received, wanted = bytearray(), expected.encode()
+    looked_through = 0
+    while received.find(wanted, looked_through) < 0:
+        looked_through = max(len(received) - len(wanted) + 1, 0)
         try:
             received += await stream.receive()
         except anyio.EndOfStream:
             raise CheckFailed(f'closed after {len(received):,} bytes without "{expected}"') from None
-        except anyio.BrokenResourceError as exc:
-            raise CheckFailed(f'broke off after {len(received):,} bytes without "{expected}"') from exc
         if len(received) > MOST_READ:
             raise CheckFailed(f'sent more than {MOST_READ:,} bytes without "{expected}"')
 

@@ -1,0 +1,32 @@
+"""Whom TLS connections trust. Each context is made once: reading certificates takes longer than a check."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+from functools import cache
+
+
+@cache
+def of_system() -> ssl.SSLContext:
+    """Trusts whom this machine trusts."""
+    if sys.platform == "darwin":  # whose OpenSSL knows nothing of the keychain
+        import truststore  # noqa: PLC0415 - it is there on macOS only
+
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return ssl.create_default_context()
+
+
+@cache
+def of_nobody() -> ssl.SSLContext:
+    """Looks at no certificate."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+@cache
+def of_file(ca_file: str) -> ssl.SSLContext:
+    """Trusts the certificates in a file in PEM. Raises OSError, and ValueError for a name that no file has."""
+    return ssl.create_default_context(cafile=ca_file)
