@@ -8,7 +8,6 @@ before h11 sees it, and what it is fed after that is so little that no line in i
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from typing import Final
 
 import h11
@@ -76,15 +75,14 @@ class Exchange:
                 self._head = event
                 return event
 
-    async def body(self, most: int) -> AsyncIterator[bytes]:
-        """The parts of the body, up to so many bytes in all."""
-        while self._body < most and isinstance(self._head, h11.Response):
-            event = await self._next()
-            if not isinstance(event, h11.Data):
-                return
-            part = bytes(event.data[: most - self._body])
-            self._body += len(part)
-            yield part
+    async def part(self, most: int) -> bytes:
+        """The next part of the body, up to so many bytes with those before it. Empty: that was all."""
+        if self._body >= most or not isinstance(self._head, h11.Response):
+            return b""
+        event = await self._next()
+        part = bytes(event.data[: most - self._body]) if isinstance(event, h11.Data) else b""
+        self._body += len(part)
+        return part
 
     def end(self) -> None:
         """Nothing more is wanted."""

@@ -95,7 +95,7 @@ class HttpCheck:
         encoding = _header(head, b"content-encoding").decode("latin-1").strip().lower()
         body = None if self.contains is None else decoder(encoding, self.max_body)
         size = 0
-        async for part in exchange.body(self.max_body):
+        while part := await exchange.part(self.max_body):
             size += len(part)
             if body is not None:
                 await body.take(part)

@@ -32,23 +32,22 @@ class Wire(ByteStream):
 
     async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
         """The next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
-        try:
-            data = self._socket.recv(max_bytes)
+        data = self._read(max_bytes)
+        if data is not None:
             await checkpoint()  # or a target that sends without a pause would have the event loop for itself
-        except BlockingIOError:
-            data = await self._wait(max_bytes)
+        while data is None:
+            await anyio.wait_readable(self._socket)
+            data = self._read(max_bytes)
         if not data:
             raise anyio.EndOfStream
         self._budget.read(len(data))
         return data
 
-    async def _wait(self, max_bytes: int) -> bytes:
-        while True:
-            await anyio.wait_readable(self._socket)
-            try:
-                return self._socket.recv(max_bytes)
-            except BlockingIOError:
-                pass
+    def _read(self, max_bytes: int) -> bytes | None:
+        try:
+            return self._socket.recv(max_bytes)
+        except BlockingIOError:
+            return None
 
     async def send(self, item: bytes) -> None:
         """Return when all of it is on its way."""
