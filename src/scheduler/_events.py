@@ -87,7 +87,12 @@ class RunNotLaunched:
 
 @frozen
 class JobAdded:
+    """`stands_for`: the first slot of its grid, if its start at once stands for that (start="now"), because it lies
+    within half an interval; None: no slot is left out.
+    """
+
     job_id: str
+    stands_for: float | None = None
 
 
 @frozen

@@ -41,6 +41,15 @@ Plan = tuple[Schedule, Planner, bool, int | None, bool]
 """The fields of a FirstStart, bare: to make one costs more than to find them."""
 
 
+def left_out(plan: Plan, now: int) -> int | None:
+    """The slot that a start at once stands for: it comes so soon after `now` that it would find it still running."""
+    _, planner, at_once, due, _ = plan
+    if not at_once or due is None or not isinstance(planner, Grid):
+        return None
+    slot = due - planner.interval
+    return slot if slot > now else None
+
+
 class Planners:
     """Plans the jobs of one scheduler. Those that can have a planner in common have the same."""
 

@@ -19,7 +19,7 @@ from ._call import Call
 from ._conflict import Definable, Early, OnConflict, check_conflict, is_same, planned_alike, refuse_switch, stays
 from ._errors import AlreadyStopped, InvalidJob, JobNotFound
 from ._events import Event, JobAdded, JobChanged, JobRemoved
-from ._first_start import PLAIN, FirstStart, Planners, Start
+from ._first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from ._job import Job
 from ._lateness import Lateness
 from ._listeners import Listeners
@@ -142,8 +142,14 @@ class Registry:
             elif (standing := self._put(job, FirstStart(*plan), present, start, on_conflict)) is not job:
                 return standing
         if self._listeners.anybody:
-            self.tell(JobAdded(id))
+            self.tell(JobAdded(id, self._stands_for(plan)))
         return job
+
+    def _stands_for(self, plan: Plan) -> float | None:
+        """In UTC seconds: see JobAdded."""
+        timeline = self._loop.timeline
+        slot = left_out(plan, timeline.us(self._loop.monotonic(), steady=True))
+        return None if slot is None else timeline.reported(slot, steady=True) * 1e-6
 
     def _put(self, job: Job, first: FirstStart, present: Job | None, start: Start, on_conflict: OnConflict) -> Job:
         """Put in a job that is stored, or whose id `present` has. The answer has the id from now on."""
@@ -269,7 +275,7 @@ class Registry:
     def run_now(self, job: Job) -> None:
         self.refuse_if_stopped()
         self.refuse_if_removed(job)
-        self.stored.ask(job, self._loop.runs.start_now, job)
+        self.stored.ask(job, self._loop.runs.start_by_hand, job)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         at_us = us_of(aware("at", at))
@@ -349,16 +355,17 @@ class Registry:
         """Change a job as it is by now, on the loop, by changes that have been checked."""
         if job.is_removed:
             return
+        update = update_of(job, changes)
         job.task = task
-        self.fill(job, update_of(job, changes), first)
+        self.fill(job, update, first)
 
     def _renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
         """Let the job be what another of its id was meant to be."""
         if job.is_removed:
             return
         if self.stored.needs_mending(job):
-            self.stored.mended(job)
             first = self.plan(source.schedule, job.id, None) if first is None else first
+            self.stored.mended(job)
         was_same = first is None and is_same(job, source)
         job.task = source.task
         if not was_same:

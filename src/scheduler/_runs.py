@@ -37,6 +37,7 @@ from ._overlap import may_start
 from ._owed import Owing
 from ._policy import Overlap
 from ._run import MarkedRun, Run, state_of_runs
+from ._standing import beside_ticks
 from ._state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from ._statistics import Tally
 from ._subtask import Subtask
@@ -182,6 +183,13 @@ class Runs:
         """Run it once, outside its schedule. No two such ticks have the same due instant."""
         now = self.monotonic()
         self._last_now_us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
+        self.start(job, now, self._last_now_us)
+
+    def start_by_hand(self, job: Job) -> None:
+        """The same beside its ticks, of which none has that due instant either."""
+        now = self.monotonic()
+        us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
+        self._last_now_us = beside_ticks(job, us, self.timeline)
         self.start(job, now, self._last_now_us)
 
     def start_again(self, attempt: NextAttempt) -> None:

@@ -191,6 +191,31 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
     return [*waiting, *(job.backlog or ())]
 
 
+def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
+    """The first microsecond from `us` on at which no tick of the job has been, is, or will be due; as users see it."""
+    taken = {run.due_us for run in job.runs}
+    taken.update(due_us for due_us, _ in job.backlog or ())
+    if job.due_us is not None:
+        taken.add(timeline.reported(job.due_us, steady=job.planner.steady))
+    if job.retry is not None:
+        taken.add(job.retry.due_us)
+    shift = timeline.shift_us if job.planner.steady else 0
+    while us in taken or (job.tally is not None and _may_have_been(job, us - shift)):
+        us += 1
+    return us
+
+
+def _may_have_been(job: Job, us: int) -> bool:
+    """Whether a tick of the job may have been due at that instant, on its planner's base."""
+    planner = job.planner
+    if planner.waits_for_end:
+        return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0
+    try:
+        return planner.first(job.id, us - 1) == us
+    except Exception:  # noqa: BLE001 - a user's schedule may raise anything
+        return False
+
+
 def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
     """The start that is counted from the end of the last run; there has been none: from now. All on the steady base."""
     finish = None if job.tally is None else job.counts().last_finish
