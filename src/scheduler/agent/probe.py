@@ -167,7 +167,9 @@ class Probe:
                     return await self.resolver.addresses(host, self.family)
             except Unresolved as exc:
                 return Finding(status=exc.status, error=str(exc))
-        return Finding(status=Status.UNKNOWN, error=f"cannot look up {host} in {self.timeout:g} s")
+            finally:
+                why = self.resolver.why_late(host)
+        return Finding(status=Status.UNKNOWN, error=f"cannot look up {host} in {self.timeout:g} s{why}")
 
     async def _first_that_answers(
         self, check: Check, addresses: list[str], lookup: Stopwatch, left: float, way: _Way | None = None

@@ -7,9 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-import anyio
-from anyio.to_thread import run_sync
-
+from .lookups import NoThread, SystemLookup
 from .result import Status
 from .trouble import OUT_OF_DESCRIPTORS, out_of_descriptors
 from .url import address_family
@@ -17,7 +15,8 @@ from .url import address_family
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
 
-LOOKUPS_AT_A_TIME: Final = 64
+MOST_REMEMBERED: Final = 1_000
+"""Names that are remembered for having worked, any of which can be asked whether we are offline."""
 
 
 class Family(enum.Enum):
@@ -44,7 +43,7 @@ class Resolver:
 
     def __init__(self, hosts: Mapping[str, Sequence[str]] | None = None, lookup: Lookup | None = None) -> None:
         self._hosts = hosts or {}
-        self._lookup = system_lookup() if lookup is None else lookup
+        self._lookup = SystemLookup() if lookup is None else lookup
         self._worked: dict[str, None] = {}
 
     async def addresses(self, host: str, family: Family = Family.ANY) -> list[str]:
@@ -55,6 +54,10 @@ class Resolver:
             raise Unresolved(Status.DOWN, f"{host} has no IPv{family.value} address, only {', '.join(found)}")
         return list(dict.fromkeys(fitting))
 
+    def why_late(self, host: str) -> str:
+        """What to add to "cannot look it up in time", if there is more to say."""
+        return self._lookup.why_late(host) if isinstance(self._lookup, SystemLookup) else ""
+
     async def _find(self, host: str) -> Sequence[str]:
         if address_family(host) is not None:
             return (host,)
@@ -64,12 +67,15 @@ class Resolver:
             found = await self._lookup(host)
         except OSError as exc:
             raise await self._explained(host, exc) from exc
-        self._worked[host] = None
+        if len(self._worked) < MOST_REMEMBERED:
+            self._worked[host] = None
         return found
 
     async def _explained(self, host: str, error: OSError) -> Unresolved:
         if out_of_descriptors():
             return Unresolved(Status.UNKNOWN, OUT_OF_DESCRIPTORS)
+        if isinstance(error, NoThread):
+            return Unresolved(Status.UNKNOWN, f"cannot look up {host}: {error}")
         reason = str(error.strerror or error).lower()
         control = next((name for name in self._worked if name != host), None)
         if control is None:
@@ -85,19 +91,3 @@ class Resolver:
 
 
 _NO_SUCH_NAME: Final = {getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)}
-
-
-def system_lookup() -> Lookup:
-    """The system's own lookup, in threads. A cancelled one goes on in its thread, which nobody waits for."""
-    limiters: list[anyio.CapacityLimiter] = []
-
-    def ask(host: str) -> list[str]:
-        answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        return [str(sockaddr[0]) for *_, sockaddr in answers]
-
-    async def lookup(host: str) -> Sequence[str]:
-        if not limiters:  # made here, because a limiter belongs to the event loop that is running
-            limiters.append(anyio.CapacityLimiter(LOOKUPS_AT_A_TIME))
-        return await run_sync(ask, host, abandon_on_cancel=True, limiter=limiters[0])
-
-    return lookup
