@@ -134,11 +134,12 @@ class Adoption:
             self._loop.timeline.has_been(state.last_start_us)
         is_readable = not isinstance(reading.schedule, Unreadable)
         state, quarantine = self._losses.take(job, state, lost, is_readable=is_readable)
-        if quarantine is not None:
-            self._registry.pause(job, quarantine)
         if reading.error is not None:
             job.stood = state
             self._park(job, row, reading)
+        if quarantine is not None:  # once it is known whether the row can be written anew
+            self._registry.pause(job, quarantine)
+        if reading.error is not None:
             return
         job.stood = None
         self._loop.enroll(job)
@@ -277,7 +278,7 @@ class Adoption:
         if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job not in loop.floors.by_job:
             loop.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
         else:
-            comes_again = job.retry is not None or job.owed is not None
+            comes_again = (job.retry is not None or job.owed is not None) and not back.is_by_hand
             loop.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
         if back.skipped is not None and back.skipped.first_missed is not None and floor is not None:
             floor.first_us = back.skipped.first_missed + shift

@@ -129,10 +129,12 @@ class Loop:
         if job.owed is not None:
             self.runs.owing.arm(job, self.floors.end(job))
 
-    def look_at_owed(self, job: Job) -> None:
-        """What the job owes is given up if its delivery has become at most once."""
-        if job.owed is not None and not is_owed_by(job):
-            self.runs.owing.give_up(job, AT_MOST_ONCE)
+    def look_at_owed(self, job: Job) -> bool:
+        """Give up what the job owes if its delivery has become at most once. Whether there was anything."""
+        if job.owed is None or is_owed_by(job):
+            return False
+        self.runs.owing.give_up(job, AT_MOST_ONCE)
+        return True
 
     def start_at_once(self, job: Job) -> None:
         """The first start of a job that was added with start="now"."""

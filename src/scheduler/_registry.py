@@ -382,9 +382,11 @@ class Registry:
         with self._lock:
             job.lateness = self.lateness.of(source.policy.kind)
         self._loop.pausing.reconsider(job)
-        self._loop.look_at_owed(job)
+        has_given_up = self._loop.look_at_owed(job)
         if first is not None:
             self._loop.replan(job, first)
+        elif has_given_up and job.due_us is None:  # what was owed was the next thing to do
+            self._loop.go_on(job)
         self._loop.try_owed(job)
         self._loop.enroll(job)
         if not stored:

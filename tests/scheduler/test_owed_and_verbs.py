@@ -73,6 +73,23 @@ async def test_it_is_tried_again_though_the_job_runs_by_hand_at_that_moment(proc
     assert processes.attempts(due) == [1, 2]
 
 
+@pytest.mark.parametrize("schedule", ["@after 10m", HOURLY])
+async def test_a_start_that_was_set_beside_what_is_owed_outlives_the_process(processes, schedule):
+    """Also of a job that counts from the end of its runs, of which the owed attempt is one: it went silent for good."""
+    (due,) = await processes.owe(schedule=schedule)
+    wanted = START + timedelta(minutes=5)
+    async with processes.one(dies=True, **FLOOR) as s:
+        await processes.clock.travel(1)
+        s.get("job").set_next_start(wanted)
+        await processes.clock.travel(0)
+    async with processes.one(**FLOOR) as s:
+        await processes.clock.travel(7_200)
+        assert s.get("job").next_start is not None
+    assert processes.attempts(due)[-1] == 3  # the rest is over, so the second one was cut off
+    assert processes.attempts(wanted) == [1]
+    assert len(processes.ended) >= 3
+
+
 # -- what is given up --------------------------------------------------------------------------------------------------
 
 
@@ -145,6 +162,40 @@ def change_by_hand(processes, how):
         processes.store.delete("job")
     else:
         processes.edit(options="{}")
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+async def test_a_job_that_counts_from_the_end_goes_on_when_it_owes_no_more(processes, by_hand):
+    """It had no next start, because that is counted from the end of the attempt that was owed."""
+    await processes.owe(schedule="@after 10m")
+    async with processes.one(**FLOOR) as s:
+        await processes.clock.travel(1)
+        give_up_by_hand_or_not(processes, s, by_hand=by_hand)
+        await processes.clock.travel(3_600)
+    assert processes.again() == []
+    assert len(processes.begun) == 6
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+async def test_a_one_shot_that_owes_no_more_leaves(processes, clock, by_hand):
+    """It has no other start."""
+    async with processes.one(LONG, dies=True, **FLOOR) as s:
+        s.add("work", f"@at {clock.now() + timedelta(seconds=5):%Y-%m-%dT%H:%M:%SZ}", id="job", **OWING)
+        await clock.travel(6)
+    async with processes.one(**FLOOR) as s:
+        await clock.travel(1)
+        give_up_by_hand_or_not(processes, s, by_hand=by_hand)
+        await clock.travel(1)
+        assert s.jobs() == []
+    assert processes.again() == []
+
+
+def give_up_by_hand_or_not(processes, s, *, by_hand):
+    """Let delivery be at most once: in the table, or by the verb."""
+    if by_hand:
+        processes.edit(options="{}")
+    else:
+        s.get("job").update(delivery="at_most_once")
 
 
 async def test_what_was_given_up_stays_given_up(processes):

@@ -66,3 +66,24 @@ async def test_a_process_that_dies_before_it_could_write_anything_leaves_the_cra
         s.listen(events)
         await clock.travel(600)
     assert 300 <= after(found, events) <= 361
+
+
+async def test_a_job_whose_row_cannot_be_read_goes_into_quarantine_like_any_other(processes, clock):
+    """Its third death is found by a start that does not know what it is: no other job notices, and none forgets it."""
+    await crash(processes, "at_least_once")
+    for _ in range(2):
+        async with processes.one(1_000, dies=True):
+            await clock.travel(400)
+    row = processes.row()
+    processes.edit(options="{")
+    async with processes.one() as s:
+        await clock.travel(1)
+        assert "options" in s.get("job").error
+        assert "quarantined" in processes.row().paused
+    processes.edit(options=row.options)
+    async with processes.one() as s:
+        await clock.travel(1_000)
+        assert "quarantined" in s.get("job").error
+        s.get("job").resume()
+        await clock.travel(2)
+    assert processes.ended[-1] == (processes.begun[0][0], 4)
