@@ -68,12 +68,23 @@ class Calendar(Schedule):
         """The first slot later than `after`."""
         after = utc(after)
         try:
-            index = self._estimate(after)
-            while (found := self._slot(index)) <= after:
-                index += 1
+            return self._slot(self._first_after(after))
         except (OverflowError, ValueError):  # past the year 9999, where datetimes end
             return None
-        return found
+
+    def count(self, after: datetime, until: datetime) -> int | None:
+        """How many slots are later than `after` and not later than `until`. None: at an end of the calendar."""
+        try:
+            return max(0, self._first_after(utc(until)) - self._first_after(utc(after)))
+        except (OverflowError, ValueError):
+            return None
+
+    def _first_after(self, after: datetime) -> int:
+        """The index of the first slot later than `after`."""
+        index = self._estimate(after)
+        while self._slot(index) <= after:
+            index += 1
+        return index
 
     def _estimate(self, after: datetime) -> int:
         """The answer's index or the one before it: wall times are in the order of the instants that they mean."""

@@ -31,16 +31,21 @@ class Times:
 
     def next(self, wall: datetime) -> datetime | None:
         """The first time that is not earlier than `wall`, which is naive and in whole seconds."""
-        if self._has_day(wall):
+        if self.has_day(wall):
             found = self._later_that_day(wall)
             if found is not None:
                 return found
         return self._first_of_a_day(wall.year, wall.month, wall.day + 1)
 
-    def _has_day(self, wall: datetime) -> bool:
-        if not self.months >> wall.month & 1 or not (self.years is None or self.years >> wall.year & 1):
-            return False
-        return bool(self.days.of(wall.year, wall.month) >> wall.day & 1)
+    def has_day(self, wall: datetime) -> bool:
+        """Whether it names the day of `wall`."""
+        return bool(self.days_of(wall.year, wall.month) >> wall.day & 1)
+
+    def days_of(self, year: int, month: int) -> int:
+        """The days of that month that it names, as a set."""
+        if not self.months >> month & 1 or not (self.years is None or self.years >> year & 1):
+            return 0
+        return self.days.of(year, month)
 
     def _later_that_day(self, wall: datetime) -> datetime | None:
         hour, minute, second = wall.hour, wall.minute, wall.second

@@ -7,8 +7,9 @@ With slots each minute and nobody there from 12:00 to 12:04, at 12:04:10:
     LATEST    -       -       -       -       run, however late
     ALL       run     run     run     run     run, oldest first; the newest `cap` of them
 
-A gap may hold millions of slots, so none of this walks over them: `Every` is counted by its indexes, and for others
-the newest slots are found by bisection, which works because the answer of `next` never grows smaller.
+A gap may hold millions of slots, so none of this walks over them: `Every`, `Calendar` and `Cron` are counted by
+arithmetic, other schedules one by one up to COUNTED, and then it is said that there were at least so many. The newest
+slots are found by bisection, which works because the answer of `next` never grows smaller.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from typing import Final, Protocol, assert_never
 from attrs import frozen
 
 from ._after import After
+from ._calendar import Calendar
+from ._cron import Cron
 from ._errors import ScheduleError
 from ._every import Every
 from ._instant import EPOCH, MICROSECOND, micros, utc
-from ._schedule import Schedule, answer
+from ._schedule import AnyOf, Between, Schedule, answer
 
 COUNTED: Final = 32
-"""Slots that are counted one by one where there is no formula: a day of hours, a month of days."""
+"""Slots that are counted one by one where there is no formula: a day of hours, a month of days. With ten thousand
+such schedules in one gap it takes some seconds, and more would stop a loop for longer.
+"""
 
 
 class Missed(Enum):
@@ -139,6 +144,39 @@ class _Grid:
         return 1 + self.every.index(micros(last)) - self.start, True
 
 
+def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
+    """The slots later than `after` and up to `until`; and whether that is exact, or a lower bound."""
+    if after >= until:
+        return 0, True
+    found = _counted(schedule, after, until)
+    if found is not None:
+        return found
+    walked, slot = 0, answer(schedule, after)
+    while slot is not None and slot <= until:
+        if walked == COUNTED:
+            parts = schedule.parts if isinstance(schedule, AnyOf) else ()
+            return max([walked, *(_count(part, after, until)[0] for part in parts)]), False
+        walked, slot = walked + 1, answer(schedule, slot)
+    return walked, True
+
+
+def _counted(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool] | None:
+    """The same by a formula. None: there is none. A class of a user's may answer anything."""
+    kind = type(schedule)
+    if isinstance(schedule, Every) and kind is Every:
+        return schedule.index(micros(until)) - schedule.index(micros(after)), True
+    if isinstance(schedule, Cron) and kind is Cron:
+        return schedule.count(after, until)
+    if isinstance(schedule, Calendar) and kind is Calendar:
+        found = schedule.count(after, until)
+        return None if found is None else (found, True)
+    if isinstance(schedule, Between) and kind is Between:
+        start = after if schedule.start is None else max(after, schedule.start - MICROSECOND)
+        end = until if schedule.end is None else min(until, schedule.end - MICROSECOND)
+        return _count(schedule.schedule, start, end)
+    return None
+
+
 @frozen
 class _Searched:
     schedule: Schedule
@@ -154,10 +192,8 @@ class _Searched:
         return found[::-1]
 
     def count(self, last: datetime) -> tuple[int, bool]:
-        slot, found = self.due, 1
-        while slot < last and found < COUNTED:
-            slot, found = self._next(slot, last), found + 1
-        return found, slot >= last
+        found, is_exact = _count(self.schedule, self.due, last)
+        return 1 + found, is_exact
 
     def _spacing(self) -> timedelta:
         return self._next(self.due, self.now + MICROSECOND) - self.due

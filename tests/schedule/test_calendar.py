@@ -195,3 +195,19 @@ def test_months_and_years_equal_an_enumeration(unit, count, origin, after):
         first_of_next = datetime(year + month // 11, (month + 1) % 12 + 1, 1)
         expected = origin.replace(year=year, month=month + 1, day=min(origin.day, (first_of_next - day).day))
     assert Calendar(f"{count} {name}s", origin=origin).next(after) == expected
+
+
+@given(
+    st.sampled_from(["1 day", "2 weeks", "1 month", "5 months", "1 year"]),
+    st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]),
+    st.datetimes(datetime(1971, 1, 1), datetime(2036, 1, 1), timezones=st.just(UTC)),
+    st.timedeltas(timedelta(days=-400), timedelta(days=800)),
+    st.timedeltas(timedelta(0), timedelta(days=400)),
+)
+def test_slots_are_counted_by_their_indexes(interval, tz, origin, before, length):
+    """As many as one finds one by one."""
+    calendar, after = Calendar(interval, origin=origin, tz=tz), origin + before
+    walked, slot = 0, calendar.next(after)
+    while slot is not None and slot <= after + length:
+        walked, slot = walked + 1, calendar.next(slot)
+    assert calendar.count(after, after + length) == walked

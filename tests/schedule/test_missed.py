@@ -144,6 +144,30 @@ def test_uncounted_slots_are_a_lower_bound():
     assert caught_up(Missed.LATEST, DAY, schedule=Cron("0 * * * *")).exact
 
 
+MANY = {
+    "8 h of a cron each minute": (Cron("* * * * *"), timedelta(hours=8), 480),
+    "a month of minutes in Berlin": (Cron("* * * * *", tz="Europe/Berlin"), 31 * DAY, 31 * 24 * 60),
+    "each second of a day": (Cron("* * * * * *"), DAY, 86_400),
+    "ten years of days": (Calendar("1 day", origin=NOON), 3650 * DAY, 3650),
+    "within bounds": (Cron("* * * * *").between(NOON, NOON + DAY), 8 * DAY, 1439),
+}
+
+
+@pytest.mark.parametrize(("schedule", "gap", "missed"), MANY.values(), ids=MANY)
+def test_calendar_slots_are_counted_by_arithmetic(schedule, gap, missed):
+    """They had been counted up to 32."""
+    found = caught_up(Missed.LATEST, gap, schedule=schedule)
+    assert (found.missed, found.exact) == (missed, True)
+
+
+def test_a_union_has_at_least_as_many_slots_as_each_of_its_parts():
+    """Slots that coincide are one, so that their counts cannot be added."""
+    found = caught_up(Missed.LATEST, timedelta(hours=8), schedule=Cron("* * * * *") | Every("7m"))
+    assert (found.missed, found.exact) == (1 + 479, False)
+    found = caught_up(Missed.LATEST, timedelta(minutes=20), schedule=Cron("* * * * *") | Every("7m"))
+    assert (found.missed, found.exact) == (20, True)
+
+
 @pytest.mark.parametrize("change", [{"cap": -1}, {"schedule": Every("1m"), "grace": None}])
 def test_nonsense_is_refused(change):
     """A negative cap; no grace."""
