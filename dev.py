@@ -6,6 +6,7 @@
     python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
     python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
     python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to tests/crash_loop.py
+    python3 dev.py soak [args]    have an agent check hostile targets for ten minutes; args go to tests/hostile_soak.py
 
 Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
 when pyproject.toml or the place of this folder has changed. Delete it at will.
@@ -95,6 +96,11 @@ def bench(args: list[str]) -> None:
     hand_over(folder, ["-m", "benchmarks", *args])
 
 
+def soak(args: list[str]) -> None:
+    folder = environment("test", extra=EXTRAS, group="test")
+    hand_over(folder, [str(ROOT / "tests" / "hostile_soak.py"), *args])
+
+
 def crash(args: list[str]) -> None:
     folder = environment("test", extra=EXTRAS, group="test")
     hand_over(folder, [str(ROOT / "tests" / "crash_loop.py"), *args])
@@ -107,6 +113,7 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "wheel": wheel,
     "bench": bench,
     "crash": crash,
+    "soak": soak,
 }
 
 
