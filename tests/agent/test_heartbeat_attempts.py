@@ -166,7 +166,7 @@ async def test_heartbeat_attempts_of_all_addresses_go_on_from_that_of_their_look
             raise found
         return found
 
-    resolver = SimpleNamespace(addresses=addresses)
+    resolver = SimpleNamespace(addresses=addresses, why_late=lambda _host: "")
     tried = probe(http(server.port, "web"), resolver=resolver, mode=Mode.ALL, attempts=lambda: 3)
     (subtask,) = await tried.run()
     result = await subtask.func(*subtask.args)

@@ -194,7 +194,7 @@ async def test_nothing_that_befalls_the_job_forgets_what_it_owes(between):
             if between == "set_next_start":
                 await clock.travel(5)
                 third.get("a").set_next_start(clock.now() + timedelta(seconds=5))
-            await clock.travel(7300)
+            await clock.travel(300)
             await third.flush()
             records = await third.history("a")
     owed = lives.ran[0][0]
@@ -227,7 +227,7 @@ async def test_only_a_verb_gives_up_what_is_owed_and_the_record_says_so(how, why
                 second.get("a").remove()
             elif how == "at most once":
                 second.get("a").update(delivery="at_most_once")
-            await clock.travel(7200)
+            await clock.travel(300)
             await second.flush()
             record = (await second.history("a"))[-1]
     assert lives.tried_again()[0] == 0
