@@ -50,7 +50,7 @@ from ._retry import Retry
 from ._scheduler import Scheduler, SchedulerState
 from ._state import JobState
 from ._statistics import JobStatistics, LatenessStatistics, SchedulerStatistics, StoreStatistics
-from ._store import Store, StoreError, StoreUnavailable, StoreUnusable
+from ._store import Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._stored import Retention
 from ._subtask import Subtask
 
@@ -104,6 +104,7 @@ __all__ = [
     "StoreDown",
     "StoreError",
     "StoreStatistics",
+    "StoreTakenOver",
     "StoreUnavailable",
     "StoreUnusable",
     "StoreUp",

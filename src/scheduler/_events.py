@@ -164,10 +164,14 @@ class LoopBlocked:
 
 @frozen
 class StoreDown:
-    """At `at` the store was found not to work. Runs that need a mark wait; what runs goes on."""
+    """At `at` the store was found not to work. Runs that need a mark wait; what runs goes on.
+
+    `is_taken_over`: it is another agent's now, and will not work again for this scheduler.
+    """
 
     at: float
     error: str
+    is_taken_over: bool = False
 
 
 @frozen

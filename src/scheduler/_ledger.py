@@ -23,7 +23,7 @@ from ._batch import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._pruning import Pruning
-from ._store import StoreError
+from ._store import StoreError, StoreTakenOver
 from ._stored import JobPause, Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE
 
@@ -250,7 +250,7 @@ class Ledger:
     def failed(self, error: Exception) -> None:
         """Something else than a commit has failed: for what is wrong with the store."""
         if isinstance(error, StoreError):
-            self._is_down(str(error))
+            self._is_down(str(error), is_taken_over=isinstance(error, StoreTakenOver))
         else:
             logger.error("the store failed", exc_info=error)
 
@@ -304,7 +304,7 @@ class Ledger:
         if error is None and receipt is not None:
             self._committed(receipt)
         elif isinstance(error, StoreError):
-            self._try_again(str(error))
+            self._try_again(error)
         elif error is not None:
             self._take_apart(error)
         if self._is_sending or self._failures:
@@ -343,8 +343,8 @@ class Ledger:
             )
         return are_some_sent_anew
 
-    def _try_again(self, error: str) -> None:
-        self._is_down(error)
+    def _try_again(self, error: StoreError) -> None:
+        self.failed(error)
         self._failures += 1
         if self._failures % PRUNE_EVERY == 0:
             self._pruning.begin()  # a full disk may have room after it
@@ -355,9 +355,7 @@ class Ledger:
             self._send()
 
     def _take_apart(self, error: Exception) -> None:
-        """A batch that no store can carry out must not stand in the way of the others: job by job only those fail
-        that are to blame.
-        """
+        """What no store can carry out must not stand in the way of the rest: job by job only those to blame fail."""
         sealed = self._sealed.pop(0)
         parts = sealed.by_job()
         if len(parts) > 1:
@@ -381,14 +379,16 @@ class Ledger:
     def _now_us(self) -> int:
         return self._timeline.us(self._queue.clock.monotonic(), steady=False)
 
-    def _is_down(self, error: str) -> None:
+    def _is_down(self, error: str, *, is_taken_over: bool = False) -> None:
+        was_told = self._down_since is not None and (self.trouble == error or not is_taken_over)
         if self.trouble != error:
             self.trouble = error
             logger.warning("the store does not work: %s", error)
         if self._down_since is None:
             self._down_since = self._queue.clock.monotonic()
             self._marks.store_down([*self._pending.marks, *(run for sealed in self._sealed for run in sealed.runs)])
-            self._listeners.tell(StoreDown(self._queue.clock.wall(), error))
+        if not was_told:
+            self._listeners.tell(StoreDown(self._queue.clock.wall(), error, is_taken_over))
 
     def _is_up(self) -> None:
         self._failures = 0

@@ -27,6 +27,10 @@ class StoreUnusable(StoreError):
     """
 
 
+class StoreTakenOver(StoreUnusable):
+    """Another agent has opened it since, and it is that agent's from then on."""
+
+
 @frozen
 class Opened:
     """`epoch`: how often this store has been opened, this time included. `instance`: which store it is; a copy that is

@@ -221,11 +221,11 @@ def environment_with(**variables):
 
 
 @asynccontextmanager
-async def start_command(*args, command=COMMAND, **variables):
+async def start_command(*args, command=COMMAND, stderr=None, **variables):
     """Start the command; kill it if the test fails before it ends."""
     with anyio.fail_after(GUARD):
         async with await anyio.open_process(
-            [*command, *args], stderr=None, env=environment_with(**variables)
+            [*command, *args], stderr=stderr, env=environment_with(**variables)
         ) as process:
             try:
                 yield Process(process)

@@ -31,6 +31,8 @@ def read(text, file="/etc/agent/uptime.toml", environment=None):
         ('store = "sqlite:////var/lib/x.db"', "a/u.toml", StorePlace(file=Path("/var/lib/x.db"))),
         ('store = "postgresql://h/d"', "a/u.toml", StorePlace(dsn="postgresql://h/d")),
         ('store = "postgres:///d"', "a/u.toml", StorePlace(dsn="postgres:///d")),
+        ('store = "postgres:///d?schema=up"', "a/u.toml", StorePlace(dsn="postgres:///d", schema="up")),
+        ('store = "postgres:///d?a=1&schema=u%20p"', "u.toml", StorePlace(dsn="postgres:///d?a=1", schema="u p")),
         ('store = { env = "PLACE" }', "a/u.toml", StorePlace(dsn="postgresql://x/y")),
     ],
 )
@@ -55,6 +57,12 @@ MISTAKES = [
     ('store = "postgre://h/d"', '(did you mean "postgresql://h/d"?)'),
     ('store = "mysql://h/d"', 'found "mysql://h/d"'),
     ('store = "postgresql://"', 'found "postgresql://"'),
+    (
+        'store = "postgresql:///d?schema="',
+        "store: expected one schema of 1 to 63 bytes, as in postgresql://HOST/DATABASE",
+    ),
+    ('store = "postgresql:///d?schema=a&schema=b"', "store: expected one schema of 1 to 63 bytes"),
+    ('store = "postgresql:///d?schema=a%00"', "store: expected one schema of 1 to 63 bytes"),
     ('store = { env = "NOTHING" }', "expected the environment variable NOTHING, found"),
     ('stor = "memory"', "uptime.toml:1: unknown key 'stor', did you mean 'store'?"),
     ("[history]\nper_jobs = 5", "uptime.toml:2: unknown key 'per_jobs' in [history], did you mean 'per_job'?"),

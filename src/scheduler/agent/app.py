@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
@@ -13,7 +13,18 @@ from anyio.abc import TaskGroup, TaskStatus
 from attrs import evolve, frozen
 
 from schedule import After, Every, Missed, Schedule
-from scheduler import Event, InvalidJob, JobNotFound, MissedReason, RunMissed, Scheduler, SchedulerStarted, StoreError
+from scheduler import (
+    Event,
+    InvalidJob,
+    JobNotFound,
+    MissedReason,
+    RunMissed,
+    Scheduler,
+    SchedulerStarted,
+    StoreDown,
+    StoreError,
+    StoreTakenOver,
+)
 from timerqueue import Clock
 
 from .config import Config, Start, Target
@@ -58,7 +69,8 @@ async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolv
 
     The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Before
     anything has started it raises InvalidJob if a schedule has no start left, and StoreError if the store cannot be
-    opened; after a clean end NotShown, if that came because nothing could be shown any more.
+    opened; after a clean end NotShown, if that came because nothing could be shown any more, and StoreTakenOver if it
+    came because the store is another agent's now.
     """
     agent = _Agent(config, display, plan, clock, resolver)
     try:
@@ -110,6 +122,8 @@ class _Agent:
             _add(self._scheduler, target, start=None if plan.once else target.start)
         self._is_open = anyio.Event()
         self._patient: set[str] = set()
+        self._taken_over: str | None = None
+        """Who has the store now."""
 
     async def run(self) -> int:
         plan, monitor, scheduler = self._plan, self._monitor, self._scheduler
@@ -124,6 +138,8 @@ class _Agent:
         monitor.show(lambda display: display.stopped(monitor.summary()))
         if monitor.trouble is not None:
             raise monitor.trouble
+        if self._taken_over is not None:
+            raise StoreTakenOver(self._taken_over)
         return 1 if is_forced or (plan.once and not all(map(_is_well, self._statuses.values()))) else 0
 
     def _listen(self, event: Event) -> None:
@@ -134,6 +150,9 @@ class _Agent:
                 self._is_open.set()
         elif isinstance(event, RunMissed) and event.reason is MissedReason.NO_ROOM:
             self._let_wait(event.job_id)
+        elif isinstance(event, StoreDown) and event.is_taken_over:
+            self._taken_over = event.error
+            self._scheduler.stop(GRACE)
 
     def _let_wait(self, name: str) -> None:
         """From now on its checks wait for room however late they are, or it might be left out every time."""
@@ -247,20 +266,41 @@ async def _stop_on_signals(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """The first signal lets running checks end, the second does not."""
+    """The first signal lets running checks end, the second does not. The end of a terminal is a first one; without a
+    terminal that signal is one to read a configuration anew, which this agent cannot.
+    """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()
         return
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    with anyio.open_signal_receiver(*_signals()) as signals:
         task_status.started()
-        async for _ in signals:
+        async for number in signals:
+            if number == signal.SIGHUP and not _has_terminal():
+                monitor.notice("SIGHUP changes nothing: the configuration is read at the start, so restart the agent")
+                continue
             if scheduler.statistics().active_tasks:
                 monitor.notice(f"stopping: running checks have {GRACE:g} s; Ctrl-C once more stops at once")
             scheduler.stop(GRACE)
             break
-        async for _ in signals:
-            is_forced.append(True)
-            group.cancel_scope.cancel()
+        async for number in signals:
+            if number != signal.SIGHUP:
+                is_forced.append(True)
+                group.cancel_scope.cancel()
+
+
+def _signals() -> Iterator[signal.Signals]:
+    """Those that are listened to. Whoever has us ignore the end of the terminal, as nohup does, means it."""
+    yield from (signal.SIGINT, signal.SIGTERM)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield signal.SIGHUP
+
+
+def _has_terminal() -> bool:
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        with suppress(ValueError):  # it is closed
+            if stream is not None and stream.isatty():
+                return True
+    return False
 
 
 async def _refresh(monitor: Monitor, clock: Clock) -> None:

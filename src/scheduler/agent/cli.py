@@ -82,8 +82,8 @@ STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 EXIT_CODES: Final = """\b
 Exit codes:
   0  a clean end, also by Ctrl-C or SIGTERM
-  1  with --once: something is neither up nor degraded; or it failed, was cut off by a second Ctrl-C, or
-     cannot write its output; with history: there is none
+  1  with --once: something is neither up nor degraded; or it failed, was cut off by a second Ctrl-C, lost
+     its store to another agent, or cannot write its output; with history: there is none
   2  called or configured wrongly, or the store cannot be used: nothing was started
 """
 
@@ -218,7 +218,7 @@ def _run(
     import anyio
     from attrs import evolve
 
-    from scheduler import InvalidJob, StoreError
+    from scheduler import InvalidJob, StoreError, StoreTakenOver
     from timerqueue import SystemClock
 
     from .app import Plan, run
@@ -240,6 +240,8 @@ def _run(
         _end(str(exc), BAD_USAGE)
     except NotShown as exc:
         _end(f"cannot write the output: {exc}", FAILED)
+    except StoreTakenOver as exc:
+        _end(f"stopped, because the store is another agent's now: {Redactor(config.secrets).clean(str(exc))}", FAILED)
     except StoreError as exc:
         _refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
     sys.exit(code)

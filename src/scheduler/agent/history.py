@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scheduler import Outcome
 
 from . import wording
-from .lines import found_text, milliseconds, result_values
+from .lines import found_text, milliseconds, reason_text, result_values
 from .record import told
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _state(record: Record) -> str:
 
 def _text(record: Record, clean: Callable[[str], str]) -> str:
     if record.outcome is Outcome.MISSED:
-        reason = "" if record.reason is None else f": {record.reason.value}"
+        reason = "" if record.reason is None else f": {reason_text(record.reason)}"
         return f"{wording.count(record.count, 'check')} left out{reason}"
     verdict = told(record, clean)
     return wording.printable(clean(record.error or "")) if verdict is None else found_text(verdict)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-from scheduler import RunMissed
+from scheduler import MissedReason, RunMissed
 
 from . import wording
 from .display import Summary, View
@@ -187,7 +187,12 @@ def missed_text(event: RunMissed) -> str:
     """Which checks did not take place, and why."""
     about = "" if event.is_exact else "more than "
     left_out = f"{about}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
-    return f"{left_out} left out: {event.reason.value}"
+    return f"{left_out} left out: {reason_text(event.reason)}"
+
+
+def reason_text(reason: MissedReason) -> str:
+    """Why a check did not take place."""
+    return "the store was too slow" if reason is MissedReason.STORE else reason.value
 
 
 def result_text(result: CheckResult) -> str:

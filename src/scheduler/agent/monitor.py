@@ -37,6 +37,9 @@ from .status import TargetStatus, verdict_of
 EVERYTHING: Final = "*"
 """The scope of a pause of all jobs."""
 
+_KEEPS_A_PAUSE: Final = {"updated", "next start set"}
+"""In these words the scheduler tells of changes that say nothing about a pause."""
+
 
 Told = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
 """Events that concern the agent itself."""
@@ -65,6 +68,8 @@ class Monitor:
         self._display: Display | None = display
         self._on_gone = on_gone
         self._began: float | None = None
+        self._paused: set[str] = set()
+        """Jobs of which it has been told that they are not checked."""
         self._cut_off: tuple[str, ...] = ()
         self._ended = 0.0
 
@@ -112,8 +117,7 @@ class Monitor:
             case SchedulerStopped():
                 self._ended, self._cut_off = event.at, event.cut_off
             case JobChanged():
-                if event.state is JobState.DISABLED:
-                    self.notice(f"{event.job_id} is not checked: {event.reason}")
+                self._job_changed(event)
             case RunStarted() | JobAdded() | JobRemoved():
                 pass
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
@@ -155,8 +159,18 @@ class Monitor:
         target = self.targets.get(run.job_id)
         if verdict is None or target is None:
             return
-        is_change = target.record(verdict, run)
+        is_change = target.record(verdict, run, self._began)
         self.show(lambda display: display.checked(target, is_change=is_change))
+
+    def _job_changed(self, event: JobChanged) -> None:
+        """Tell that it is checked no more, or again. What is updated while it is paused is paused as before."""
+        if event.state is JobState.DISABLED:
+            if event.reason not in _KEEPS_A_PAUSE:
+                self._paused.add(event.job_id)
+                self.notice(f"{event.job_id} is not checked: {event.reason}")
+        elif event.job_id in self._paused:
+            self._paused.discard(event.job_id)
+            self.notice(f"{event.job_id} is checked again")
 
     def _run_missed(self, event: RunMissed) -> None:
         target = self.targets.get(event.job_id)
@@ -200,6 +214,8 @@ def describe_outage(event: Outage) -> str:
             return f"paused: {whom}: {event.reason}"
         case ScopeResumed():
             return f"no longer paused: {'everything' if event.scope == EVERYTHING else event.scope}"
+        case StoreDown(is_taken_over=True):
+            return f"stopping, because the store is another agent's now: {event.error}"
         case StoreDown():
             return f"checks wait, because nothing can be stored: {event.error}"
         case StoreUp():

@@ -48,6 +48,8 @@ class Past:
         self._targets = targets
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
+        self._said: dict[str, str] = {}
+        """What a store that could not tell has said instead, by target."""
 
     async def recall_all(self) -> None:
         """All targets, one after another."""
@@ -65,7 +67,8 @@ class Past:
             with anyio.move_on_after(PATIENCE) as scope:
                 await self._recall(self._targets[name])
             if scope.cancelled_caught:
-                self._begin_anew(name, f"no answer within {PATIENCE:g} s")
+                said = self._said.get(name)
+                self._begin_anew(name, f"no answer within {PATIENCE:g} s" if said is None else said)
         except StoreError as exc:
             self._begin_anew(name, str(exc))
         finally:
@@ -89,7 +92,8 @@ class Past:
         for wait in WAITS:
             try:
                 return await self._scheduler.history(name, limit=limit)
-            except StoreUnavailable:
+            except StoreUnavailable as exc:
+                self._said[name] = str(exc)
                 if self._scheduler.state is SchedulerState.STOPPED:
                     raise
             await self._clock.sleep(wait)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from attrs import frozen
 
@@ -22,23 +23,33 @@ MEMORY: Final = "memory"
 SQLITE: Final = "sqlite"
 POSTGRES: Final = ("postgresql", "postgres")
 
+SCHEMA: Final = "timerqueue_agent"
+"""Of its own, for the stores of other programs in the same database have theirs."""
+
+_LONGEST_SCHEMA: Final = 63
+_SETTING: Final = "schema="
 _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABASE"'
 
 
 @frozen(repr=False)
 class StorePlace:
-    """`file`: a SQLite database. `dsn`: a PostgreSQL server. Neither: memory, which ends with the process.
+    """`file`: a SQLite database. `dsn`: a PostgreSQL server, with the `schema` of the tables. Neither: memory, which
+    ends with the process.
 
     `str` and `repr` show no password.
     """
 
     file: Path | None = None
     dsn: str | None = None
+    schema: str = SCHEMA
 
     def __str__(self) -> str:
         if self.file is not None:
             return harmless(f"{SQLITE}:///{self.file}")
-        return MEMORY if self.dsn is None else harmless(masked(self.dsn))
+        if self.dsn is None:
+            return MEMORY
+        schema = "" if self.schema == SCHEMA else f"{'&' if '?' in self.dsn else '?'}{_SETTING}{self.schema}"
+        return harmless(masked(self.dsn) + schema)
 
     __repr__ = __str__
 
@@ -61,7 +72,7 @@ class StorePlace:
             if self.dsn is not None:
                 from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
 
-                return PostgresStore(self.dsn)
+                return PostgresStore(self.dsn, schema=self.schema)
         except (ModuleNotFoundError, ValueError) as exc:
             msg = f"{self}: {exc}"
             raise StoreError(msg) from None
@@ -95,11 +106,24 @@ def _place(text: str, folder: Path) -> StorePlace:
     if text == MEMORY:
         return StorePlace()
     if scheme in POSTGRES and rest:
-        return StorePlace(dsn=text)
+        return _server(text)
     path = rest.removeprefix("/")
     if scheme != SQLITE or path == rest or not path or path == ":memory:" or set(path) & set("\0?#"):
         raise Unfit(_EXPECTED + _advice(text), text)
     return StorePlace(file=folder / path)
+
+
+def _server(text: str) -> StorePlace:
+    """A server, and in `?schema=NAME` the schema, which is ours and not a setting of libpq."""
+    address, _, query = text.partition("?")
+    settings = [each for each in query.split("&") if each]
+    others = [each for each in settings if not each.startswith(_SETTING)]
+    dsn = f"{address}?{'&'.join(others)}" if others else address
+    found = [unquote(each.removeprefix(_SETTING)) for each in settings if each.startswith(_SETTING)] or [SCHEMA]
+    is_name = 0 < len(found[0].encode("utf-8", "replace")) <= _LONGEST_SCHEMA and found[0].isprintable()
+    if len(found) > 1 or not is_name or "%" in found[0]:
+        raise Unfit(f"one schema of 1 to {_LONGEST_SCHEMA} bytes, as in postgresql://HOST/DATABASE?schema=up", text)
+    return StorePlace(dsn=dsn, schema=found[0])
 
 
 def _advice(text: str) -> str:

@@ -222,7 +222,8 @@ class Probe:
         if "first_byte" in watch.completed:
             return f"the answer of {peer} did not end within {self.timeout:g} s"
         doing = f" ({watch.phase.replace('_', ' ')})" if watch.phase else ""
-        return f"no answer from {peer} within {self.timeout:g} s{doing}"
+        said = f"no answer from {peer}" if watch.heard is None else f"{watch.heard} from {peer}"
+        return f"{said} within {self.timeout:g} s{doing}"
 
     def _is_final(self, result: CheckResult, number: int) -> bool:
         return result.status is not Status.DOWN or number >= self.attempts()

@@ -124,11 +124,15 @@ class TargetStatus:
         is_well = self.state is None or self.state.status is Standing.UP
         return self.max_attempts if is_well else 1
 
-    def record(self, verdict: Verdict, run: RunEnded) -> bool:
-        """Take a verdict in. Whether the status is another one now, the first included."""
+    def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
+        """Take a verdict in. Whether the status is another one now, the first included.
+
+        `began`: when this process began to check. What was due before that is late through it from then on only.
+        """
         self.last, self.last_run = verdict, run
         self.counts[verdict.status] += 1
-        self.lateness_max = max(self.lateness_max, run.lateness)
+        lateness = run.lateness if began is None else min(run.lateness, max(run.started - began, 0.0))
+        self.lateness_max = max(self.lateness_max, lateness)
         self._move(verdict, run.ended)
         self.previous = self.status
         if verdict.status is self.status:

@@ -20,6 +20,8 @@ class Stopwatch:
         self.phases: dict[str, float] = dict(before or {})
         self.completed: set[str] = set()
         self.phase: str | None = None
+        self.heard: str | None = None
+        """What has come of the answer that the phase waits for, in words, if anything has."""
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
 

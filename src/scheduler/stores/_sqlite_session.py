@@ -10,7 +10,7 @@ from logging import getLogger
 from threading import Lock as ThreadLock
 from typing import Literal
 
-from .._store import Opened, StoreError, StoreUnusable
+from .._store import Opened, StoreError, StoreTakenOver, StoreUnusable
 from ._sqlite_connection import (
     Durability,
     connect,
@@ -203,8 +203,14 @@ class Session:
             raise StoreUnusable(self._replaced())
 
     def _check_epoch(self, writer: sqlite3.Connection) -> None:
-        if [Opened(*row) for row in fetch(writer, "SELECT epoch, instance FROM meta")] != [self._opened]:
-            raise StoreUnusable(self._replaced())
+        found = [Opened(*row) for row in fetch(writer, "SELECT epoch, instance FROM meta")]
+        if found == [self._opened]:
+            return
+        ours = self._opened
+        if ours and found and found[0].instance == ours.instance and found[0].epoch > ours.epoch:
+            msg = f"{self._path}: another agent has opened it since, though it is locked: leave the lock's file alone"
+            raise StoreTakenOver(msg)
+        raise StoreUnusable(self._replaced())
 
     def _replaced(self) -> str:
         return f"{self._path} has been replaced or removed: put back the file that was there, or restart the agent"

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from attrs import Factory, define
 
 from .._outcome import Outcome
-from .._store import Opened, StoreUnusable
+from .._store import Opened, StoreTakenOver, StoreUnusable
 from .._stored import (
     RUNNING,
     Batch,
@@ -63,7 +63,7 @@ class MemoryStore:
     which is how a test plays a restart.
 
     To play a crash, leave a scheduler without an orderly stop and give `another()` to the next: what was RUNNING is
-    found RUNNING, and a commit of the old one, should it still try, raises StoreUnusable.
+    found RUNNING, and a commit of the old one, should it still try, raises StoreTakenOver.
     """
 
     def __init__(self) -> None:
@@ -115,12 +115,15 @@ class MemoryStore:
             return [tick for tick in self._data.ticks.values() if tick.owed]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Raises StoreUnusable after `close`, and when another has opened the data since."""
+        """Raises StoreUnusable after `close`, and StoreTakenOver when another has opened the data since."""
         data = self._data
         with data.lock:
-            if data.owner is not self:
-                msg = f"{data.instance} is closed here, or another has opened it (epoch {data.epoch}): open it again"
+            if data.owner is None:
+                msg = f"{data.instance} is not open: call open first"
                 raise StoreUnusable(msg)
+            if data.owner is not self:
+                msg = f"{data.instance}: another has opened it since (epoch {data.epoch})"
+                raise StoreTakenOver(msg)
             _put_jobs(data, batch.jobs)
             for job_id, pause in batch.paused.items():
                 if job_id in data.jobs:

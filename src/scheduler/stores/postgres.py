@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import Lock
 
-from .._store import Opened, StoreUnavailable, StoreUnusable
+from .._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from .._stored import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._postgres_commit import write
 from ._postgres_connection import (
@@ -43,9 +43,9 @@ class PostgresStore:
 
     Jobs may be written by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent is told.
 
-    Whoever opens it takes it over: the agent that had it open is told so at its next call, by StoreUnusable. The tables
-    are made by the first who opens it and may; a role for everyday use needs USAGE on the schema and SELECT, INSERT,
-    UPDATE and DELETE on its tables.
+    Whoever opens it takes it over: the agent that had it open is told so at its next call, by StoreTakenOver. The
+    tables are made by the first who opens it and may; a role for everyday use needs USAGE on the schema and SELECT,
+    INSERT, UPDATE and DELETE on its tables.
 
     Nothing depends on the session, so it works behind PgBouncer in transaction mode, where NOTIFY does not: changes by
     hand are then seen within a second or so instead of at once.
@@ -135,7 +135,7 @@ class PostgresStore:
             return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Make all of it durable in one transaction. Raises StoreUnusable once another agent has taken it over."""
+        """Make all of it durable in one transaction. Raises StoreTakenOver once another agent has taken it over."""
         opened = self._is_open
         self._pruning.note(batch)
         with self._transaction() as connection:
@@ -232,7 +232,7 @@ class PostgresStore:
             raise StoreUnusable(msg)
         if not is_ours:
             msg = f"{self._where}: another agent has taken it over: {name or 'it has left since'}"
-            raise StoreUnusable(msg)
+            raise StoreTakenOver(msg)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

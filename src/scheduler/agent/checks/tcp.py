@@ -10,6 +10,7 @@ from attrs import frozen
 
 from ..readers import text
 from ..result import Finding
+from ..stopwatch import Stopwatch
 from ..trouble import CheckFailed
 from ..url import Url
 from .budget import Budget
@@ -44,11 +45,11 @@ class TcpCheck:
                     await stream.send(self.send.encode())
             if self.expect is not None:
                 with at.watch.measure("receive"):
-                    await _read_until(stream, self.expect)
+                    await _read_until(stream, self.expect, at.watch)
         return Finding()
 
 
-async def _read_until(stream: ByteStream, expected: str) -> None:
+async def _read_until(stream: ByteStream, expected: str, watch: Stopwatch) -> None:
     """Return once the text has come. Raises CheckFailed if it does not."""
     received, wanted = bytearray(), expected.encode()
     looked_through = 0
@@ -58,6 +59,7 @@ async def _read_until(stream: ByteStream, expected: str) -> None:
             received += await stream.receive()
         except anyio.EndOfStream:
             raise CheckFailed(f'closed after {len(received):,} bytes without "{expected}"') from None
+        watch.heard = f'{len(received):,} bytes without "{expected}"'
         if len(received) > MOST_READ:
             raise CheckFailed(f'sent more than {MOST_READ:,} bytes without "{expected}"')
 
