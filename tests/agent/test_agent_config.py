@@ -1,5 +1,6 @@
 """The configuration: what is read, and what each mistake is told, with its line."""
 
+import os
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,6 +109,24 @@ MISTAKES = [
     (CHECK + "every = 5", "unknown key 'every' in [[check]] number 1, did you mean 'interval'?"),
     (CHECK + "cron = '* * * * *'", "did you mean 'schedule'?"),
     (CHECK + "status = 200", "did you mean 'expect_status'?"),
+    (CHECK + "body = 'x'", "unknown key 'body' in [[check]] number 1, did you mean 'contains', a text that the "),
+    (CHECK + "body = 'x'", "A request is sent without a body, so far"),
+    (CHECK + "insecure = true", "did you mean verify = false?"),
+    (CHECK + "alert = 'x'", "unknown key 'alert' in [[check]] number 1: the agent alerts nobody yet: let a program "),
+    ("[alert]\nurl = 'x'\n" + CHECK, "uptime.toml:1: unknown key 'alert': the agent alerts nobody yet"),
+    ("[defaults]\nnotify = 'x'\n" + CHECK, ":2: unknown key 'notify' in [defaults]: the agent alerts nobody yet"),
+    (
+        CHECK + "headers = { X = { env = 'NO_TOKEN' } }",
+        "environment variable NO_TOKEN for the header X, found none of that name: set it for the agent, as in NO",
+    ),
+    (CHECK + "headers = { X = 'Bearer ${TOKEN}' }", 'number 1: headers: expected { env = "TOKEN" }, with the'),
+    (CHECK + "headers = { X = '$TOKEN' }", 'expected { env = "TOKEN" }, with the whole value in the variable, for'),
+    ("[[check]]\nurl = 'http://${HOST}/'", "url: expected a URL as it is, for no variable is replaced within a text"),
+    (CHECK + "schedule = 'every monday'", "schedule: expected a schedule such as"),
+    (CHECK + "schedule = 'every monday'", "did you mean '0 9 * * mon'?), found \"every monday\""),
+    (CHECK + "schedule = '@every monday'", 'found "@every monday"'),
+    (CHECK + "interval = 'every monday'", '(days and times of day are for the key schedule, as in "0 9 * * mon")'),
+    ("[defaults]\ninterval = '*/5 * * * *'\n" + CHECK, "2: [defaults]: interval: expected a duration such as "),
     ("[default]\n" + CHECK, "uptime.toml:1: unknown key 'default', did you mean 'defaults'?"),
     ("[[checks]]\nurl = 'http://h'", "uptime.toml:1: unknown key 'checks', did you mean 'check'?"),
     ("[defaults]\nurl = 'x'\n" + CHECK, "uptime.toml:2: unknown key 'url' in [defaults]; there is degraded_above, "),
@@ -188,6 +207,21 @@ def test_the_advice_for_foreign_words_is_right():
     assert {key for key, _ in FOREIGN.values()} <= known
     assert not known & set(FOREIGN)
     assert read(CHECK + FOREIGN["tz"][1].partition(": ")[2]).targets[0].schedule.tz == "Europe/Berlin"
+
+
+def test_a_variable_that_is_nearly_there_is_named(monkeypatch):
+    """By its name alone."""
+    monkeypatch.setenv("SHOP_TOKEN", "hunter22")
+    with pytest.raises(ConfigError) as caught:
+        read("store = { env = 'SHOPTOKEN' }\n" + CHECK + "headers = { X = { env = 'SHOP_TOKNE' } }", dict(os.environ))
+    assert str(caught.value).count("found none of that name: did you mean SHOP_TOKEN?") == 2
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_dollar_in_a_text_is_one():
+    """As passwords have them."""
+    (target,) = read(CHECK + "headers = { X = 'pa$$word', Y = '$ecret' }").targets
+    assert target.check.headers == {"X": "pa$$word", "Y": "$ecret"}
 
 
 def test_an_empty_line_is_not_repeated():

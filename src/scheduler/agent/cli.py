@@ -185,17 +185,24 @@ def history(
 
 
 @cli.command("next")
-@click.argument("expression")
+@click.argument("words", nargs=-1, required=True, metavar="EXPRESSION")
 @click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
 @click.option(
     "--tz", type=Zone(), default="UTC", show_default=True, help="The zone of the expression, such as Europe/Berlin."
 )
-def next_(expression: str, count: int, tz: str) -> None:
+def next_(words: tuple[str, ...], count: int, tz: str) -> None:
     """Show the next starts of a schedule EXPRESSION such as "@every 10s" or "*/5 * * * *"."""
     from schedule import ScheduleError, parse
 
     from .preview import schedule_lines
 
+    expression, *others = words
+    if others:  # and a shell has put names of files in place of each *
+        given = " ".join(words)
+        with suppress(ScheduleError):
+            parse(given, tz=tz)
+            raise click.UsageError(f'quote the expression, it is one argument: timerqueue next "{given}"')
+        raise click.UsageError('quote the expression, it is one argument, as in timerqueue next "0 9 * * mon"')
     try:
         lines = list(schedule_lines(parse(expression, tz=tz), _now(), count, tz))
     except ScheduleError as exc:

@@ -34,6 +34,7 @@ LARGEST_FILE: Final = 10_000_000
 """Bytes. A check takes some hundred."""
 _LONGEST_TITLE: Final = 100
 _MOST_NAMED: Final = 5
+_OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
 PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
@@ -195,7 +196,7 @@ class Common:
 
 def _read_common(section: Section, base: Common) -> Common:
     return Common(
-        interval=section.take("interval", seconds, base.interval),
+        interval=section.take("interval", _interval, base.interval),
         timeout=section.take("timeout", seconds, base.timeout),
         mode=section.take("mode", one_of(_MODES), base.mode),
         family=section.take("ip", one_of(_FAMILIES), base.family),
@@ -203,6 +204,17 @@ def _read_common(section: Section, base: Common) -> Common:
         max_attempts=section.take("max_attempts", whole(1, MOST_ATTEMPTS), base.max_attempts),
         start=section.take("start", one_of(_STARTS), base.start),
     )
+
+
+def _interval(value: Any) -> float:
+    """A duration; what was meant for a calendar belongs elsewhere."""
+    try:
+        return seconds(value)
+    except Unfit:
+        if not isinstance(value, str) or not _OF_CALENDARS.search(value):
+            raise
+        expected = 'a duration such as "30s" (days and times of day are for the key schedule, as in "0 9 * * mon")'
+        raise Unfit(expected, value) from None
 
 
 def _hosts(section: Section) -> dict[str, tuple[str, ...]]:
@@ -295,6 +307,9 @@ def _start(section: Section, start: Start | None, schedule: Schedule) -> Start |
 
 def url_of(value: Any) -> Url:
     """Where a check looks. Raises Unfit, which repeats no credentials."""
+    if isinstance(value, str) and "${" in value:
+        expected = "a URL as it is, for no variable is replaced within a text (headers and store may be { env = ... })"
+        raise Unfit(expected, value)
     try:
         return parse_url(text(value), PORTS)
     except ValueError as exc:

@@ -12,7 +12,7 @@ from attrs import frozen
 
 from scheduler import StoreError
 
-from .readers import Reader, Unfit
+from .readers import VARIABLE, Reader, Unfit, Unset
 from .url import masked, secrets_in
 from .wording import harmless
 
@@ -91,7 +91,7 @@ def store_place(folder: Path, environment: Mapping[str, str]) -> Reader[StorePla
         match value:
             case {"env": str(variable), **others} if not others:
                 if variable not in environment:
-                    raise Unfit(f"the environment variable {variable}", "none of that name")
+                    raise Unset(variable, environment)
                 return _place(environment[variable], folder)
             case str():
                 return _place(value, folder)
@@ -127,6 +127,8 @@ def _server(text: str) -> StorePlace:
 
 
 def _advice(text: str) -> str:
+    if variable := VARIABLE.fullmatch(text):
+        return f' (did you mean {{ env = "{variable[1]}" }}?)'
     scheme, found, rest = text.partition("://")
     path = masked(rest if found else text).strip("/")
     if ":memory:" in text or get_close_matches(text.lower(), [MEMORY], n=1, cutoff=0.75):

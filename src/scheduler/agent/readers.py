@@ -9,6 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, Final, TypeVar
 
 from schedule import ScheduleError, duration
@@ -22,6 +23,9 @@ Reader = Callable[[Any], T]
 
 _SIZE: Final = re.compile(r"([0-9]{1,9}) ?([MG]i?B)")
 _UNITS: Final = {"MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
+"""How shells write a variable, which nothing here replaces by its value."""
+
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
 _LONGEST_LABEL: Final = 512
@@ -33,6 +37,16 @@ class Unfit(Exception):
 
     def __init__(self, expected: str, found: object, *, is_secret: bool = False) -> None:
         super().__init__(f"expected {expected}, found {_HIDDEN if is_secret else shown(found)}")
+
+
+class Unset(Unfit):
+    """An environment variable is not there. `purpose`: what for, as in " for the header Accept"."""
+
+    def __init__(self, variable: str, environment: Iterable[str], purpose: str = "") -> None:
+        similar = get_close_matches(variable, environment, n=1, cutoff=0.75)
+        advice = f"did you mean {similar[0]}?" if similar else f"set it for the agent, as in {variable}=... timerqueue"
+        text = f"expected the environment variable {variable}{purpose}, found none of that name: {advice}"
+        Exception.__init__(self, text)
 
 
 def shown(value: object) -> str:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _ATTEMPTS: Final = ("max_attempts", "did you mean 'max_attempts', which counts the first attempt as well?")
+_BODY: Final = "did you mean 'contains', a text that the answer must hold? A request is sent without a body, so far"
 _ZONE: Final = ("interval", 'the zone stands in front of the schedule: schedule = "CRON_TZ=Europe/Berlin 0 8 * * *"')
 FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "retry": _ATTEMPTS,
@@ -31,8 +32,19 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "period": ("interval", "did you mean 'interval'?"),
     "cron": ("schedule", "did you mean 'schedule'?"),
     "status": ("expect_status", "did you mean 'expect_status'?"),
+    "body": ("contains", _BODY),
+    "keyword": ("contains", "did you mean 'contains'?"),
+    "insecure": ("verify", "did you mean verify = false?"),
+    "skip_verify": ("verify", "did you mean verify = false?"),
+    "follow_redirects": ("redirects", "did you mean 'redirects', which says how many?"),
 }
 """Words that other programs have for our keys: a key of the tables in which the answer is right, and the answer."""
+
+_ALERTS: Final = "alerts nobody yet: let a program read `timerqueue run FILE --json`, where a check says if it changed"
+MISSING: Final[Mapping[str, str]] = dict.fromkeys(
+    ("alert", "alerts", "alerting", "notify", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
+)
+"""Words for what other programs do and this agent does not: what it does instead."""
 
 
 _MOST_COMPARED: Final = 100
@@ -150,6 +162,8 @@ def suggestion(key: str, known: Iterable[str]) -> str:
     ours, advice = FOREIGN.get(key.lower(), ("", ""))
     if ours in choices:
         return f", {advice}"
+    if key.lower() in MISSING:
+        return f": the agent {MISSING[key.lower()]}"
     if similar := get_close_matches(key.lower(), choices, n=1):
         return f", did you mean '{similar[0]}'?"
     return f"; there is {', '.join(sorted(choices))}" if choices else ""

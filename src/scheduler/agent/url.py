@@ -119,7 +119,7 @@ def masked(text: str) -> str:
 def _without_userinfo(text: str) -> str:
     """A password may hold a slash that should have been written as %2F: rather too much is masked than too little."""
     end = text.rfind("@")
-    if end < 0:
+    if end <= 0:  # there is none, or nothing before it, as in "@every 10s"
         return text
     slashes = text.find("//", 0, end)
     return f"{text[: slashes + 2] if slashes >= 0 else ''}{MASK}{text[end:]}"

@@ -6,7 +6,7 @@ import os
 import re
 from typing import Any, Final
 
-from ..readers import Unfit
+from ..readers import VARIABLE, Unfit, Unset
 
 Codes = tuple[tuple[int, int], ...]
 """Ranges of status codes, both ends included."""
@@ -61,8 +61,12 @@ def _header_value(name: str, value: Any) -> str:
         case {"env": str(variable), **others} if not others:
             found = os.environ.get(variable)
             if found is None:
-                raise Unfit(f"the environment variable {variable} for the header {name}", "none of that name")
+                raise Unset(variable, os.environ, f" for the header {name}")
             value = found
+        case str() if found := VARIABLE.search(value):
+            if "${" in value or (found[0] == value and value.isupper()):
+                expected = f'{{ env = "{found[1]}" }}, with the whole value in the variable, for the header {name}'
+                raise Unfit(f"{expected}: no variable is replaced within a text", value, is_secret=True)
         case _:
             pass
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
