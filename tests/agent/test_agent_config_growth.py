@@ -6,24 +6,38 @@ the shortest of some counts; and it is measured again before it fails.
 """
 
 import gc
+import io
+import logging
 import time
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from attrs import evolve
+from rich.console import Console
 
 from schedule import ScheduleError
+from scheduler import Outcome, Record, Scheduler
 from scheduler.agent import wording
 from scheduler.agent.checks.http_options import headers, status_codes
 from scheduler.agent.config import LARGEST_FILE, PORTS, parse_config, read_config
+from scheduler.agent.display import View
+from scheduler.agent.history import json_line, plain_line
 from scheduler.agent.limits import read_limits
+from scheduler.agent.lines import remembered_text
 from scheduler.agent.place import store_place
+from scheduler.agent.preview import config_lines
 from scheduler.agent.readers import Unfit, label, megabytes, one_of, seconds, shown
-from scheduler.agent.redact import Redactor
+from scheduler.agent.record import restore
+from scheduler.agent.redact import RedactingFormatter, Redactor
 from scheduler.agent.sections import ConfigError, Section
+from scheduler.agent.status import TargetStatus
+from scheduler.agent.table import draw
 from scheduler.agent.toml_bounds import over
 from scheduler.agent.url import host_name, masked, parse_url, secrets_in
 
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 SHORT, LONG = 25_000, 100_000
 IN_PROPORTION = LONG / SHORT
 NOT_BY_THE_SQUARE = 2 * IN_PROPORTION
@@ -77,6 +91,34 @@ READERS = {
     "clean": Redactor(["hunter22", "aaaaa", "11111", '\\"\\"\\"', "%41%41", "     ", "x\\y\"z'"]).clean,
     "secrets": lambda text: Redactor([text, text + "x"]).clean("nothing"),
 }
+
+
+def log_record(text):
+    """Log it, with a traceback that holds it too."""
+    try:
+        raise ValueError(text)  # noqa: TRY301 - it is the traceback that is wanted
+    except ValueError as exc:
+        failure = (type(exc), exc, exc.__traceback__)
+    formatter = RedactingFormatter(Redactor(["hunter22"]), "%(message)s")
+    return formatter.format(logging.LogRecord("x", logging.ERROR, "f", 1, "%s", (text,), failure))
+
+
+def stored_report(text):
+    """Tell of a stored result that holds it wherever there is a text."""
+    result = {"status": "down", "attempt": 1, "error": text, "address": text, "detail": {text: text}}
+    record = Record(
+        job_id="a", due=BEGUN, attempt=1, outcome=Outcome.SUCCEEDED, started=BEGUN, ended=BEGUN, lateness=0.0,
+        error=text, traceback=text, reason=None, count=1, last_due=BEGUN, result=result,
+    )  # fmt: skip
+    known = TargetStatus("a", "http://h", "http")
+    before = {"status": "down", "since": 1.0, "counts": {}, "changes": 0, "state": None}
+    restore(known, [evolve(record, result={**result, "before": before, "results": [result]})])
+    console = Console(file=io.StringIO(), width=160, height=24)
+    console.print(draw(View(targets=[known], scheduler=Scheduler(), now=lambda: 1.0), 160, 24))
+    return plain_line(record) + json_line(record) + remembered_text(known)
+
+
+READERS |= {"a log record": log_record, "a stored report": stored_report}
 
 
 def of(part, length):
@@ -148,6 +190,17 @@ def test_unknown_limits_are_not_compared_to_every_host():
         read_limits(Section(table, (), "", {}), ["http", "tcp"], {})
 
     check_growth(read, lambda length: length // 50)
+
+
+def test_hosts_without_a_check_are_not_compared_to_every_check():
+    """Of both there may be thousands."""
+
+    def make(count):
+        checks = "".join(f'[[check]]\nurl = "http://h{n}.example"\n' for n in range(count))
+        limits = "".join(f'"host:g{n}.example" = 1\n' for n in range(count))
+        return parse_config(f"[limits]\n{limits}{checks}", "uptime.toml", {})
+
+    check_growth(lambda config: list(config_lines(config, BEGUN)), lambda length: make(length // 200))
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,16 @@ async def test_heartbeat_loader_is_waited_for_no_longer_than_its_timeout(agent, 
     assert "cannot be read, so it begins anew: no answer within 0.05 s" in caplog.text
 
 
+async def test_what_a_store_said_that_could_not_tell_is_why_its_targets_begin_anew(agent, file, monkeypatch, caplog):
+    """It has answered, and says what is wrong: that the time is over is no news."""
+    monkeypatch.setattr(past, "WAITS", (30.0, 30.0))
+    monkeypatch.setattr(past, "PATIENCE", 0.05)
+    store, display = broken(file, fail_on=range(1, 100), error=StoreUnavailable("too many connections")), Watcher()
+    assert await agent(store, display) == 0
+    assert "what was known of 'first' cannot be read, so it begins anew: too many connections" in caplog.text
+    assert "no answer" not in caplog.text
+
+
 async def test_heartbeat_defect_13_a_store_that_is_slow_for_one_target_delays_no_other(agent, file, monkeypatch):
     """While the state of one is being read another is remembered and checked."""
     monkeypatch.setattr(past, "PATIENCE", 30)

@@ -14,6 +14,9 @@ from .url import MASK, Url
 _SHORTEST: Final = 3
 """Characters. A shorter secret would mask half of every text, and protects nothing."""
 
+_LONGEST_LOGGED: Final = 20_000
+"""Characters of a message, and of a traceback."""
+
 _SECRET_HEADER: Final = ("auth", "cookie", "key", "pass", "secret", "sess", "token")
 
 
@@ -64,20 +67,25 @@ class RedactingFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """As logging does, masked."""
-        return self._redactor.clean(super().format(record))
+        """As logging does, and not as another handler may have done it before: that text would be kept."""
+        record.exc_text = None
+        return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         """On one line."""
-        return wording.harmless(super().formatMessage(record))
+        return wording.harmless(self._shown(super().formatMessage(record)))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
         """On lines that cannot be taken for records."""
-        return _indented(super().formatException(ei))
+        return _indented(self._shown(super().formatException(ei)))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
         """The same for where the call came from."""
-        return _indented(super().formatStack(stack_info))
+        return _indented(self._shown(super().formatStack(stack_info)))
+
+    def _shown(self, text: str) -> str:
+        found = self._redactor.clean(text)
+        return found if len(found) <= _LONGEST_LOGGED else f"{found[:_LONGEST_LOGGED]}... ({len(found):,} characters)"
 
 
 def _indented(text: str) -> str:

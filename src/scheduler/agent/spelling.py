@@ -8,6 +8,7 @@ quotes and backslashes are left out, and letters are made small. Two texts that 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import unescape
 from typing import Final
 from urllib.parse import unquote
@@ -28,6 +29,8 @@ _ESCAPE: Final = re.compile(
 
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _LEFT_OUT: Final = frozenset("\"'`\\")
+_MARKS: Final = _LEFT_OUT | frozenset("%&+")
+"""Without one of these there is nothing to be read."""
 
 
 @frozen
@@ -35,12 +38,15 @@ class Spelling:
     """`starts` and `ends`: between which places of the text that was given each letter of `text` stood."""
 
     text: str
-    starts: list[int]
-    ends: list[int]
+    starts: Sequence[int]
+    ends: Sequence[int]
 
 
 def spelling(given: str) -> Spelling:
     """The one spelling of a text."""
+    small = given.lower()
+    if not (_MARKS & set(given)) and len(small) == len(given):  # as nearly all are
+        return Spelling(small, range(len(given)), range(1, len(given) + 1))
     text, places = given, list(range(len(given) + 1))
     for _ in range(_ROUNDS):
         text, places, has_changed = _read(text, places)

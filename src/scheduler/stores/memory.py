@@ -119,7 +119,7 @@ class MemoryStore:
         data = self._data
         with data.lock:
             if data.owner is None:
-                msg = f"{data.instance} is not open: call open first"
+                msg = f"{data.instance} is closed: open it again"
                 raise StoreUnusable(msg)
             if data.owner is not self:
                 msg = f"{data.instance}: another has opened it since (epoch {data.epoch})"

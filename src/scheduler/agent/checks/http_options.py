@@ -63,9 +63,9 @@ def _header_value(name: str, value: Any) -> str:
             if found is None:
                 raise Unset(variable, os.environ, f" for the header {name}")
             value = found
-        case str() if found := VARIABLE.search(value):
-            if "${" in value or (found[0] == value and value.isupper()):
-                expected = f'{{ env = "{found[1]}" }}, with the whole value in the variable, for the header {name}'
+        case str() if written := VARIABLE.search(value):
+            if "${" in value or (written[0] == value and value.isupper()):
+                expected = f'{{ env = "{written[1]}" }}, with the whole value in the variable, for the header {name}'
                 raise Unfit(f"{expected}: no variable is replaced within a text", value, is_secret=True)
         case _:
             pass
