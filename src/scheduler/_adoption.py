@@ -129,7 +129,7 @@ class Adoption:
             self._set(job, reading, first)
         job.task, job.schedule_text = row.task, row.schedule
         if state is not None and job.tally is None:
-            job.tally = tally_of(state)
+            job.tally = tally_of(state, job.schedule)
         if state is not None and (state.last_start_us or 0) > self._now_us():
             self._loop.timeline.has_been(state.last_start_us)
         is_readable = not isinstance(reading.schedule, Unreadable)

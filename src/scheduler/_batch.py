@@ -11,7 +11,7 @@ from attrs import Factory, define
 from ._outcome import MissedReason, Outcome
 from ._results import result_text
 from ._standing import state_of
-from ._stored import RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
+from ._stored import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
 
 if TYPE_CHECKING:
     from ._floors import Floor
@@ -119,6 +119,7 @@ class Pending:
             due_us=min(tick.due_us, one.due_us),  # what waits for room is dropped after newer ticks
             last_due_us=max(tick.last_due_us or tick.due_us, one.last_due_us or one.due_us),
             ended_us=tick.ended_us,
+            error=one.error or tick.error,
         )
 
     def seal(self, timeline: Timeline, floors: Mapping[Job, Floor], now_us: int) -> tuple[Sealed, Pending]:
@@ -196,7 +197,15 @@ def renamed_tick(tick: StoredTick) -> StoredTick:
 
 
 def missed_tick(  # noqa: PLR0917 - the columns, in their order
-    job_id: str, first_us: int, last_us: int, count: int, reason: MissedReason, now_us: int, *, fence: int = 0
+    job_id: str,
+    first_us: int,
+    last_us: int,
+    count: int,
+    reason: MissedReason,
+    now_us: int,
+    *,
+    fence: int = 0,
+    is_exact: bool = True,
 ) -> StoredTick:
     """The record, made `now_us`, of ticks in a row that have no run. Its age counts from then, however long the gap."""
     return StoredTick(
@@ -206,6 +215,7 @@ def missed_tick(  # noqa: PLR0917 - the columns, in their order
         fence,
         Outcome.MISSED.value,
         ended_us=now_us,
+        error=None if is_exact else AT_LEAST,
         reason=reason.value,
         count=count,
         last_due_us=last_us,

@@ -47,9 +47,7 @@ RETRY: Final = Backoff(0.05, 5.0)
 """How long after a failure the store is asked again."""
 
 BETWEEN_COMMITS: Final = 0.003
-"""Seconds from one commit to the next, if there is little to do: a commit costs what a hundred runs cost,
-and half of this is what it adds to the lateness of a start.
-"""
+"""Seconds from one commit, which costs what a hundred runs cost, to the next. Half of it is lateness of a start."""
 
 MANY: Final = 100
 """With more ends of runs than this there is much to do."""
@@ -96,8 +94,7 @@ class Ledger:
         """The first of these is being sent. There are several only if a batch had to be taken apart."""
         self._is_sending = False
         self._sent_at = 0.0
-        self._looks = 0
-        """How often an answer was looked for in vain."""
+        self._looks = 0  # for an answer, in vain
         self._is_turn_near = False
         self._failures = 0
         self._lost: Exception | None = None
@@ -221,9 +218,12 @@ class Ledger:
             self._touch_with_tick(job)
         return record
 
-    def missed(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
+    def missed(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
+    ) -> None:
         """Ticks have no run."""
-        self._pending.miss(job, missed_tick(job.id, first_us, last_us, count, reason, self._now_us()))
+        now_us = self._now_us()
+        self._pending.miss(job, missed_tick(job.id, first_us, last_us, count, reason, now_us, is_exact=is_exact))
         self._touch_with_tick(job)
 
     def flush(self, done: Flushed) -> None:

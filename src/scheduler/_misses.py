@@ -22,7 +22,7 @@ logger = getLogger(__name__)
 
 
 class Misses:
-    """Those of one scheduler. `count`: all of them so far."""
+    """Those of one scheduler. `count`: all of them so far; not `is_exact`: at least so many."""
 
     def __init__(self, marks: Marks, owing: Owing, timeline: Timeline, listeners: Listeners) -> None:
         self._marks = marks
@@ -30,13 +30,14 @@ class Misses:
         self._listeners = listeners
         self.timeline = timeline
         self.count = 0
+        self.is_exact = True
 
     def miss(
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
     ) -> None:
         """Ticks have no run."""
         if job.task is not None and self._marks.ledger is not None:
-            self._marks.ledger.missed(job, first_us, last_us, count, reason)
+            self._marks.ledger.missed(job, first_us, last_us, count, reason, is_exact=is_exact)
         self._count_missed(job, first_us, last_us, count, reason, is_exact=is_exact)
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
@@ -58,6 +59,8 @@ class Misses:
     ) -> None:
         job.counts().missed += count
         self.count += count
+        if not is_exact:
+            self.is_exact = job.counts().missed_is_exact = False
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
         if self._listeners.anybody:
             self._listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))

@@ -25,6 +25,8 @@ T = TypeVar("T")
 DEFAULT: Final = Policy()
 MOST_CATCH_UP: Final = 10_000
 DEFAULT_MAX_RUNNING: Final = 10
+SHORTEST_POLL: Final = 0.001
+"""Seconds. To ask a store more often than that would cost a core."""
 
 
 def schedule_of(value: Schedule | str) -> Schedule:
@@ -158,11 +160,11 @@ def some_seconds_of(name: str, value: Any) -> float | None:
     return seconds
 
 
-def at_least(name: str, value: Any, least: float) -> float:
-    """A duration in seconds, of no less than `least`. Raises InvalidJob, which names the argument."""
+def poll_of(name: str, value: Any) -> float:
+    """How often a store is asked, in seconds. Raises InvalidJob, which names the argument."""
     seconds = seconds_of(name, value)
-    if seconds < least:
-        msg = f"{name} must be at least {least:g} s, not {shown(value)}"
+    if seconds < SHORTEST_POLL:
+        msg = f"{name} must be at least {SHORTEST_POLL:g} s, not {shown(value)}"
         raise InvalidJob(msg)
     return seconds
 

@@ -10,7 +10,8 @@ from typing import Final, Protocol, TypeGuard
 
 from attrs import frozen
 
-from schedule import After, At, Calendar, Every, Missed, Schedule, catch_up, duration, phase_us
+from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, catch_up, duration, phase_us
+from schedule._missed import COUNTED
 
 from ._errors import SchedulerError
 from ._policy import Policy
@@ -252,6 +253,11 @@ def interval_of(schedule: Schedule) -> int | None:
         count, unit = schedule.interval.rstrip("s").split()
         return int(count) * _UNITS[unit]
     return None
+
+
+def is_counted(schedule: Schedule, missed: int) -> bool:
+    """Whether so many missed ticks of it have been counted: by a formula, or because they were few."""
+    return missed <= COUNTED or type(schedule) in {Every, After, At, Calendar, Cron}
 
 
 def checked_next(schedule: Schedule, after: int) -> int | None:

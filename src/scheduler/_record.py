@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from ._outcome import MissedReason, Outcome
-from ._stored import RUNNING
+from ._stored import AT_LEAST, RUNNING
 from ._timeline import instant_of
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ class Record:
     """The one record of a tick. Instants are aware, in UTC; `lateness` is in seconds.
 
     `outcome`: None while it runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
-    ticks: `count` in a row, from `due` to `last_due`. `owed`: it will be tried again, because a death or a stop has cut
-    it off and its delivery is at least once. `result`: the run's last, as JSON gives it
+    ticks: `count` in a row, from `due` to `last_due`; not `is_exact`: or more. `owed`: it will be tried again, because
+    a death or a stop has cut it off and its delivery is at least once. `result`: the run's last, as JSON gives it
     back; None if it had none, or none that JSON can hold in 2,048 characters.
     """
 
@@ -40,10 +40,12 @@ class Record:
     last_due: datetime
     result: object
     owed: bool = False
+    is_exact: bool = True
 
 
 def record_of(tick: StoredTick) -> Record:
     """The record that a store keeps, for people."""
+    is_least = tick.outcome == Outcome.MISSED.value and tick.error == AT_LEAST
     return Record(
         job_id=tick.job_id,
         due=instant_of(tick.due_us),
@@ -52,13 +54,14 @@ def record_of(tick: StoredTick) -> Record:
         started=_instant(tick.started_us),
         ended=_instant(tick.ended_us),
         lateness=tick.lateness,
-        error=tick.error,
+        error=None if is_least else tick.error,
         traceback=tick.trace,
         reason=None if tick.reason is None else MissedReason(tick.reason),
         count=tick.count,
         last_due=instant_of(tick.due_us if tick.last_due_us is None else tick.last_due_us),
         result=None if tick.result is None else json.loads(tick.result),
         owed=tick.owed,
+        is_exact=not is_least,
     )
 
 

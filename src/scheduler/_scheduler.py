@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from logging import getLogger
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, overload
 
 import anyio
 from anyio.abc import TaskGroup
@@ -25,12 +25,12 @@ from ._listeners import Listeners
 from ._loop import Loop
 from ._memory import memory_of
 from ._options import (
-    at_least,
     aware,
     count_of,
     limit_of,
     limits_of,
     part_of,
+    poll_of,
     seconds_of,
     some_seconds_of,
     tag_of,
@@ -52,9 +52,6 @@ from ._timeline import us_of
 logger = getLogger(__name__)
 
 SchedulerState = LifecycleState
-
-SHORTEST_POLL: Final = 0.001
-"""Seconds. Who asks a store more often than that keeps it from its work."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,7 +113,7 @@ class Scheduler:
                 self._tasks,
                 crash_floor=seconds_of("crash_floor", crash_floor),
                 retention=Retention() if retention is None else retention,
-                poll=at_least("poll", poll, SHORTEST_POLL),
+                poll=poll_of("poll", poll),
             )
         )
         self._policies = Policies()
@@ -302,6 +299,7 @@ class Scheduler:
             waiting_tasks=pool.waiting,
             runs=self._registry.lateness.runs_so_far(lateness),
             missed=self._loop.runs.misses.count,
+            missed_is_exact=self._loop.runs.misses.is_exact,
             limits=pool.limits,
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),

@@ -9,7 +9,7 @@ from ._call import on_the_loop
 from ._definition import check_size, stored_job
 from ._json import copied
 from ._outcome import Outcome
-from ._planner import Grid
+from ._planner import Grid, is_counted
 from ._run import MarkedRun
 from ._statistics import Tally
 from ._stored import JobPause, StoredJob, StoredState
@@ -93,11 +93,13 @@ def _counts_of(tally: Tally) -> tuple[Any, ...]:
     )
 
 
-def tally_of(state: StoredState) -> Tally | None:
-    """The counts in a state; None where nothing has been counted yet."""
+def tally_of(state: StoredState, schedule: Schedule) -> Tally | None:
+    """The counts in a state of a job with that schedule; None where nothing has been counted yet."""
     if not state.runs and not state.missed:
         return None
     tally = Tally()
+    if not is_counted(schedule, state.missed):
+        tally.missed_is_exact = False
     tally.successes = state.successes
     tally.runs = state.runs
     tally.failures = state.failures

@@ -76,6 +76,7 @@ class Tally:
     timeouts = Rare(0)
     cancellations = Rare(0)
     missed = Rare(0)
+    missed_is_exact = Rare(True)  # noqa: FBT003 - its usual value
     launch_failures = Rare(0)
     consecutive_failures = Rare(0)
     consecutive_crashes = Rare(0)
@@ -180,6 +181,7 @@ class Tally:
             timeouts=self.timeouts,
             cancellations=self.cancellations,
             missed=self.missed,
+            missed_is_exact=self.missed_is_exact,
             launch_failures=self.launch_failures,
             consecutive_failures=self.consecutive_failures,
             consecutive_crashes=self.consecutive_crashes,
@@ -214,8 +216,9 @@ class JobStatistics:
     """A job's counts at one moment: runs = successes + failures + crashes, where a run that goes on counts as a crash.
 
     Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`.
-    `consecutive_crashes`: how often in a row its process was found dead under it. Lengths
-    in seconds, instants in UTC seconds since 1970. `total_duration` is that of the successes.
+    `consecutive_crashes`: how often in a row its process was found dead under it. `missed_is_exact`: False, if at least
+    so many were missed. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the
+    successes.
     """
 
     runs: int
@@ -237,6 +240,7 @@ class JobStatistics:
     last_successful_finish: float | None
     last_outcome: Outcome | None
     last_error: str | None
+    missed_is_exact: bool = True
 
 
 @frozen
@@ -254,7 +258,8 @@ class StoreStatistics:
 class SchedulerStatistics:
     """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
 
-    `lateness` is by type: the first of a job's needs, or "default".
+    `lateness` is by type: the first of a job's needs, or "default". `missed_is_exact`: False, if at least so many were
+    missed.
     """
 
     jobs: int
@@ -266,3 +271,4 @@ class SchedulerStatistics:
     limits: Mapping[str, LimitStatistics]
     lateness: Mapping[str, LatenessStatistics]
     store: StoreStatistics | None = None
+    missed_is_exact: bool = True

@@ -15,6 +15,9 @@ RUNNING: Final = "running"
 
 LONGEST_RESULT: Final = 2_048
 
+AT_LEAST: Final = "at least"
+"""The error of a record of missed ticks of which there were as many as it counts, or more."""
+
 EVERYTHING: Final = "*"
 """The scope of a pause of all jobs. Those of one tag are "tag:" and the tag."""
 
@@ -89,7 +92,8 @@ class StoredTick(NamedTuple):
     """The one record of a tick, which is `(job_id, due_us)`: RUNNING, or how it ended.
 
     `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark ever made in this store. `reason` and
-    `count` are for missed ticks: `count` in a row, of which `due_us` is the first and `last_due_us` the last.
+    `count` are for missed ticks: `count` in a row, of which `due_us` is the first and `last_due_us` the last. If
+    there may have been more, `error` is AT_LEAST.
     """
 
     job_id: str

@@ -108,6 +108,17 @@ def test_missed_checks_are_shown():
     assert "3 missed" in end
 
 
+def test_missed_checks_that_nobody_counted_are_at_least_so_many():
+    """Of a union of schedules, say: there may have been more."""
+    event = RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP, False)
+    (line, end) = shown(PlainLines, event)
+    assert line.endswith("api  at least 3 checks due from 1970-01-01T00:00:05.000Z left out: overlap")
+    assert "at least 3 missed" in end
+    missed, stopped = map(json.loads, shown(JsonLines, event))
+    assert (missed["count"], missed["is_exact"]) == (3, False)
+    assert (stopped["missed"], stopped["missed_is_exact"]) == (3, False)
+
+
 def test_what_an_end_leaves_out_is_counted_only():
     """Thousands of checks may wait for room when Ctrl-C comes; they are no news."""
     (end,) = shown(PlainLines, RunMissed("api", 5.0, 9.0, 3, MissedReason.STOPPED))

@@ -161,6 +161,14 @@ def test_what_was_left_out_before_the_start_is_told_once_and_together():
     assert known.missed == 1
 
 
+def test_what_was_left_out_before_the_start_may_be_more_than_was_counted():
+    """Then it says so."""
+    late = RunMissed("api", 10.0, 500.0, 50, MissedReason.LATE, False)
+    stream, monitor, _ = remembering(PlainLines, late)
+    monitor.tell_downtime()
+    assert "left out while no agent ran: at least 50 checks of 1 target" in stream.getvalue()
+
+
 def test_events_of_jobs_that_are_no_targets_do_no_harm():
     """A store may hold jobs of others."""
     stream, monitor, _ = remembering(PlainLines, RunMissed("theirs", 1.0, 1.0, 1, MissedReason.LATE))

@@ -23,6 +23,7 @@ class Summary:
     missed: int
     lateness_max: float
     cut_off: int
+    missed_is_exact: bool = True
 
 
 @frozen(kw_only=True)

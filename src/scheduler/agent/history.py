@@ -45,6 +45,7 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
             "error": None if error is None else clean(error),
             "reason": None if record.reason is None else record.reason.value,
             "count": record.count,
+            **({} if record.is_exact else {"is_exact": False}),
             "attempt": None if verdict is None else verdict.attempt,
             "results": [] if verdict is None else [result_values(each) for each in verdict.results],
         }
@@ -61,7 +62,8 @@ def _state(record: Record) -> str:
 def _text(record: Record, clean: Callable[[str], str]) -> str:
     if record.outcome is Outcome.MISSED:
         reason = "" if record.reason is None else f": {reason_text(record.reason)}"
-        return f"{wording.count(record.count, 'check')} left out{reason}"
+        least = "" if record.is_exact else "at least "
+        return f"{least}{wording.count(record.count, 'check')} left out{reason}"
     verdict = told(record, clean)
     return wording.printable(clean(record.error or "")) if verdict is None else found_text(verdict)
 

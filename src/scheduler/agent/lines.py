@@ -130,7 +130,8 @@ class JsonLines(_Lines):
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
         """Tell which checks did not take place."""
-        self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.value)
+        least = {} if event.is_exact else {"is_exact": False}
+        self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.value, **least)
 
     def notice(self, text: str) -> None:
         """Tell a sentence."""
@@ -145,6 +146,7 @@ class JsonLines(_Lines):
             checks=summary.checks,
             targets={status.value if status else "unchecked": count for status, count in summary.targets.items()},
             missed=summary.missed,
+            **({} if summary.missed_is_exact else {"missed_is_exact": False}),
             lateness_max_ms=milliseconds(summary.lateness_max),
             cut_off=summary.cut_off,
         )
@@ -156,10 +158,11 @@ class JsonLines(_Lines):
 def summary_text(summary: Summary) -> str:
     """The end, in a sentence."""
     states = [f"{number:,} {_state(status)}" for status, number in _in_order(summary.targets) if number]
+    missed = wording.least(summary.missed, is_exact=summary.missed_is_exact)
     parts = [
         f"stopped after {wording.span(summary.seconds)}: {wording.count(summary.checks, 'check')}",
         f"targets: {', '.join(states) or 'none'}",
-        f"started at most {wording.latency(summary.lateness_max)} late, {summary.missed:,} missed",
+        f"started at most {wording.latency(summary.lateness_max)} late, {missed} missed",
     ]
     if summary.cut_off:
         parts.append(f"{wording.count(summary.cut_off, 'check')} cut off")
@@ -185,8 +188,8 @@ def remembered_text(target: TargetStatus) -> str:
 
 def missed_text(event: RunMissed) -> str:
     """Which checks did not take place, and why."""
-    about = "" if event.is_exact else "more than "
-    left_out = f"{about}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
+    least = "" if event.is_exact else "at least "
+    left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
     return f"{left_out} left out: {reason_text(event.reason)}"
 
 

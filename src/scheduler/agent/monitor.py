@@ -65,6 +65,7 @@ class Monitor:
         self._clean = clean
         self._waiting: list[Callable[[Display], None]] | None = None
         self._left_out: Counter[str] = Counter()
+        self._left_out_is_exact = True
         self._display: Display | None = display
         self._on_gone = on_gone
         self._began: float | None = None
@@ -103,7 +104,8 @@ class Monitor:
         if left_out:
             checks = wording.count(left_out.total(), "check")
             targets = wording.count(len(left_out), "target")
-            self.notice(f"left out while no agent ran: {checks} of {targets}")
+            least = "" if self._left_out_is_exact else "at least "
+            self.notice(f"left out while no agent ran: {least}{checks} of {targets}")
 
     def listen(self, event: Event) -> None:
         """Take an event of the scheduler."""
@@ -150,6 +152,7 @@ class Monitor:
             checks=sum(target.checks_now for target in targets),
             targets=dict(Counter(target.status for target in targets)),
             missed=sum(target.missed for target in targets),
+            missed_is_exact=all(target.missed_is_exact for target in targets),
             lateness_max=max((target.lateness_max for target in targets), default=0.0),
             cut_off=len(self._cut_off),
         )
@@ -178,8 +181,10 @@ class Monitor:
             return
         if event.reason is MissedReason.LATE and (self._began is None or event.last_due < self._began):
             self._left_out[event.job_id] += event.count
+            self._left_out_is_exact &= event.is_exact
             return
         target.missed += event.count
+        target.missed_is_exact &= event.is_exact
         if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
             self.show(lambda display: display.missed(target, event))
 

@@ -106,6 +106,7 @@ class TargetStatus:
     changes: int = 0
     remembered: int = 0
     missed: int = 0
+    missed_is_exact: bool = True
     lateness_max: float = 0.0
     is_verified: bool = True
 

@@ -63,6 +63,11 @@ def harmless(text: str) -> str:
     )
 
 
+def least(number: int, *, is_exact: bool) -> str:
+    """A number; with "at least" before it if there may be more."""
+    return f"{number:,}" if is_exact else f"at least {number:,}"
+
+
 def count(number: int, noun: str) -> str:
     """Write "1 check", "2 checks"."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
