@@ -97,6 +97,9 @@ CONTENDERS = {
         ),
         Contender("croniter", "croniter", "with_croniter.py", "croniter>=7,<8"),
         Contender("cronsim", "cronsim", "with_cronsim.py", "cronsim>=2.8,<3"),
+        Contender("checks", "ours: HTTP check", "our_checks.py", is_ours=True),
+        Contender("h11", "h11 alone", "with_h11.py", "h11>=0.16,<1"),
+        Contender("httpx2", "httpx2", "with_httpx2.py", "httpx2>=2.16,<3"),
     )
 }
 
@@ -243,6 +246,18 @@ SCENARIOS = {
             measures=(
                 Measure("seconds", "CPU for all", "s", 2, Target(0.6)),
                 Measure("each_us", "CPU for one", "us"),
+            ),
+        ),
+        Scenario(
+            name="http_check",
+            what="5,000 HTTP checks of a local server, 50 at once, each on a new connection",
+            sizes={"checks": 5_000, "at_once": 50},
+            quick={"checks": 500},
+            contenders=("checks", "h11", "httpx2"),
+            baseline="httpx2",
+            measures=(
+                Measure("check_us", "CPU for one", "us", target=Target(400)),
+                Measure("per_second", "checks in a second", digits=0),
             ),
         ),
         Scenario(

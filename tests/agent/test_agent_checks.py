@@ -7,6 +7,7 @@ import pytest
 from attrs.exceptions import FrozenInstanceError
 
 from scheduler.agent.checks import BY_SCHEME, KINDS
+from scheduler.agent.checks.budget import Budget
 from scheduler.agent.result import Finding, Status
 from scheduler.agent.trouble import CheckFailed, judge
 from scheduler.agent.url import parse_url
@@ -89,6 +90,34 @@ async def test_an_endless_answer_comes_to_an_end(case, serve, answers, attempt):
     assert judge(caught.value, "peer").status is Status.DOWN
     with anyio.fail_after(10):
         await server.all_closed.wait()
+
+
+async def test_an_answer_in_tiny_pieces_is_cut_off(case, serve, monkeypatch, attempt):
+    """Whatever the kind of check: each piece costs a turn of the loop. The server waits until each has been taken."""
+    monkeypatch.setattr("scheduler.agent.checks.budget.FREE_READS", 10)
+    taken = anyio.Event()
+    read = Budget.read
+
+    def seen(self, count):
+        taken.set()
+        read(self, count)
+
+    monkeypatch.setattr(Budget, "read", seen)
+
+    async def byte_by_byte(server, stream):
+        nonlocal taken
+        await stream.receive()
+        for letter in b"HTTP/1.1 200 OK\r\nA: " + b"x" * 100:
+            taken = anyio.Event()
+            await stream.send(bytes([letter]))
+            await taken.wait()
+
+    server = await serve(byte_by_byte)
+    with (
+        anyio.fail_after(10),
+        pytest.raises(CheckFailed, match="cut off: it sends its answer in tiny pieces, 11 for 11"),
+    ):
+        await make(case, server.port).attempt(attempt())
 
 
 def test_a_check_is_a_value(case):

@@ -132,31 +132,6 @@ async def test_an_answer_that_comes_byte_by_byte_is_cut_off(serve, attempt):
         budget.read(1)
 
 
-async def test_what_comes_is_counted_where_it_is_read(serve, attempt, monkeypatch):
-    """Below TLS and HTTP, so that a handshake counts as well. The server waits until each byte has been taken."""
-    monkeypatch.setattr("scheduler.agent.checks.budget.FREE_READS", 20)
-    came = anyio.Event()
-
-    class Seen(Budget):
-        def read(self, count):
-            came.set()
-            super().read(count)
-
-    monkeypatch.setattr("scheduler.agent.checks.http.Budget", Seen)
-
-    async def byte_by_byte(server, stream):
-        nonlocal came
-        await stream.receive()
-        for letter in OK + b"A: " + b"x" * 100:
-            came = anyio.Event()
-            await stream.send(bytes([letter]))
-            await came.wait()
-
-    server = await serve(byte_by_byte)
-    with anyio.fail_after(10), pytest.raises(CheckFailed, match="in tiny pieces, 21 for 21 bytes"):
-        await check(server.port).attempt(attempt())
-
-
 async def test_an_answer_of_tiny_chunks_is_cut_off():
     """They may come all at once, and would be taken apart without a pause."""
     sent = CHUNKED + b"1\r\nx\r\n" * 100_000

@@ -92,14 +92,13 @@ class Probe:
 
     async def run(self) -> CheckResult | list[Subtask]:
         """The result of the last attempt, or a subtask for each address, or one that goes on at another host."""
-        with self.holdups.needed():
-            match self.mode:
-                case Mode.ANY:
-                    return await self._drive(_Course())
-                case Mode.ALL:
-                    return await self._each()
-                case _:
-                    assert_never(self.mode)
+        match self.mode:
+            case Mode.ANY:
+                return await self._drive(_Course())
+            case Mode.ALL:
+                return await self._each()
+            case _:
+                assert_never(self.mode)
 
     async def _drive(self, course: _Course, way: _Way | None = None) -> CheckResult | list[Subtask]:
         """Make an attempt, or go on with it where it was redirected to; then the next, as long as it may be up."""
@@ -199,20 +198,19 @@ class Probe:
         self, check: Check, address: str, watch: Stopwatch, within: float, connect_within: float
     ) -> Finding | Hop:
         """Check one address within so many seconds."""
-        peer = evolve(check.url, host=address, has_default_port=False).authority
         held_up = self.holdups.seconds
         with anyio.move_on_after(within) as scope:
             try:
                 return await check.attempt(Attempt(address, watch, connect_within))
             except Exception as exc:
-                trouble = judge(exc, peer)
+                trouble = judge(exc, _peer(check, address))
                 if trouble is None:
                     raise
                 if not trouble.is_late:
                     return Finding(status=trouble.status, error=trouble.text)
                 text, allowed = trouble.text, connect_within
         if scope.cancelled_caught:
-            text, allowed = self._no_answer(peer, watch), within
+            text, allowed = self._no_answer(_peer(check, address), watch), within
         lost = self.holdups.seconds - held_up
         if lost <= max(TOLERATED * allowed, LEAST_TOLERATED):
             return Finding(status=Status.DOWN, error=text)
@@ -229,8 +227,9 @@ class Probe:
         return result.status is not Status.DOWN or number >= self.attempts()
 
     def _numbered(self, result: CheckResult, course: _Course) -> CheckResult:
-        detail = {**result.detail, "addresses_left_out": course.left_out} if course.left_out else result.detail
-        return evolve(result, attempt=course.number, detail=detail)
+        if course.left_out:
+            result = evolve(result, detail={**result.detail, "addresses_left_out": course.left_out})
+        return result if course.number == result.attempt else evolve(result, attempt=course.number)
 
     def _result(self, finding: Finding, watch: Stopwatch, address: str | None, lost: float = 0.0) -> CheckResult:
         status, error, elapsed = finding.status, finding.error, watch.elapsed
@@ -247,6 +246,10 @@ class Probe:
             error=None if error is None else wording.printable(self.redactor.clean(error)),
             detail=finding.detail,
         )
+
+
+def _peer(check: Check, address: str) -> str:
+    return evolve(check.url, host=address, has_default_port=False).authority
 
 
 def _after_redirect(finding: Finding, check: Check) -> Finding:

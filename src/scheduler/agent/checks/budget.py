@@ -40,7 +40,7 @@ class Budget:
             raise CheckFailed(f"cut off: it sends its answer in tiny pieces, {self.reads:,} for {self.bytes:,} bytes")
 
     def event(self) -> None:
-        """One part of the answer, such as a chunk, has been taken out of what came."""
+        """One step has been made with what came: a part of the answer was taken out of it, or there was none yet."""
         self.events += 1
         if self.events > FREE_EVENTS + self.bytes // BYTES_PER_EVENT:
             raise CheckFailed(f"cut off: its answer has tiny parts, {self.events:,} in {self.bytes:,} bytes")

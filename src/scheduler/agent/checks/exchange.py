@@ -28,7 +28,7 @@ MOST_LINE: Final = 1024
 """Bytes of a line between the chunks of a body."""
 
 TURN: Final = 64
-"""Events after which others have a turn."""
+"""Steps after which others have a turn."""
 
 SWITCHING_PROTOCOLS: Final = 101
 _QUOTED: Final = 40
@@ -94,14 +94,18 @@ class Exchange:
                 event = self._h11.next_event()
             except h11.RemoteProtocolError as exc:
                 raise CheckFailed(self._words(exc)) from None
+            await self._count()
             if event is not h11.NEED_DATA:
-                self._budget.event()
-                if not self._budget.events % TURN:
-                    await checkpoint()
                 return event
             if self._head is not None and len(self._h11.trailing_data[0]) > MOST_LINE:
                 raise CheckFailed("its body makes no sense as HTTP: a line between its chunks does not end")
             await self._feed()
+
+    async def _count(self) -> None:
+        """A step of h11. What comes over TLS may be in as tiny pieces, and all of it there already."""
+        self._budget.event()
+        if not self._budget.events % TURN:
+            await checkpoint()
 
     async def _feed(self) -> None:
         """Give h11 the next slice."""
