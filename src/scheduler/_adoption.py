@@ -15,7 +15,7 @@ from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
 from ._conflict import duplicate
-from ._errors import InvalidJob
+from ._errors import DuplicateJob, InvalidJob, MalformedJob
 from ._events import JobAdded, JobChanged
 from ._first_start import FirstStart
 from ._job import Job
@@ -25,6 +25,7 @@ from ._planner import Once
 from ._reading import Reading, Unreadable, check_interval, read, unreadable
 from ._recovery import after_downtime, retry_by
 from ._standing import row_of, state_of, tally_of
+from ._telling import error_text, loggable
 
 if TYPE_CHECKING:
     from ._conflict import Early
@@ -56,10 +57,15 @@ class Adoption:
         if early is None and self._registry.find(row.id) is not None:
             logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
             return
-        if early is None:
-            self._adopt(row, state, lost)
-            return
-        self._resolve(early, row, state, lost)
+        try:
+            if early is None:
+                self._adopt(row, state, lost)
+            else:
+                self._resolve(early, row, state, lost)
+        except DuplicateJob:
+            raise
+        except Exception as exc:  # noqa: BLE001 - whatever it is, no other job is to notice
+            self._give_up(row, exc)
 
     def _resolve(self, early: Early, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
         """A job was added under the id of the row before that was read."""
@@ -99,11 +105,14 @@ class Adoption:
                 self._registry.drop(job)
         elif job is None:
             logger.info("job %r has come into the store", id)
-            self._adopt(row, None)
+            self.adopt(row, None)
             self._loop.listeners.tell(JobAdded(id))
         elif not self._is_known(job, row):
             logger.info("job %r has been changed in the store", id)
-            self._follow(job, row)
+            try:
+                self._follow(job, row)
+            except Exception as exc:  # noqa: BLE001 - as in `adopt`
+                self._give_up(row, exc)
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
@@ -162,7 +171,7 @@ class Adoption:
             first = self._first(row.id, reading.schedule, start, is_known=is_known)
             check_interval(row.id, first.planner.interval)
             return reading, first
-        except (InvalidJob, ScheduleError, UnknownLimit, ValueError) as exc:
+        except (InvalidJob, ScheduleError, UnknownLimit, ValueError, ArithmeticError, RecursionError) as exc:
             reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
 
@@ -205,6 +214,21 @@ class Adoption:
         else:
             self._registry.stored.without_task[row.id] = row
         self._loop.pausing.park_because(job, reading.error)
+
+    def _give_up(self, row: StoredJob, error: Exception) -> None:
+        """What the row or its state says cannot be carried out: its job is parked."""
+        reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
+        reading = unreadable(row, reason)
+        first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
+        job = self._registry.find(row.id)
+        if job is None:
+            job = self._job_of(row, reading, first)
+            self._registry.enter(job)
+        else:
+            self._set(job, reading, first)
+        job.task, job.schedule_text = row.task, row.schedule
+        self._park(job, row, reading)
+        logger.error("job %r is parked", row.id, exc_info=loggable(error))
 
     def _is_promised(self, state: StoredState) -> bool:
         """Whether somebody has set a start that is still to come: a new schedule begins after it."""

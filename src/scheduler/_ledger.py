@@ -23,7 +23,7 @@ from ._batch import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed
 from ._events import StoreDown, StoreUp
 from ._outcome import MissedReason, Outcome
 from ._pruning import Pruning
-from ._store import StoreError, StoreTakenOver
+from ._store import StoreError, StoreTakenOver, Unstorable
 from ._stored import JobPause, Receipt, Retention, StoredJob, StoredPause, StoredTick
 from ._timeline import AT_ONCE
 
@@ -303,7 +303,7 @@ class Ledger:
         self._looks = 0
         if error is None and receipt is not None:
             self._committed(receipt)
-        elif isinstance(error, StoreError):
+        elif isinstance(error, StoreError) and not isinstance(error, Unstorable):
             self._try_again(error)
         elif error is not None:
             self._take_apart(error)

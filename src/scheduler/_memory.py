@@ -24,11 +24,12 @@ from anyio.to_thread import run_sync
 from timerqueue import LifecycleError
 
 from ._adoption import Adoption
+from ._intake import Intake
 from ._ledger import Ledger
 from ._losses import NOTHING_LOST, Losses, Lost
 from ._owed import REMOVED
 from ._statistics import StoreStatistics
-from ._store import StoreError, StoreUnavailable
+from ._store import StoreError, StoreUnavailable, Unstorable
 from ._stored import StoredJob, StoredState
 from ._writer import InlineWriter, ThreadWriter
 
@@ -126,6 +127,7 @@ class Memory:
         self._is_called = Lock()
         """Held by a thread that is in the store, for `open` and `load`."""
         self._is_given_up = False
+        self._intake = Intake()
 
     async def load(self, first_loaded: anyio.Event) -> None:
         """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there.
@@ -134,16 +136,19 @@ class Memory:
         """
         now_us = self._loop.timeline.us(self._loop.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self._hint))
-        for pause in await self._ask(self.store.pauses):
-            self._registry.stored.pause_scope(pause.scope, pause)
-        crashes = _by_job(await self._ask(self.store.running))
-        owed = _by_job(await self._ask(self.store.owed))
+        for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
+            if pause is not None:
+                self._registry.stored.pause_scope(pause.scope, pause)
+        crashes = _by_job(self._intake.ticks(await self._ask(self.store.running)))
+        owed = _by_job(self._intake.ticks(await self._ask(self.store.owed)))
         rows = await self._ask(self.store.load)
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
-            for number, (row, state) in enumerate(chunk):
-                lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
-                self.adoption.adopt(row, state, lost)
+            for number, (raw, state) in enumerate(chunk):
+                row = self._intake.job(raw)
+                if row is not None:
+                    lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
+                    self.adoption.adopt(row, self._intake.state(state), lost)
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
@@ -201,7 +206,8 @@ class Memory:
     async def history(self, job_id: str | None, limit: int, before_us: int | None) -> list[StoredTick]:
         """Records of ticks, latest first."""
         read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
-        return read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
+        ticks = read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
+        return list(self._intake.ticks(ticks))
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self.ledger.commits, self.ledger.unsaved, self.ledger.trouble)
@@ -248,9 +254,9 @@ class Memory:
         """If it cannot be stored as a whole, store what can."""
         try:
             return [self._insist(sealed.batch)]
-        except StoreError:
-            raise
         except Exception as exc:
+            if isinstance(exc, StoreError) and not isinstance(exc, Unstorable):
+                raise
             parts = sealed.by_job()
             if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
                 logger.critical("what should be stored of %r is lost", sealed.job_ids(), exc_info=exc)
@@ -309,12 +315,12 @@ class Memory:
         self.ledger.answered()
         if changes:
             for scope, pause in changes.pauses.items():
-                self._registry.stored.pause_scope(scope, pause)
+                self._registry.stored.pause_scope(scope, None if pause is None else self._intake.pause(pause))
             unfollowed = self._registry.stored.unfollowed
             is_going_on = bool(unfollowed)
             for id, row in changes.jobs.items():
                 if not self.ledger.holds(id):
-                    unfollowed[id] = self.ledger.as_it_will_be(id, row)
+                    unfollowed[id] = self.ledger.as_it_will_be(id, None if row is None else self._intake.job(row))
             if not is_going_on:
                 self._follow_some()
 

@@ -14,7 +14,7 @@ from ._timeline import instant_of, us_of
 NO_REASON: Final = "paused"
 """The reason of a pause for which nobody gave one."""
 
-_TAG: Final = "tag:"
+TAG: Final = "tag:"
 JOB: Final = "job:"
 """What the scope of a single job begins with."""
 
@@ -36,13 +36,13 @@ class Pause:
         """For a human who wonders why a job does not start."""
         if self.scope.startswith(JOB):
             return self.reason
-        what = "all jobs are" if self.scope == EVERYTHING else f"tag {self.scope.removeprefix(_TAG)!r} is"
+        what = "all jobs are" if self.scope == EVERYTHING else f"tag {self.scope.removeprefix(TAG)!r} is"
         return f"{what} paused" if self.reason == NO_REASON else f"{what} paused: {self.reason}"
 
 
 def scope_of(tag: str | None) -> str:
     """The scope of all jobs with that tag; None: of all jobs."""
-    return EVERYTHING if tag is None else _TAG + tag
+    return EVERYTHING if tag is None else TAG + tag
 
 
 def scope_of_job(id: str) -> str:

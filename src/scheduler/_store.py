@@ -31,6 +31,10 @@ class StoreTakenOver(StoreUnusable):
     """Another agent has opened it since, and it is that agent's from then on."""
 
 
+class Unstorable(StoreUnusable):
+    """It was given what it cannot hold. Others are not to wait for that: the batch is taken apart, job by job."""
+
+
 @frozen
 class Opened:
     """`epoch`: how often this store has been opened, this time included. `instance`: which store it is; a copy that is
@@ -45,7 +49,8 @@ class Store(Protocol):
     """Where jobs, their states and the records of their ticks are kept. Every verb is synchronous.
 
     All verbs but `history` are called by one thread at a time, though not always the same one; `history` by any thread
-    at any time. A verb raises StoreUnavailable or StoreUnusable and then has changed nothing, except that `commit` may
+    at any time. A verb raises StoreUnavailable or StoreUnusable (`commit` also Unstorable, which is one) and then has
+    changed nothing, except that `commit` may
     have been carried out although its answer was lost: it can be repeated. After StoreUnavailable the next call
     connects anew where that is needed. No verb waits for longer than some seconds.
     """

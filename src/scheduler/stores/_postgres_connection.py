@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
-from .._store import StoreError, StoreUnavailable, StoreUnusable
+from .._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
 
 try:
     import psycopg
@@ -154,13 +154,19 @@ def described(dsn: str) -> str:
 
 UNUSABLE: Final = (
     "0A",  # a feature this server has not
-    "22",  # data that it cannot take
     "3F",  # no such schema
     "42",  # no such table, no right to it
     "XX001",  # damaged
     "XX002",
 )
 """Beginnings of the codes (SQLSTATE) of what waiting does not make better."""
+
+UNSTORABLE: Final = (
+    "22",  # data that it cannot take
+    "23",  # what a constraint refuses
+    "54",  # more of it than fits
+)
+"""Of what a batch holds, and not of the store."""
 
 
 @contextmanager
@@ -178,6 +184,8 @@ def _translation(where: str, error: psycopg.Error) -> StoreError:
     reason = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
     if code == "42501":
         return StoreUnusable(f"{where}: {reason}: grant the role USAGE on the schema and all rights to its tables")
+    if code.startswith(UNSTORABLE):
+        return Unstorable(f"{where}: {reason} ({code}): it was given what it cannot hold; please report this")
     if code.startswith(UNUSABLE) or (not code and isinstance(error, psycopg.ProgrammingError | psycopg.DataError)):
         return StoreUnusable(f"{where}: {reason} ({code or type(error).__name__})")
     return StoreUnavailable(f"{where}: {reason} ({code or type(error).__name__})")

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from .._store import StoreError, StoreUnavailable, StoreUnusable
+from .._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
 
 Durability = Literal["full", "fast"]
 
@@ -125,4 +125,4 @@ def translate(path: str, exc: sqlite3.Error) -> StoreError:
         )
     if isinstance(exc, sqlite3.OperationalError):
         return StoreUnusable(f"{path}: {exc} ({name}): its tables are not those of this release")
-    return StoreUnusable(f"{path}: {exc} ({name}): it was given what it cannot hold; please report this")
+    return Unstorable(f"{path}: {exc} ({name}): it was given what it cannot hold; please report this")

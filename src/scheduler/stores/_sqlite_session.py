@@ -10,7 +10,7 @@ from logging import getLogger
 from threading import Lock as ThreadLock
 from typing import Literal
 
-from .._store import Opened, StoreError, StoreTakenOver, StoreUnusable
+from .._store import Opened, StoreError, StoreTakenOver, StoreUnusable, Unstorable
 from ._sqlite_connection import (
     Durability,
     connect,
@@ -141,13 +141,14 @@ class Session:
             yield
         except sqlite3.Error as exc:
             error = translate(self._path, exc)
-            self._is_suspect = self._is_suspect or isinstance(error, StoreUnusable)
+            is_ours = isinstance(error, StoreUnusable) and not isinstance(error, Unstorable)
+            self._is_suspect = self._is_suspect or is_ours
             if not is_usable_after(exc):
                 self._disconnect()
             raise error from exc
         except OverflowError as exc:
             msg = f"{self._path} cannot hold a whole number of more than 64 bits; please report this"
-            raise StoreUnusable(msg) from exc
+            raise Unstorable(msg) from exc
 
     def _connect(self) -> sqlite3.Connection:
         check_writable(self._real)
