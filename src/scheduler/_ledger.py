@@ -322,11 +322,12 @@ class Ledger:
         refused = {tick.fence for tick in receipt.refused}
         if self._look_at_stale(receipt):
             self._pending.flushed[:0], sealed.flushed = sealed.flushed, []
+        durable = [run for run in sealed.runs if run.fence_number not in refused]
         for run in sealed.runs:
             if run.fence_number in refused:
-                self._marks.refused(run)
-        if sealed.runs:
-            self._marks.committed(run for run in sealed.runs if run.fence_number not in refused)
+                self._marks.refused(run)  # which may mark it anew: it has another fence from then on
+        if durable:
+            self._marks.committed(durable)
         self._tell_flushed(sealed)
         self._pruning.written(sealed.batch, self._sent_at)
 

@@ -35,7 +35,7 @@ from ._owed import AT_MOST_ONCE, REMOVED, is_owed_by
 from ._pausing import NEVER_EARLY, Pausing
 from ._policy import Overlap
 from ._runs import Runs
-from ._standing import after_last_run
+from ._standing import after_last_run, starting_at
 from ._timeline import AT_ONCE, JUMP, Timeline
 from ._turn import Turns
 
@@ -215,6 +215,8 @@ class Loop:
         self.floors.forgive(job)
         self.runs.cancel_retry(job)
         self.try_owed(job)
+        if job.stood is not None:
+            job.stood = starting_at(job.stood, at_us, job.schedule_text)
         if not job.is_paused:
             self.plan(job, job.dated_us)
         elif job.task is not None and self.runs.ledger is not None:

@@ -64,6 +64,13 @@ def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
     return StoredState._make(state)
 
 
+def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredState:
+    """The same of a job whose next start somebody has set, instead of the regular one and of any retry."""
+    return state._replace(
+        next_us=at_us, next_by_hand=True, next_of=schedule, retry_due_us=None, retry_attempt=None, retry_at_us=None
+    )
+
+
 def _counted(state: StoredState, tally: Tally) -> StoredState:
     """The same with these counts."""
     first = state._fields.index("runs")

@@ -133,6 +133,23 @@ async def test_a_tick_that_was_marked_and_not_begun_at_a_stop_is_owed_with_at_le
     )
 
 
+async def test_a_run_whose_name_is_taken_begins_under_one_that_is_its_own(processes, clock):
+    """Not before the store has said so of the next name too: that may be taken as well."""
+    for later in (10, 20, 30):
+        async with processes.one(100) as s:
+            s.add("work", "@every 1d", id="job", overlap=Overlap.ALLOW, on_conflict="keep")
+            for _ in range(3):
+                s.get("job").run_now()
+                await clock.travel(0)
+            await clock.travel(later)
+            s.get("job").run_now()
+            await clock.travel(0)
+        clock.step(-later)
+    dues = [due for due, _ in processes.begun]
+    assert len(dues) == len(set(dues)) == 12
+    assert {instant_of(tick.due_us) for tick in processes.store.history() if tick.attempt} == set(dues)
+
+
 def break_down(store, s):
     """From the next commit on nothing is stored; what is noted first keeps all later marks waiting unsent."""
     store.fail_on = range(store.counted + 1, store.counted + 10_000)

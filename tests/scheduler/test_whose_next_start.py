@@ -125,3 +125,27 @@ async def test_a_start_that_somebody_has_set_stays_whatever_the_schedule(process
         assert s.get("job").next_start == wanted
         await clock.travel(1_300)
     assert [due for due, _ in processes.begun] == [wanted, clock.now().replace(minute=22, second=0)][:1]
+
+
+@pytest.mark.parametrize("dies", [True, False], ids=["death", "stop"])
+@pytest.mark.parametrize("is_at_once", [True, False], ids=["mended at once", "mended for the next process"])
+async def test_a_start_that_is_set_while_the_row_cannot_be_read_stands_when_it_is_mended(
+    processes, clock, dies, is_at_once
+):
+    """It takes the place of the one that somebody had set before."""
+    async with processes.one() as s:
+        s.add("work", "@every 1h", id="job").set_next_start(clock.now() + timedelta(days=100))
+        await clock.travel(1)
+    row, wanted = processes.row(), clock.now() + timedelta(seconds=100)
+    processes.edit(options="{")
+    async with processes.one(dies=dies) as s:
+        s.get("job").set_next_start(wanted)
+        await clock.travel(1)
+        if is_at_once:
+            processes.store.edit(row)
+            await clock.travel(1)
+            assert s.get("job").next_start == wanted
+    processes.store.edit(row)
+    async with processes.one():
+        await clock.travel(200)
+    assert processes.begun == [(wanted, 1)]
