@@ -243,7 +243,7 @@ def test_a_file_that_is_no_configuration_is_refused_before_it_is_read(tmp_path):
     for file in (large, Path("/dev/zero")):
         with pytest.raises(ConfigError) as caught:
             read_config(file, {})
-        assert str(caught.value) == f"{file}: more than 10 MB: that is no configuration"
+        assert str(caught.value) == f"{file}: more than 4 MB: that is no configuration"
 
 
 def test_very_many_mistakes_are_not_all_told():

@@ -259,3 +259,16 @@ async def test_agents_with_schemas_of_their_own_share_a_database(started, ran, c
     assert not {"timerqueue", "public"} & found
     code, out, _ = await ran("history", "--store", f"{database}&schema=up%2Btwo", "--limit", "1")
     assert (code, out.count("\n")) == (0, 1)
+
+
+@posix
+async def test_history_is_in_the_order_of_its_times(ran, config, tmp_path):
+    """Which are those of the starts, though the store keeps records by when they were due."""
+    file, store = config(), tmp_path / "uptime.db"
+    await ran("run", file, "--for", "600ms")
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE tick SET started_us = started_us + 50000 WHERE job_id = 'site'")
+    code, out, _ = await ran("history", "--config", file)
+    assert code == 0
+    assert "site" in out
+    assert out.splitlines() == sorted(out.splitlines())

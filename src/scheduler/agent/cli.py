@@ -165,7 +165,7 @@ def history(
 ) -> None:
     """Print past checks, of one TARGET or of all, the latest last. An agent may be running meanwhile."""
     from .config import read_config
-    from .history import json_line, plain_line
+    from .history import begun, json_line, plain_line
     from .redact import Redactor
 
     if (config is None) == (store is None):
@@ -178,7 +178,9 @@ def history(
     redactor = Redactor(store.secrets | secrets)
     _log_to_stderr(level, redactor)
     records = _records(store, target, limit)
-    _print((json_line if as_json else plain_line)(record, redactor.clean) for record in reversed(records))
+    records.reverse()  # they come by when they were due, latest first
+    records.sort(key=begun)
+    _print((json_line if as_json else plain_line)(record, redactor.clean) for record in records)
     if not records:
         about = f" of {target!r}" if target else ""
         _end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)

@@ -30,7 +30,7 @@ from .url import Url, address_family, host_name, parse_url
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
 MOST_RECORDS: Final = 1_000_000
-LARGEST_FILE: Final = 10_000_000
+LARGEST_FILE: Final = 4_000_000
 """Bytes. A check takes some hundred."""
 _LONGEST_TITLE: Final = 100
 _MOST_NAMED: Final = 5

@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 RUNNING = "RUNNING"
 
 
+def begun(record: Record) -> datetime:
+    """When the check began, or was due if it never did."""
+    return record.started or record.due
+
+
 def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
     """When, what, which target, what was found, how late it started. `clean` masks secrets."""
-    parts = [_stamp(record.started or record.due), f"{_state(record):<10}", wording.printable(record.job_id)]
+    parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
     parts += [] if record.lateness is None else [f"started {wording.latency(record.lateness)} late"]
     return "  ".join(parts)
