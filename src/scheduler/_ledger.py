@@ -53,10 +53,8 @@ MANY: Final = 100
 """With more ends of runs than this there is much to do."""
 
 STALLED: Final = 10.0
-"""Seconds without an answer after which a store counts as down."""
-
 LOOKS: Final = 3
-"""So many looks in vain as well."""
+"""Seconds without an answer, and looks in vain, after which a store counts as down."""
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
@@ -248,7 +246,7 @@ class Ledger:
             self._is_up()
 
     def failed(self, error: Exception) -> None:
-        """Something else than a commit has failed: for what is wrong with the store."""
+        """A call of the store has failed, for what is wrong with that."""
         if isinstance(error, StoreError):
             self._is_down(str(error), is_taken_over=isinstance(error, StoreTakenOver))
         else:
