@@ -15,6 +15,7 @@ from schedule._errors import shown
 from schedule._instant import utc
 from timerqueue import needs_of
 
+from ._backoff import LONGEST
 from ._errors import InvalidJob
 from ._json import LARGEST, check_text
 from ._policy import OPTIONS, Delivery, Overlap, Policy
@@ -158,6 +159,11 @@ def some_seconds_of(name: str, value: Any) -> float | None:
         msg = f"{name} must be longer than nothing, not {shown(value)}; for none give None"
         raise InvalidJob(msg)
     return seconds
+
+
+def delay_of(name: str, value: Any) -> float:
+    """A delay in seconds, of a hundred years at most: its end is an instant. Raises InvalidJob, which names it."""
+    return min(seconds_of(name, value), LONGEST)
 
 
 def poll_of(name: str, value: Any) -> float:

@@ -27,6 +27,7 @@ from ._memory import memory_of
 from ._options import (
     aware,
     count_of,
+    delay_of,
     limit_of,
     limits_of,
     part_of,
@@ -111,7 +112,7 @@ class Scheduler:
                 self._loop,
                 self._registry,
                 self._tasks,
-                crash_floor=seconds_of("crash_floor", crash_floor),
+                crash_floor=delay_of("crash_floor", crash_floor),
                 retention=Retention() if retention is None else retention,
                 poll=poll_of("poll", poll),
             )

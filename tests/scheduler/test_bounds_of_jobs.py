@@ -9,6 +9,7 @@ from schedule import After, Calendar, Every, ScheduleError
 from schedule._instant import LAST_INSTANT, LONGEST_DURATION
 from scheduler import InvalidJob, Outcome, Retry, RunEnded, Scheduler, current_run
 from scheduler._backoff import LONGEST
+from scheduler._timeline import LAST_US
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
@@ -199,3 +200,21 @@ def test_a_number_that_no_text_can_show_is_refused_all_the_same(clock, priority)
     """Its digits are left out."""
     with pytest.raises(InvalidJob, match="priority must be a finite number"):
         Scheduler(clock=clock).add(nothing, "@every 1h", priority=priority)
+
+
+@pytest.mark.parametrize("schedule", ["@every 1h", "@after 1h", "0 * * * *"])
+async def test_the_longest_crash_floor_ends_before_the_last_instant(processes, clock, schedule):
+    """It is stored as an instant, and whoever starts next reads it."""
+    async with processes.one(100_000, dies=True) as s:
+        s.add("work", schedule, id="job", start=START + timedelta(seconds=1))
+        await clock.travel(3_700)
+        await s.flush()
+    assert len(processes.begun) == 1
+    for floor in (LONGEST_DURATION, "5m"):
+        async with processes.one(crash_floor=floor) as s:
+            await clock.travel(1)
+            await s.flush()
+            assert s.get("job").error is None
+            assert s.statistics().store.trouble is None
+            assert START < s.get("job").next_start <= START + timedelta(days=101 * 365)
+            assert processes.state().not_before_us <= LAST_US
