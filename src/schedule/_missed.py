@@ -148,33 +148,34 @@ def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, b
     """The slots later than `after` and up to `until`; and whether that is exact, or a lower bound."""
     if after >= until:
         return 0, True
-    found = _counted(schedule, after, until)
-    if found is not None:
-        return found
+    least, is_exact = _counted(schedule, after, until)
+    if is_exact:
+        return least, True
     walked, slot = 0, answer(schedule, after)
     while slot is not None and slot <= until:
         if walked == COUNTED:
-            parts = schedule.parts if isinstance(schedule, AnyOf) else ()
-            return max([walked, *(_count(part, after, until)[0] for part in parts)]), False
+            return max(walked, least), False
         walked, slot = walked + 1, answer(schedule, slot)
     return walked, True
 
 
-def _counted(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool] | None:
-    """The same by a formula. None: there is none. A class of a user's may answer anything."""
+def _counted(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
+    """The same by a formula; at least none where there is none. A class of a user's may answer anything."""
     kind = type(schedule)
     if isinstance(schedule, Every) and kind is Every:
         return schedule.index(micros(until)) - schedule.index(micros(after)), True
     if isinstance(schedule, Cron) and kind is Cron:
-        return schedule.count(after, until)
+        return schedule.count(after, until) or (0, False)
     if isinstance(schedule, Calendar) and kind is Calendar:
         found = schedule.count(after, until)
-        return None if found is None else (found, True)
+        return found or 0, found is not None
     if isinstance(schedule, Between) and kind is Between:
         start = after if schedule.start is None else max(after, schedule.start - MICROSECOND)
         end = until if schedule.end is None else min(until, schedule.end - MICROSECOND)
         return _count(schedule.schedule, start, end)
-    return None
+    if isinstance(schedule, AnyOf) and kind is AnyOf:
+        return max(_counted(part, after, until)[0] for part in schedule.parts), False
+    return 0, False
 
 
 @frozen

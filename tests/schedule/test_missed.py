@@ -149,6 +149,7 @@ MANY = {
     "a month of minutes in Berlin": (Cron("* * * * *", tz="Europe/Berlin"), 31 * DAY, 31 * 24 * 60),
     "each second of a day": (Cron("* * * * * *"), DAY, 86_400),
     "ten years of days": (Calendar("1 day", origin=NOON), 3650 * DAY, 3650),
+    "ten years of New Years in Berlin": (Cron("0 0 1 1 *", tz="Europe/Berlin"), 3650 * DAY, 10),
     "within bounds": (Cron("* * * * *").between(NOON, NOON + DAY), 8 * DAY, 1439),
 }
 
