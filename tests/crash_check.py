@@ -5,13 +5,15 @@ import time
 from collections import Counter, defaultdict
 from typing import NamedTuple
 
-from crash_load import KINDS
+from crash_load import KINDS, TAG
 
 from scheduler import Delivery
 from scheduler._stored import RUNNING
 
 EVERYTHING = 2**31 - 1
 NOT_THERE = (None, False)
+PARKED = "is parked: there is no task 'rare'"
+"""What an agent logs that does not know the task of a job: as it should."""
 
 
 class Effect(NamedTuple):
@@ -32,7 +34,14 @@ class Evidence:
             Effect(int(number), job, *map(int, numbers)) for number, job, *numbers in lines_of(folder / "effects")
         ]
         self.changes = list(lines_of(folder / "changes"))
-        self.errors = (folder / "log").read_text().splitlines()
+        self.owed = {}  # the last attempt that was cut off, by job and due instant
+        for _, _, job, *numbers in lines_of(folder / "owed"):
+            if is_repeatable(job):
+                due, attempt = map(int, numbers)
+                self.owed[job, due] = max(attempt, self.owed.get((job, due), 0))
+        log = (folder / "log").read_text().splitlines()
+        self.parked = [line for line in log if PARKED in line]
+        self.errors = [line for line in log if PARKED not in line]
         store.open(time.time_ns() // 1000, lambda: None)
         self.states = {row.id: state for rows in store.load() for row, state in rows}
         self.ticks = defaultdict(list)
@@ -40,6 +49,7 @@ class Evidence:
             self.ticks[tick.job_id].append(tick)
         for ticks in self.ticks.values():
             ticks.reverse()
+        self.records = {(tick.job_id, tick.due_us): tick for ticks in self.ticks.values() for tick in ticks}
         store.close()
         self.touched = defaultdict(list)
         for kind, *words in self.changes:
@@ -53,7 +63,8 @@ def lines_of(path):
 
 
 def is_repeatable(job):
-    return KINDS.get(job.partition("-")[0], {}).get("delivery") is Delivery.AT_LEAST_ONCE
+    kind = job.partition("-")[0]
+    return kind == "churned" or KINDS.get(kind, {}).get("delivery") is Delivery.AT_LEAST_ONCE
 
 
 def at_first(job):
@@ -63,16 +74,15 @@ def at_first(job):
 
 def interval_of(job):
     """Return the interval of a job that nobody updates, in microseconds."""
-    return None if job.startswith("churned") else round(float(job.split("-")[1]) * 1e6)
+    return None if job.startswith(("churned", "moved")) else round(float(job.split("-")[1]) * 1e6)
 
 
 # -- what must hold ----------------------------------------------------------------------------------------------------
 
 
 def runs_without_a_record(evidence):
-    records = {(tick.job_id, tick.due_us): tick for ticks in evidence.ticks.values() for tick in ticks}
     for effect in evidence.effects:
-        record = records.get((effect.job, effect.due))
+        record = evidence.records.get((effect.job, effect.due))
         if record is None:
             yield f"{effect} has no record"
         elif record.attempt < effect.attempt or record.fence < effect.fence:
@@ -116,8 +126,10 @@ def slots_with_no_or_two_records(evidence):
 
 
 def is_explained(evidence, job, first, last, interval):
-    """It was paused or resumed, by hand or because of a quarantine."""
-    return any(first - interval <= instant <= last + interval for instant in evidence.touched[job])
+    """It was paused or resumed: by itself, because of a quarantine, or with others."""
+    names = (job, "everything", *([f"tag:{TAG}"] if job.startswith("tagged") else ()))
+    instants = (instant for name in names for instant in evidence.touched[name])
+    return any(first - interval <= instant <= last + interval for instant in instants)
 
 
 def counts_that_are_wrong(evidence):
@@ -139,11 +151,21 @@ def counts_that_are_wrong(evidence):
             yield f"{job}: {crashes} crashes are counted and {outcomes['crashed']} recorded"
 
 
-def crashed_ticks_that_were_not_tried_again(evidence):
-    for job, ticks in evidence.ticks.items():
-        if is_repeatable(job):
-            lost = [tick for tick in ticks if tick.outcome == "crashed"]
-            yield from (f"not tried again: {tick}" for tick in lost if not evidence.touched[job])
+def is_given_up(record):
+    error = record.error or ""
+    return "given up: " in error or "its job has been removed" in error
+
+
+def owed_ticks_that_were_lost(evidence):
+    """What a death has cut off was tried again, or somebody gave it up and the record says so."""
+    for (job, due), attempt in evidence.owed.items():
+        record = evidence.records.get((job, due))
+        if record is None:
+            yield f"attempt {attempt} at {due} of {job} was cut off, and has no record any more"
+        elif record.owed:
+            yield f"still owed: {record}"
+        elif record.attempt == attempt and not is_given_up(record):
+            yield f"not tried again: {record}"
 
 
 def jobs_that_stand_still(evidence):
@@ -216,7 +238,7 @@ RULES = (
     runs_that_never_ended,
     slots_with_no_or_two_records,
     counts_that_are_wrong,
-    crashed_ticks_that_were_not_tried_again,
+    owed_ticks_that_were_lost,
     jobs_that_stand_still,
     changes_that_are_lost,
 )
@@ -237,9 +259,15 @@ def events_of(evidence):
         "runs begun": len(evidence.effects),
         "crashes found": len(crashed),
         "killed between mark and start": sum((tick.job_id, tick.due_us) not in begun for tick in crashed),
+        "owed": len(evidence.owed),
+        "owed and tried again": sum(
+            evidence.records[tick].attempt > cut_off for tick, cut_off in evidence.owed.items()
+        ),
+        "owed and given up": sum(is_given_up(evidence.records[tick]) for tick in evidence.owed),
         "attempts after the first": sum(effect.attempt > 1 for effect in evidence.effects),
         "changes acknowledged": sum(change[0] == "done" for change in evidence.changes),
         "changes without an answer": sum({"asked": 1, "done": -1}.get(change[0], 0) for change in evidence.changes),
+        "jobs found without their task": len(evidence.parked),
         "missed because late": missed.pop("late", 0),
         "missed because of a crash": missed.pop("after crash", 0),
     }

@@ -4,7 +4,7 @@ It is told what to do by JSON on its command line, and by one line on stdin when
 over by then. What must outlive it goes to two files, each line by one write, which kill -9 does not undo:
 
     effects   round job due attempt fence        a run has begun
-    changes   asked|done round number verb job argument instant
+    changes   asked|done round number verb job argument instant   (of a pause of many: its scope in place of the job)
               found round job=milliseconds,paused ...       once per round: the jobs that changes are made to
 """
 # ruff: noqa: T201 - it speaks to who started it
@@ -32,6 +32,10 @@ CHANGERS = 4
 CHURNED = 20
 """Jobs that come, change and go, for each changer."""
 
+TAG = "tag"
+SCOPES = {"everything": None, f"tag:{TAG}": TAG}
+"""Of pauses of many, as the scheduler calls them."""
+
 KINDS = {
     "plain": {},
     "all": {"missed": Missed.ALL, "catch_up": 5},
@@ -41,8 +45,19 @@ KINDS = {
     "again": {"delivery": Delivery.AT_LEAST_ONCE},
     "retried": {"delivery": Delivery.AT_LEAST_ONCE, "retry": Retry.exponential("30ms", max_retries=3)},
     "narrow": {"needs": "narrow"},
+    "several": {"delivery": Delivery.AT_LEAST_ONCE, "overlap": Overlap.ALLOW, "max_running": 3},
+    "tagged": {"delivery": Delivery.AT_LEAST_ONCE, "tags": [TAG]},
+    "unknown": {"delivery": Delivery.AT_LEAST_ONCE},
+    "moved": {"delivery": Delivery.AT_LEAST_ONCE},
 }
-"""What the jobs that stay have for options; their ids begin so."""
+"""What the jobs that stay have for options; their ids begin so. Not every agent knows the task of those that are
+"unknown"; those that are "moved" have another schedule at each start.
+"""
+
+MEANS = {"queue": 0.05, "narrow": 0.05, "several": 0.2}
+"""Seconds that their runs take in the mean; others take MEAN."""
+
+MEAN = 0.01
 
 INTERVALS = (0.2, 0.5, 1.0, 2.0)
 EACH = 4
@@ -70,6 +85,11 @@ class Notes:
         os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
 
 
+def reason_of(job):
+    """Return why the job itself is paused, as against all or those of its tag; "-": it is not."""
+    return "-" if job.paused_by is None else job.paused_by.reason
+
+
 class Load:
     """The scheduler, its tasks, and those who change its jobs."""
 
@@ -87,6 +107,9 @@ class Load:
             retention=Retention(per_job=None, age=None, total_bytes=None),
         )
         self.scheduler.register("work", self.work)
+        self.knows_all = config["knows_all"] or number % 3 != 1
+        if self.knows_all:
+            self.scheduler.register("rare", self.work)
 
     async def work(self, mean, failing):
         run = current_run()
@@ -97,19 +120,23 @@ class Load:
 
     def add_those_that_stay(self):
         for kind, options in KINDS.items():
-            mean = 0.05 if kind in {"queue", "narrow"} else 0.01
-            failing = 0.3 if kind == "retried" else 0.05
+            if kind == "unknown" and not self.knows_all:
+                continue
+            task = "rare" if kind == "unknown" else "work"
+            on_conflict = "update" if kind == "moved" else "keep"
+            args = (MEANS.get(kind, MEAN), 0.3 if kind == "retried" else 0.05)
             for interval in INTERVALS:
                 for number in range(EACH):
                     name = f"{kind}-{interval:g}-{number}"
-                    schedule = f"@every {interval:g}s"
-                    self.scheduler.add("work", schedule, id=name, args=(mean, failing), on_conflict="keep", **options)
+                    every = self.random.choice(INTERVALS) if kind == "moved" else interval
+                    schedule = f"@every {every:g}s"
+                    self.scheduler.add(task, schedule, id=name, args=args, on_conflict=on_conflict, **options)
         for number in range(CHANGERS * 5):
             self.scheduler.add("work", "@every 300ms", id=f"toggled-0.3-{number}", args=(0.01, 0), on_conflict="keep")
 
     def tell_what_was_found(self):
         found = (
-            f"{job.id}={job.schedule.interval // timedelta(milliseconds=1)},{job.error or '-'}".replace(" ", "_")
+            f"{job.id}={job.schedule.interval // timedelta(milliseconds=1)},{reason_of(job)}".replace(" ", "_")
             for job in self.scheduler.jobs()
             if job.id.startswith(("churned", "toggled"))
         )
@@ -117,7 +144,7 @@ class Load:
 
     async def free_those_in_quarantine(self):
         for job in self.scheduler.jobs():
-            if (job.error or "").startswith("quarantined"):
+            if reason_of(job).startswith("quarantined"):
                 await self.change("resume", job.id)
 
     async def change(self, verb, name, argument="-"):
@@ -133,7 +160,14 @@ class Load:
     def carry_out(self, verb, name, argument):
         match verb:
             case "put":
-                self.scheduler.add("work", f"@every {argument}ms", id=name, args=(0.01, 0), on_conflict="update")
+                self.scheduler.add(
+                    "work",
+                    f"@every {argument}ms",
+                    id=name,
+                    args=(MEAN, 0),
+                    delivery=Delivery.AT_LEAST_ONCE,
+                    on_conflict="update",
+                )
             case "update":
                 self.scheduler.get(name).update(schedule=f"@every {argument}ms")
             case "remove":
@@ -142,6 +176,10 @@ class Load:
                 self.scheduler.get(name).pause("by the load")
             case "resume":
                 self.scheduler.get(name).resume()
+            case "hold":
+                self.scheduler.pause(SCOPES[name], reason="by the load")
+            case "let-go":
+                self.scheduler.resume(SCOPES[name])
 
     async def keep_changing(self, changer):
         churned = [f"churned-{changer}-{number}" for number in range(CHURNED)]
@@ -155,6 +193,16 @@ class Load:
                 await self.change(verb, self.random.choice(churned), milliseconds)
             await anyio.sleep(self.random.expovariate(100))
 
+    async def keep_pausing(self):
+        """Many at a time. What is paused when the agent is killed is so for the next one."""
+        while True:
+            for scope in SCOPES:
+                if self.random.random() < 0.5:
+                    await self.change("let-go", scope)
+            await anyio.sleep(self.random.expovariate(5))
+            await self.change("hold", self.random.choice(("everything", *[f"tag:{TAG}"] * 3)))
+            await anyio.sleep(self.random.expovariate(20))
+
     async def run(self, last_seconds):
         """Work until killed, or for so many seconds, and stop in order."""
         async with self.scheduler:
@@ -164,12 +212,15 @@ class Load:
             await self.scheduler.flush()
             print("ready", flush=True)
             if last_seconds:
+                for scope in SCOPES:
+                    await self.change("let-go", scope)
                 for job in self.scheduler.jobs():
-                    if job.is_paused:
+                    if job.paused_by is not None:
                         await self.change("resume", job.id)
                 await anyio.sleep(last_seconds)
                 return
             async with anyio.create_task_group() as group:
+                group.start_soon(self.keep_pausing)
                 for changer in range(CHANGERS):
                     group.start_soon(self.keep_changing, changer)
 

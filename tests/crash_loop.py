@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crash_check import check
-from crash_load import store_of
+from crash_load import Notes, store_of
 
 PATIENCE = 60.0
 SETTLE = 3.0
@@ -75,19 +75,30 @@ def store_spec(options, folder):
             yield {"kind": "postgres", "dsn": server.dsn, "schema": options.schema}
 
 
+def note_what_is_owed(notes, number, store):
+    """Write down what this kill has cut off, and what was owed before it."""
+    store.open(time.time_ns() // 1000, lambda: None)
+    for word, ticks in (("cut-off", store.running()), ("owed", store.owed())):
+        for tick in ticks:
+            notes.write(word, number, tick.job_id, tick.due_us, tick.attempt)
+    store.close()
+
+
 def loop(options, config):
     """Start an agent and kill it, `--kills` times; then let one settle everything. How many were ready when killed."""
     dice = random.Random(options.seed)
+    notes = Notes(config["owed"])
     ready = 0
     following = Agent(config)
     for number in range(options.kills):
-        agent, following = following, Agent(config)
+        agent, following = following, Agent(config | {"knows_all": number + 1 == options.kills})
         agent.begin(number)
         if number == 0 or dice.random() < 0.9:
             agent.await_ready()
             ready += 1
         time.sleep(dice.uniform(0.02, 0.3))
         agent.kill()
+        note_what_is_owed(notes, number, store_of(config["store"]))
         if sys.stderr.isatty():
             print(f"\r{number + 1} kills", end="", file=sys.stderr)
     following.begin(options.kills, SETTLE)
@@ -109,8 +120,8 @@ def main(arguments):
         folder = options.keep or Path(name)
         folder.mkdir(exist_ok=True, parents=True)
         with store_spec(options, folder) as spec:
-            config = {name: str(folder / name) for name in ("effects", "changes", "log")}
-            config |= {"seed": options.seed, "backend": options.backend, "store": spec}
+            config = {name: str(folder / name) for name in ("effects", "changes", "owed", "log")}
+            config |= {"seed": options.seed, "backend": options.backend, "store": spec, "knows_all": False}
             began = time.monotonic()
             ready = loop(options, config)
             print(f"{options.store}, seed {options.seed}, {time.monotonic() - began:.0f} s")
