@@ -33,6 +33,9 @@ CANNOT = 2
 INTERVAL = 5.0
 INTERVAL_OF_HOSTILE = 3.0
 SAMPLE = 1.0
+KEPT = 20
+"""Records of each target. SQLite keeps up to 64 MiB of its file in memory, which would grow as long as that does."""
+
 MOST_LATE = 100.0
 """Milliseconds, at p99."""
 
@@ -131,7 +134,7 @@ def kinds_of_malice():
 def configuration(healthy, hostile, ports):
     """Each target has a host of its own. With every fourth hostile one comes another, for whose name nobody answers."""
     (well,), bad = ports
-    yield f'[defaults]\ninterval = "{INTERVAL:g}s"\ntimeout = "2s"\n[hosts]'
+    yield f'[history]\nper_job = {KEPT}\n[defaults]\ninterval = "{INTERVAL:g}s"\ntimeout = "2s"\n[hosts]'
     for number in range(healthy):
         yield f'"well{number}.test" = "127.1.{number // 200}.{number % 200 + 1}"'
     for number in range(healthy):

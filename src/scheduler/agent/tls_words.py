@@ -49,7 +49,7 @@ def refused(error: ssl.SSLCertVerificationError) -> str:
 
 def handshake(error: ssl.SSLError) -> str:
     """Why TLS failed."""
-    reason = error.reason or ""
+    reason: str = getattr(error, "reason", None) or ""  # not every one of them has it
     if not reason and isinstance(error, ssl.SSLEOFError):
         reason = "UNEXPECTED_EOF_WHILE_READING"
     words = _FAILED.get(reason)
