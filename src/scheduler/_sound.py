@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ._outcome import MissedReason, Outcome
@@ -55,6 +56,8 @@ def sound_job(row: StoredJob) -> tuple[StoredJob | None, list[Wrong]]:
 
 def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
     """The state without what makes no sense."""
+    if _is_sound_at_a_glance(row):
+        return row, []
     sound, wrong = _mended(row, _STATE, StoredState(row.job_id))
     if sound.runs < sound.successes + sound.failures:
         wrong.append(Wrong("runs", sound.runs, "fewer than have ended: its counts begin anew"))
@@ -110,6 +113,23 @@ def _mended(row: Row, checks: Mapping[str, Check], instead: Row) -> tuple[Row, l
     taken = {name: getattr(instead, name) for name in found}
     wrong = [Wrong(name, getattr(row, name), f"taken for {taken[name]!r}") for name in found]
     return row._replace(**taken), wrong
+
+
+def _is_sound_at_a_glance(row: StoredState) -> bool:
+    """What nearly all are, told in a fifth of the time: at a start there are 100,000 of them. False: look closer."""
+    for us in _INSTANTS_OF(row):
+        if us is not None and (type(us) is not int or not EARLIEST_US <= us <= LATEST_US):
+            return False
+    for count in row[7:15]:
+        if type(count) is not int or not 0 <= count <= MOST:
+            return False
+    for seconds in row[15:19]:
+        if type(seconds) is not float or not -MOST_SECONDS <= seconds <= MOST_SECONDS:
+            return False
+    rest = (row.next_by_hand is True or row.next_by_hand is False, row.retry_due_us is None, row.retry_at_us is None)
+    texts = row.last_error is None and (row.next_of is None or type(row.next_of) is str)
+    is_known = row.last_outcome is None or row.last_outcome == Outcome.SUCCEEDED.value
+    return all(rest) and texts and is_known and row.retry_attempt is None and row.runs >= row.successes + row.failures
 
 
 def _as_text(value: object) -> str:
@@ -176,6 +196,7 @@ def _is_result(value: Any) -> bool:
     return True
 
 
+_INSTANTS_OF: Final = itemgetter(1, 6, 19, 20, 21)
 _STATE: Final[Mapping[str, Check]] = dict.fromkeys(StoredState._fields, _is_count) | {
     "job_id": _is_name,
     "next_by_hand": _is_truth,
