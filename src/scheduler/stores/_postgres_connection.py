@@ -163,7 +163,8 @@ UNUSABLE: Final = (
 
 UNSTORABLE: Final = (
     "22",  # data that it cannot take
-    "23",  # what a constraint refuses
+    "23502",  # NULL where there must be a value; other constraints may be kept the next time
+    "23514",  # what a check refuses
     "54",  # more of it than fits
 )
 """Of what a batch holds, and not of the store."""

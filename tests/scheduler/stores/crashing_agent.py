@@ -132,7 +132,7 @@ class CrashingStore:
         held = {
             "add": any(row is not None and row.paused is None for row in rows),
             "remove": any(row is None for row in rows),
-            "pause": any(row is not None and row.paused is not None for row in rows),
+            "pause": any(pause.paused is not None for pause in batch.paused.values()),
             "mark": batch.marks,
             "end": outcomes - {"crashed"} and not self.is_stopping,
             "crash": "crashed" in outcomes,

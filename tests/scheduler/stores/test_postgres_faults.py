@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from scheduler._store import StoreError, StoreUnavailable, StoreUnusable
+from scheduler._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
 from scheduler._stored import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
 from scheduler.stores._postgres_connection import Connection, psycopg as driver, translated
 from scheduler.stores.postgres import PostgresStore
@@ -361,6 +361,9 @@ def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
         ("40P01", StoreUnavailable),
         ("55P03", StoreUnavailable),
         ("23503", StoreUnavailable),
+        ("22003", Unstorable),
+        ("23514", Unstorable),
+        ("54000", Unstorable),
         ("42501", StoreUnusable),
         ("42P01", StoreUnusable),
         ("3F000", StoreUnusable),
