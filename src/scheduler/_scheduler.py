@@ -189,7 +189,8 @@ class Scheduler:
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)
-        name = text_of("name", name)
+        if name is not None:
+            text_of("name", name)
         if self._memory is None and not isinstance(func, str):
             task, called, call = None, func, call_of(func, inline=inline)
         else:
