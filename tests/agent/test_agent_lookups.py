@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from contextlib import suppress
 
 import anyio
 import anyio.lowlevel
@@ -9,7 +10,7 @@ import pytest
 
 from scheduler.agent import lookups
 from scheduler.agent.checks import BY_SCHEME
-from scheduler.agent.lookups import PLACES, PLACES_OF_PROVEN, SystemLookup
+from scheduler.agent.lookups import PLACES, PLACES_OF_PROVEN, NotLookedUp, SystemLookup
 from scheduler.agent.resolve import Resolver, Unresolved
 from scheduler.agent.result import Status
 from scheduler.agent.url import parse_url
@@ -54,8 +55,13 @@ def names():
 
 async def given_up(lookup, host):
     """Ask, and give up once the lookup has had its chance to begin."""
+
+    async def ask():
+        with suppress(NotLookedUp):
+            await lookup(host)
+
     async with anyio.create_task_group() as group:
-        group.start_soon(lookup, host)
+        group.start_soon(ask)
         for _ in range(3):
             await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
@@ -72,6 +78,7 @@ async def test_a_lookup_that_is_given_up_keeps_its_place_until_its_thread_has_re
     assert threading.active_count() - before <= PLACES
     names.let_go()
     with anyio.fail_after(20):
+        await lookup("new")
         assert await lookup("hung399") == ["127.0.0.1"]
 
 
@@ -98,23 +105,6 @@ async def test_proven_names_that_hang_now_take_no_more_than_their_places(names):
         for number in range(200):
             await given_up(lookup, f"hung{number}")
     assert names.most_running <= PLACES + PLACES_OF_PROVEN
-
-
-async def test_new_names_come_before_those_that_have_hung(names, monkeypatch):
-    """Of which the same is to be expected again."""
-    monkeypatch.setattr(lookups, "PLACES", 1)
-    lookup = SystemLookup(names)
-    lookup._hung = {"hung before": None}
-    async with anyio.create_task_group() as group:
-        group.start_soon(lookup, "hung now")
-        await anyio.lowlevel.checkpoint()
-        group.start_soon(lookup, "hung before")
-        await anyio.lowlevel.checkpoint()
-        group.start_soon(lookup, "new")
-        for _ in range(3):
-            await anyio.lowlevel.checkpoint()
-        names.let_go()
-    assert names.asked == ["hung now", "new", "hung before"]
 
 
 async def test_who_asks_for_the_same_name_at_the_same_time_waits_for_the_same_lookup(names):
@@ -157,6 +147,20 @@ async def test_the_check_behind_them_is_unknown_with_the_reason(names, probe):
     result = await made.run()
     error = f"cannot look up behind.test in 0.05 s: {PLACES} lookups of other names have not come back"
     assert (result.status, result.error) == (Status.UNKNOWN, error)
+
+
+async def test_a_name_that_has_hung_is_not_waited_for_while_there_is_no_place(names):
+    """Its check would hold units of limits for all of its timeout. It is unknown at once, with the reason."""
+    lookup = SystemLookup(names)
+    for number in range(PLACES):
+        await given_up(lookup, f"hung{number}")
+    with pytest.raises(Unresolved, match=f"cannot look up hung0: {PLACES} lookups have not come back") as caught:
+        await Resolver(lookup=lookup).addresses("hung0")
+    assert caught.value.status is Status.UNKNOWN
+    names.let_go()
+    with anyio.fail_after(20):
+        await lookup("new")
+        assert await lookup("hung0") == ["127.0.0.1"]
 
 
 async def test_a_machine_that_can_start_no_thread_says_nothing_about_a_name(monkeypatch, names):

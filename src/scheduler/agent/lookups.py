@@ -4,8 +4,8 @@ A lookup blocks its thread, cannot be cancelled, and holds a socket while it wai
 waiting leaves it behind. So its place is not free when it is given up but when its thread has returned: names that hang
 take no more threads than there are places, and each of them one.
 
-They must not take the places of others either. Names that came back last time have places of their own, and what
-waits for the rest comes before names that have hung.
+They must not take the places of others either. Names that came back last time have places of their own. Names that
+have hung are not waited for while there is no place: their checks would only hold what others need.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ MOST_PROVEN: Final = 10_000
 """Names that are remembered for having come back. Redirects may lead to any number of them."""
 
 
-class NoThread(OSError):
-    """This machine can start no thread to look a name up in."""
+class NotLookedUp(OSError):
+    """A name is not looked up for now, for want of a thread or of a place. The text says which."""
 
 
 @define(eq=False)
 class _Lane:
-    """Places, and what waits for one. `last` has its turn after `first`."""
+    """Places, and what waits for one."""
 
     size: int
     used: int = 0
-    first: deque[_Lookup] = field(factory=deque)
-    last: deque[_Lookup] = field(factory=deque)
+    waiting: deque[_Lookup] = field(factory=deque)
 
 
 @define(eq=False)
@@ -79,6 +78,8 @@ class SystemLookup:
 
     async def __call__(self, host: str) -> Sequence[str]:
         """The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
+        if host in self._hung and self._places.used >= self._places.size:
+            raise NotLookedUp(f"{self._threads()} lookups have not come back")
         lookup = self._under_way.get(host) or self._enter(host)
         lookup.askers += 1
         try:
@@ -96,18 +97,21 @@ class SystemLookup:
         lookup = self._under_way.get(host)
         if lookup is not None and lookup.has_begun:
             return ""
-        return f": {self._places.used + self._of_proven.used} lookups of other names have not come back"
+        return f": {self._threads()} lookups of other names have not come back"
+
+    def _threads(self) -> int:
+        return self._places.used + self._of_proven.used
 
     def _enter(self, host: str) -> _Lookup:
         lane = self._of_proven if host in self._proven else self._places
         lookup = self._under_way[host] = _Lookup(host, lane)
-        (lane.last if host in self._hung else lane.first).append(lookup)
+        lane.waiting.append(lookup)
         self._begin_next(lane)
         return lookup
 
     def _begin_next(self, lane: _Lane) -> None:
-        while lane.used < lane.size and (waiting := lane.first or lane.last):
-            self._begin(waiting.popleft())
+        while lane.used < lane.size and lane.waiting:
+            self._begin(lane.waiting.popleft())
 
     def _begin(self, lookup: _Lookup) -> None:
         lookup.has_begun = True
@@ -116,7 +120,7 @@ class SystemLookup:
         try:
             thread.start()
         except RuntimeError:
-            self._returned(lookup, (), NoThread("this machine can start no more threads"))
+            self._returned(lookup, (), NotLookedUp("this machine can start no more threads"))
 
     def _run(self, lookup: _Lookup, token: EventLoopToken) -> None:
         """In its thread."""
@@ -145,7 +149,7 @@ class SystemLookup:
             _remember(self._hung, lookup.host)
             return
         del self._under_way[lookup.host]
-        (lookup.lane.last if lookup in lookup.lane.last else lookup.lane.first).remove(lookup)
+        lookup.lane.waiting.remove(lookup)
 
 
 def _remember(names: dict[str, None], name: str) -> None:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from .lookups import NoThread, SystemLookup
+from .lookups import NotLookedUp, SystemLookup
 from .result import Status
 from .trouble import OUT_OF_DESCRIPTORS, out_of_descriptors
 from .url import address_family
@@ -74,7 +74,7 @@ class Resolver:
     async def _explained(self, host: str, error: OSError) -> Unresolved:
         if out_of_descriptors():
             return Unresolved(Status.UNKNOWN, OUT_OF_DESCRIPTORS)
-        if isinstance(error, NoThread):
+        if isinstance(error, NotLookedUp):
             return Unresolved(Status.UNKNOWN, f"cannot look up {host}: {error}")
         reason = str(error.strerror or error).lower()
         control = next((name for name in self._worked if name != host), None)
