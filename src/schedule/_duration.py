@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
-from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
@@ -104,7 +104,7 @@ def _text(value: str) -> timedelta:
     found = _PLAIN.fullmatch(text) or _ISO.fullmatch(text) or (_UNITS.fullmatch(text) if text else None)
     if found is None:
         raise ScheduleError(f"cannot read the duration {value!r}: {_advice(text)}")
-    counts = {unit: Decimal(count) for unit, count in found.groupdict().items() if count}
+    counts = {unit: Fraction(count) for unit, count in found.groupdict().items() if count}
     micros = sum(count * _MICROS[unit] for unit, count in counts.items())
     try:
         exact = timedelta(microseconds=int(micros))

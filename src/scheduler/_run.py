@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, assert_never
 
-from timerqueue import HELD, Held, Needs, Work, is_cancellation
+from timerqueue import HELD, Held, Needs, Work
 
 from ._call import NotLaunched
 from ._current import RUN
@@ -65,6 +65,9 @@ class Owner(Protocol):
 
     def cancel(self, work: Task) -> None: ...
 
+    def is_cancellation(self, error: BaseException) -> bool:
+        """Whether what is being told of its end by `error` has been cancelled, by us or from outside."""
+
     def kill(self, run: Run, works: Sequence[Work]) -> None: ...
 
     def monotonic(self) -> float: ...
@@ -116,6 +119,14 @@ class Run(Work):
         self.special: dict[str, Any] | None = None
         """What only some runs have (Rare); None: nothing has become of it but its entry task."""
         self.subtasks: Subtasks | None = None
+
+    @property
+    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
+        return self.job.func
+
+    @property
+    def name(self) -> str:
+        return f"job {self.job.id}"
 
     @property
     def is_over(self) -> bool:
@@ -265,7 +276,7 @@ class Run(Work):
         return [self, *(self.subtasks or ())]
 
     def _fail(self, error: BaseException) -> None:
-        if self.cause is None and is_cancellation(error):
+        if self.cause is None and self.owner.is_cancellation(error):
             self.cause = Cause.STOPPED  # not by us: the scheduler itself is being cancelled from outside
         if self.error is None:
             self.error = error

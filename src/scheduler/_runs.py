@@ -379,6 +379,9 @@ class Runs:
             self.pool.kill(work)
         self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
 
+    def is_cancellation(self, error: BaseException) -> bool:
+        return self.pool.crew.is_cancellation(error)
+
     def utc(self, monotonic: float) -> float:
         return monotonic + self.timeline.offset
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,14 @@ class SubtaskWork(Work):
     @property
     def job(self) -> Job:
         return self.run.job
+
+    @property
+    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
+        return self.subtask.func
+
+    @property
+    def name(self) -> str:
+        return f"job {self.run.job.id}"
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | None:  # noqa: ARG002 - nobody asks when it began
         subtask = self.subtask

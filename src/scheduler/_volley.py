@@ -12,13 +12,13 @@ which it would have gone alone.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
 from itertools import groupby
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from timerqueue import Begun, Crew, Volley, Worker
+from timerqueue import UNKNOWN, Begun, Crew, Volley, Worker
 
 from ._call import awaited
 from ._current import RUN
@@ -75,6 +75,8 @@ class RunVolley(Volley):
 
     __slots__ = ("_moved", "_owner", "left")
 
+    steps_back = True
+
     def __init__(self, owner: RunsOwner, priority: float, due: float) -> None:
         super().__init__((), priority, due)
         self._owner = owner
@@ -86,6 +88,10 @@ class RunVolley(Volley):
     def __len__(self) -> int:
         return len(self.left)
 
+    @property
+    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
+        return self.left[0].job.func if self.left else None
+
     def keep_place(self, run: Run) -> None:
         """It is about to stand for a newer tick."""
         if self._moved is None:
@@ -96,14 +102,21 @@ class RunVolley(Volley):
         run.volley = self
         self.left.append(run)
 
-    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901 - as said above
+    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901, PLR0912, PLR0915 - as said above
         left, owner, fresh = self.left, self._owner, crew.context.copy
         monotonic, cancelling = crew.monotonic, worker.cancelling
         next_run, succeeded, listeners = left.popleft, owner.run_succeeded, owner.listeners
+        habit_of, known, habit, first = crew.habits.of, None, UNKNOWN, left[0] if left else None
         now = monotonic()
         while left and now < until:
             crew.current = run = next_run()
             job = run.job
+            if job.func is not known:
+                known = job.func
+                habit = habit_of(known)
+                if not habit.is_quiet and run is not first and not crew.begins_elsewhere:
+                    left.appendleft(run)
+                    break
             context = fresh()
             running: Any = None
             value: Any = None
@@ -116,6 +129,8 @@ class RunVolley(Volley):
                 else:
                     running = context.run(run.open, now)
                 if running is not None:
+                    if not habit.is_quiet:
+                        return self._leaves(Begun(run, context, running, is_new=True), worker)
                     yielded = context.run(running.send, None)
                     return self._leaves(Begun(run, context, running, is_waiting=True, yielded=yielded), worker)
             except StopIteration as stop:
@@ -222,15 +237,26 @@ class SubtaskVolley(Volley):
     def job(self) -> Job:
         return self.run.job
 
-    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:
+    @property
+    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
+        return self.left[0].func if self.left else None
+
+    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901, PLR0912 - as said above
         left, base = self.left, self.context
         fresh = (crew.context if base is None else base).copy
         monotonic, cancelling, next_subtask = crew.monotonic, worker.cancelling, left.popleft
         crew.current = self
         crew.steps += 1  # this is not what a watchdog has seen here in an earlier slice
+        habit_of, known, habit, first = crew.habits.of, None, UNKNOWN, left[0] if left else None
         now = monotonic()
         while left and now < until:
             subtask = next_subtask()
+            if subtask.func is not known:
+                known = subtask.func
+                habit = habit_of(known)
+                if not habit.is_quiet and subtask is not first and not crew.begins_elsewhere:
+                    left.appendleft(subtask)
+                    break
             context = fresh()
             running: Any = None
             try:
@@ -238,6 +264,8 @@ class SubtaskVolley(Volley):
                     running = subtask.func(*subtask.args, **subtask.kwargs)
                 else:
                     running = subtask.func(*subtask.args)
+                if not habit.is_quiet:
+                    return Begun(self._moves_out(crew, worker, subtask, context), context, running, is_new=True)
                 yielded = context.run(running.send, None)
                 return self._leaves(crew, worker, subtask, context, running, is_waiting=True, yielded=yielded)
             except StopIteration as stop:
@@ -290,9 +318,12 @@ class SubtaskVolley(Volley):
         **state: Any,
     ) -> Begun:
         """One leaves, with the unit. `state`: how far it has come, as in Begun."""
+        return Begun(self._moves_out(crew, worker, subtask, context), context, running, **state)
+
+    def _moves_out(self, crew: Crew, worker: Worker, subtask: Subtask, context: Context) -> SubtaskWork:
         work = SubtaskWork(self.run, subtask, self.due, context)
         crew.current, work.worker = work, worker
         self.run.hold(work)
         if not self.left:
             self.run.let_go(self)
-        return Begun(work, context, running, **state)
+        return work

@@ -1,59 +1,38 @@
-"""The crew: long-lived workers that run what is ready.
+"""The crew: who runs what is ready.
 
-A task and a cancel scope per piece of work cost far more than most work does. So a few workers, each a task with
-one cancel scope, take work from a queue, and drive its coroutine by hand (`_drive`), inside a context of its own:
+A task for each piece of work costs more than most work does, a cancel scope far more. So work that is known to wait for
+nothing (_habits.py) is driven by hand: a worker calls its coroutine's `send` itself, one piece after another, in a
+context of its own for each, for a slice of time. Everything else gets a task, which begins and ends with it, and
+behaves as any task of the event loop does (_worker.py, _tasks.py).
 
-- work that never has to wait costs no task and no switch: one worker runs thousands of them in a row;
-- as soon as one does wait, its worker waits with it and others take over the queue (`_hand_over`);
-- context variables that it sets are gone when it ends, although the worker lives on;
-- what ignores its cancellation can be ended by force, because nobody else holds the coroutine.
-
-Cancelling work cancels its worker's scope; that worker ends and is replaced when needed. The same becomes of a
-worker that work leaves in disorder: with a cancel scope left open, or with a task that is being cancelled.
+- What waits though it never did keeps the worker that ran it: nobody waits in a task in which another has waited.
+- Nobody else holds the coroutines, so what ignores its cancellation can be ended by force.
+- A worker serves once and ends, so that what work leaves at its task is gone after a slice.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from logging import getLogger
-from types import coroutine
 from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
-from anyio.lowlevel import cancel_shielded_checkpoint
-from attrs import define
 
-from ._wake import Wake, cancelling, close_scopes_within, make_wake, scope_watch
-from ._work import HELD, Begun, Volley, Work, is_cancellation
+from ._habits import Habits
+from ._tasks import Tasks, Traces, tasks_of
+from ._work import HELD, Begun, Volley, Work
+from ._worker import Worker
 
 logger = getLogger(__name__)
 
+CALLED_AT_ONCE: Final = 8
+"""Workers called together where each can begin only one piece that waits."""
+
 SLICE: Final = 0.005
 """Seconds for which one worker may run work after work before others on the event loop have their turn."""
-
-SPARE_WORKERS: Final = 1_000
-"""Workers kept waiting for work. More than that end when they have none."""
-
-FORCE: Final = 10
-"""How often killed work is told to end before its coroutine is let go as it stands."""
-
-CALLED_AT_ONCE: Final = 8
-"""Workers called when one has to wait: probably what is behind it in the queue will wait too."""
-
-
-@define(eq=False)
-class Worker:
-    """One task of the crew."""
-
-    scope: anyio.CancelScope
-    cancelling: Callable[[], int]
-    has_open_scopes: Callable[[], bool]
-    wake: Wake | None = None
-    is_cancelled: bool = False
-    is_killed: bool = False
 
 
 class Crew:
@@ -69,259 +48,284 @@ class Crew:
         self.monotonic = monotonic
         self._release = release
         self._submit_rest = submit_rest
+        self.habits = Habits()
         self.context = Context()
         """What work begins in a copy of, if it brings no context of its own."""
-        self._group: TaskGroup | None = None
-        self._parked: list[Worker] = []
-        self._is_yielding = False
+        self._tasks: Tasks | None = None
+        self._workers: set[Worker] = set()
+        self._awake = 0
+        """Workers that will look at `ready` without being told."""
         self.ready: deque[Work] = deque()
         self.held: set[Work] = set()
         """What has room and may not begin yet."""
-        self.awake = 0
-        """Workers that will look at `ready` without being told."""
-        self.size = 0
         self.current: Work | None = None
         """The work whose code runs at this very moment. For a watchdog in another thread."""
-        self._busy: Worker | None = None
+        self._serving: Worker | None = None
         """The worker that runs a volley, whose pieces do not know it."""
+        self._ending: Worker | None = None
+        """Whose work is being told of its end, after an error."""
         self.steps = 0
-        """How often work has gone on after a wait, so that a watchdog can tell one long step from many short ones."""
+        """How often work has taken a step, so that a watchdog can tell one long step from many short ones."""
+        self.is_cut_off = False
+        """Everything is being cancelled from outside."""
+        self._has_changed = anyio.Event()
+
+    @property
+    def size(self) -> int:
+        """How many tasks there are."""
+        return len(self._workers)
 
     def begin(self, group: TaskGroup) -> None:
-        """Work in this task group, and by default in the caller's context."""
-        self._group = group
+        """Work for as long as this task group lasts, and by default in the caller's context."""
+        self._tasks = tasks_of(group)
         self.context = copy_context()
-        self.call()
+        group.start_soon(self._watch, name="timerqueue crew")
+        self.call_if_needed()
+
+    async def _watch(self) -> None:
+        """End with the group, and all workers with this."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.is_cut_off = True
+            for worker in tuple(self._workers):
+                self.cancel(worker)
+            with anyio.CancelScope(shield=True):
+                while self._workers:
+                    self._has_changed = anyio.Event()
+                    await self._has_changed.wait()
 
     def worker_of(self, work: Work) -> Worker | None:
         """Who runs it, if anybody does."""
-        return self._busy if work.worker is None and work is self.current else work.worker
+        return self._serving if work.worker is None and work is self.current else work.worker
 
     def call_if_needed(self) -> None:
         """See to it that somebody looks at what is ready."""
-        if not self.awake and self.ready:
-            self.call()
+        if not self._awake and self.ready and self._tasks is not None and not self.is_cut_off:
+            for _ in range(1 if self._tasks.begins_elsewhere else min(self._pieces(), CALLED_AT_ONCE)):
+                self._awake += 1
+                worker = Worker(self)
+                self._workers.add(worker)
+                self._tasks.serve(worker, self.context.copy())
 
-    def call(self) -> None:
-        """Call one more worker: one that waits for work, or a new one."""
-        if self._group is None:
-            return
-        self.awake += 1
-        if self._parked:
-            worker = self._parked.pop()
-            assert worker.wake is not None
-            worker.wake.set()
-        else:
-            self.size += 1
-            self._group.start_soon(self._serve, name="timerqueue worker")
+    def _pieces(self) -> int:
+        first = self.ready[0]
+        return len(self.ready) + (len(first) if isinstance(first, Volley) else 0)
 
-    async def _serve(self) -> None:
-        worker: Worker | None = None
-        try:
-            with anyio.CancelScope() as scope:
-                worker = Worker(scope, cancelling(), scope_watch(scope))
-                try:
-                    while not worker.is_cancelled:
-                        if self.ready and not self._is_yielding:
-                            await self._run_slice(worker)
-                        elif not await self._park(worker):
-                            break
-                finally:
-                    close_scopes_within(scope)
-        except anyio.get_cancelled_exc_class() as exc:
-            if is_cancellation(exc):
-                raise
-            logger.warning("work has cancelled the task that it ran in; another takes its place")
-        except RuntimeError:
-            # Work has left a cancel scope open, or was killed inside one. All the others are not to suffer for it.
-            logger.exception("work has left its worker in disorder; another takes its place")
-        finally:
-            self.size -= 1
-            self.awake -= 1
-            self.call_if_needed()
+    def cancel(self, worker: Worker) -> None:
+        """Cancel what it runs, where that stands. Twice is once."""
+        if not worker.is_cancelled:
+            worker.is_cancelled = True
+            self.deliver(worker)
 
-    async def _park(self, worker: Worker) -> bool:
-        """Wait for work. False: there are enough spare workers."""
-        if len(self._parked) >= SPARE_WORKERS:
-            return False
-        if worker.wake is None:
-            worker.wake = make_wake()
-        self.awake -= 1
-        self._parked.append(worker)
-        try:
-            await worker.wake.wait(None)
-        except BaseException:
-            if worker in self._parked:
-                self._parked.remove(worker)
-                self.awake += 1
-            raise
-        return True
+    def kill(self, worker: Worker) -> None:
+        """End what it runs by force, without waiting for that."""
+        assert self._tasks is not None
+        worker.is_cancelled = worker.is_killed = True
+        self._workers.discard(worker)
+        self._tasks.kill(worker)
 
-    async def _run_slice(self, worker: Worker) -> None:  # noqa: C901, PLR0912, PLR0915 - a call for each step would cost a tenth of a run
-        """Run what is ready, for a slice of time.
+    def deliver(self, worker: Worker) -> None:
+        assert self._tasks is not None
+        self._tasks.cancel(worker)
 
-        The busiest loop of all: what it does per piece of work is written out.
+    def is_cancellation(self, error: BaseException) -> bool:
+        """Whether the work that is being told of its end has been cancelled, and `error` is how it was told.
+
+        Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has
+        simply failed.
         """
-        ready, monotonic, base = self.ready, self.monotonic, self.context
+        return self._is_cancelled(error) and (
+            self.is_cut_off or (self._ending is not None and self._ending.is_cancelled)
+        )
+
+    # -- what workers ask for ------------------------------------------------------------------------------------------
+
+    def serve(self, worker: Worker) -> Any:
+        """Run what is ready, by hand, for a slice of time. If the worker has come to keep work: what that waits for."""
+        assert self._tasks is not None
+        tasks, ready, monotonic = self._tasks, self.ready, self.monotonic
+        cancelling = worker.cancelling = tasks.adopt(worker)
+        self.habits.are_trusted = not tasks.are_made_elsewhere()
         now = monotonic()  # read once for a piece of work: where one ends the next begins
         until = now + SLICE
-        while ready:
-            work = ready.popleft()
-            value: Any = None
-            error: BaseException | None = None
-            running: Any = None
-            if isinstance(work, Volley):
-                begun = self._run_volley(work, worker, until)
-                now = monotonic()
-                if begun is None:
-                    if now < until:
-                        continue
-                    await self._yield()
-                    return
-                work, context, running, is_waiting, yielded, value, error = begun
-                is_new = False
-                del begun
-            else:
-                is_new = True
-                work.is_waiting = False
-                work.worker = worker
-                context = work.context = (base if work.context is None else work.context).copy()
-                self.current = work
-            try:
-                if is_new:
-                    running = context.run(work.open, now)
-                    is_waiting = running is not None and running is not HELD
-                    if is_waiting:
-                        yielded = context.run(running.send, None)
-                if is_waiting:
-                    value = await self._drive(running, yielded, context, worker)
-                    until = monotonic() + SLICE  # while it waited the others had their turn
-                    self._look_at_scopes(worker)
-            except StopIteration as stop:  # it has ended without ever waiting
-                if running is None:
-                    error = stop
+        try:
+            while ready and now < until and not worker.is_cancelled and not cancelling():
+                if not (tasks.begins_elsewhere or worker.is_fresh or self.habits.of(ready[0].func).is_quiet):
+                    break  # it may wait, and needs a task that is nobody's yet
+                work = ready.popleft()
+                if isinstance(work, Volley):
+                    begun = self._run_volley(work, worker, until)
                 else:
-                    value = stop.value
-            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
-                error = exc
-            now = monotonic()
-            work.worker = self.current = None
-            if running is HELD and error is None:
-                self.held.add(work)
-            else:
-                try:
-                    work.close(value, error, now)
-                except Exception:
-                    logger.exception("work raised when it was told of its end")
-                finally:
-                    work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
-                    if not worker.is_killed:
-                        self._release(work)
-                if error is not None or worker.cancelling():
-                    # An exception holds this frame by its traceback: what this frame holds must let go of it.
-                    del work, context, value, running
-                    await self._let_out(worker, error)
-                    del error
-            if self._is_yielding or worker.is_cancelled:
-                break
-            if now >= until:
-                await self._yield()
-                break
+                    begun = self._run(work, worker, now)
+                now = monotonic()
+                if begun is not None:
+                    if begun.is_waiting:
+                        return self._keep(worker, begun)
+                    self._tell(worker, begun.work, begun.value, begun.error, now)
+                    self._pass_on(begun.error)
+                del work, begun
+                if worker.ahead is not None:  # it has begun what is its own
+                    break
+            return None
+        finally:
+            self.current = self._serving = None
+            self._awake -= 1
+            if worker.running is None:
+                self._leave(worker)
+            self.call_if_needed()
 
-    def _look_at_scopes(self, worker: Worker) -> None:
-        """Work that has waited may have left a cancel scope open in its worker's task."""
-        if worker.has_open_scopes():
-            logger.warning("work has left a cancel scope open: another worker takes over from its own")
-            worker.is_cancelled = True
+    def settle(self, worker: Worker) -> None:
+        assert self._tasks is not None
+        assert worker.work is not None
+        self._tasks.settle(worker, worker.work.name)
+
+    @property
+    def begins_elsewhere(self) -> bool:
+        """What may wait can begin although the present task has run something else."""
+        return self._tasks is None or self._tasks.begins_elsewhere
+
+    def adopted(self, worker: Worker) -> Traces:
+        assert self._tasks is not None
+        self._tasks.adopt(worker)
+        return self._tasks.traces(worker)
+
+    def left_alone(self, worker: Worker, before: Traces) -> bool:
+        assert self._tasks is not None
+        return self._tasks.traces(worker) == before and not self._tasks.has_callbacks(worker)
+
+    def ended(self, worker: Worker, work: Work, value: Any, error: BaseException | None) -> bool:
+        tasks = self._tasks
+        assert tasks is not None
+        tasks.tidy(worker)
+        # Not in the work's own context: what is begun or armed here is nothing of its.
+        self.context.copy().run(self._tell, worker, work, value, error, self.monotonic())
+        self._leave(worker)
+        self.call_if_needed()
+        ends_with_it = error is not None and tasks.may_end_with(worker, error)
+        worker.task = None  # which holds the error, whose traceback holds the worker
+        return ends_with_it
+
+    def gone(self, worker: Worker) -> None:
+        self._awake -= 1
+        self._leave(worker)
+        self.call_if_needed()
+
+    # -- steps of these ------------------------------------------------------------------------------------------------
+
+    def _run(self, work: Work, worker: Worker, now: float) -> Begun | None:
+        """Begin it, and run it to its end if its function is a quiet one. None: there is no more to do about it."""
+        work.is_waiting = False
+        work.worker = worker
+        self.current = work
+        context = work.context = (self.context if work.context is None else work.context).copy()
+        running: Any = None
+        value: Any = None
+        try:
+            running = context.run(work.open, now)
+            if running is HELD:
+                work.worker = self.current = None
+                self.held.add(work)
+                return None
+            if running is not None:
+                if not self.habits.of(work.func).is_quiet:
+                    self._begin(worker, work, context, running)
+                    return None
+                worker.is_fresh = False
+                yielded = context.run(running.send, None)
+                return Begun(work, context, running, is_waiting=True, yielded=yielded)
+        except StopIteration as stop:
+            if running is None:
+                return Begun(work, context, error=stop)
+            value = stop.value
+        except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
+            try:
+                return Begun(work, context, running, error=exc)
+            finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+                del work, context, running
+        self._tell(worker, work, value, None, self.monotonic())
+        return None
 
     def _run_volley(self, volley: Volley, worker: Worker, until: float) -> Begun | None:
         """Run what it has for this slice. What comes out of it keeps its unit; the rest asks for another."""
         volley.is_waiting = False
-        self._busy = worker
+        self._serving = worker
         begun = volley.run_on(self, worker, until)
         try:
             if begun is None:
                 self._release(volley)
-            if len(volley):  # others may rank before it by now
+            if len(volley) and not volley.steps_back:  # others may rank before it by now
                 self._submit_rest(volley)
-            return begun
+            if begun is not None and begun.is_new:
+                assert begun.running is not None
+                self._begin(worker, begun.work, begun.context, begun.running)
+            worker.is_fresh = False
+            if volley.steps_back and len(volley):
+                self._submit_rest(volley)
+            return None if begun is not None and begun.is_new else begun
         finally:  # an exception in `begun` may hold this frame, and is not to hold what this frame holds
             del begun, volley
 
-    @coroutine
-    def _drive(
-        self, running: Coroutine[Any, Any, Any], yielded: Any, context: Context, worker: Worker
-    ) -> Generator[Any, Any, Any]:
-        """Await the rest of `running`, which has just yielded, inside `context`.
+    def _begin(self, worker: Worker, work: Work, context: Context, running: Coroutine[Any, Any, Any]) -> None:
+        """Let it begin in a task of its own: a new one, or that of the worker, which is nobody's yet."""
+        assert self._tasks is not None
+        self.current = None
+        habit = self.habits.of(work.func)
+        try:
+            if self._tasks.begins_elsewhere:
+                is_cancelled, worker = worker.is_cancelled, Worker(self, work, running, habit)
+                worker.is_cancelled = worker.owes_cancel = is_cancelled  # as it was opened
+                work.worker = worker
+                self._workers.add(worker)
+                self._tasks.begin(worker, context, work.name)
+            else:
+                work.worker = worker
+                worker.keep(work, running, context)
+                self._tasks.rename(worker, work.name)
+                worker.habit = habit
+                worker.advance()
+        finally:  # as above
+            del work, context, running, worker
 
-        The queue is let go of while it waits.
-        """
-        work, attempts = self.current, 0
-        while True:
-            self.current = None
-            self._hand_over()
-            step: Callable[[Any], Any] = running.send
-            sent: Any
-            try:
-                sent = yield yielded
-            except BaseException as exc:  # noqa: BLE001 - passed on into the work
-                sent, step = exc, running.throw
-            self.awake += 1
-            self.current = work
-            self.steps += 1
-            if worker.is_killed and (not attempts or step == running.throw):
-                attempts += 1
-                if attempts > FORCE:
-                    logger.error("work that ignores every way of ending it is let go: %r", running)
-                    _keep_for_ever(running)
-                    return None
-                sent, step = GeneratorExit("killed"), running.throw
-            try:
-                yielded = context.run(step, sent)
-            except StopIteration as stop:
-                return stop.value
-            finally:
-                del sent, step  # an exception holds this frame by its traceback, and must not be held by it
+    def _keep(self, worker: Worker, begun: Begun) -> Any:
+        """The worker goes on with what waits though it never did, and others with what is ready."""
+        assert self._tasks is not None
+        work = begun.work
+        assert begun.running is not None
+        self.habits.of(work.func).broke_it()
+        worker.keep(work, begun.running, begun.context)
+        self._tasks.settle(worker, work.name)
+        if worker.owes_cancel:
+            self.deliver(worker)
+        return begun.yielded
 
-    async def _let_out(self, worker: Worker, error: BaseException | None) -> None:
-        """End the worker if it is being cancelled, and pass on what is not the work's own."""
-        if worker.cancelling():
-            await self._absorb_cancellation(worker)
-        if error is not None and (issubclass(type(error), KeyboardInterrupt) or is_cancellation(error)):
+    def _tell(self, worker: Worker, work: Work, value: Any, error: BaseException | None, now: float) -> None:
+        """Tell it of its end, and take back what it held."""
+        work.worker = self.current = None
+        if error is not None:
+            self._ending = worker
+            if self._is_cancelled(error) and self._tasks is not None and self._tasks.is_cut_off():
+                self.is_cut_off |= not worker.is_cancelled
+        try:
+            work.close(value, error, now)
+        except Exception:
+            logger.exception("work raised when it was told of its end")
+        finally:
+            self._ending = None
+            work.context = None  # it may hold the work itself, and garbage in a circle waits for the collector
+            if not worker.is_killed:
+                self._release(work)
+
+    def _leave(self, worker: Worker) -> None:
+        self._workers.discard(worker)
+        if self.is_cut_off and not self._workers:
+            self._has_changed.set()
+
+    def _pass_on(self, error: BaseException | None) -> None:
+        """Raise what is not the work's own."""
+        if error is not None and (issubclass(type(error), KeyboardInterrupt) or self._is_cancelled(error)):
             raise error
 
-    def _hand_over(self) -> None:
-        """This worker is about to wait: somebody else must look after the queue."""
-        self.awake -= 1
-        if self.ready and not self.awake:
-            first = self.ready[0]
-            count = len(self.ready) + (len(first) if isinstance(first, Volley) else 0)
-            for _ in range(min(count, CALLED_AT_ONCE)):
-                self.call()
-
-    async def _yield(self) -> None:
-        """Let the others on the event loop have their turn, workers that come back from waiting excepted.
-
-        They would each take a slice of their own before anybody else is heard: they rest, and this worker goes on
-        for them.
-        """
-        self._is_yielding = True
-        try:
-            await cancel_shielded_checkpoint()
-        finally:
-            self._is_yielding = False
-
-    async def _absorb_cancellation(self, worker: Worker) -> None:
-        """Let the worker's task, which is being cancelled by us or by the work (asyncio), end before the next work."""
-        worker.is_cancelled = True
-        await cancel_shielded_checkpoint()
-
-
-def _keep_for_ever(running: Coroutine[Any, Any, Any]) -> None:
-    """Never let it be finalized, not even at the end of the process.
-
-    Python would close it then, and what answers every exception with another try would do so for ever.
-    """
-    import ctypes  # noqa: PLC0415 - almost never needed
-
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(running))
+    @staticmethod
+    def _is_cancelled(error: BaseException | None) -> bool:
+        return issubclass(type(error), anyio.get_cancelled_exc_class())  # whatever its `__class__` says

@@ -22,7 +22,7 @@ from ._clock import Clock, SystemClock
 from ._crew import Crew
 from ._lifecycle import Lifecycle
 from ._limits import Limits, LimitStatistics, Needs, needs_of
-from ._work import Volley, Work, is_cancellation
+from ._work import Volley, Work
 
 logger = getLogger(__name__)
 
@@ -33,12 +33,21 @@ AGEING: Final = 10.0
 class _Call(Work):
     """What `start_soon` starts."""
 
-    __slots__ = ("args", "func")
+    __slots__ = ("args", "crew", "func")
 
-    def __init__(
-        self, func: Callable[..., Awaitable[Any]], args: tuple[Any, ...], needs: Needs, priority: float, due: float
+    func: Callable[..., Awaitable[Any]]
+
+    def __init__(  # noqa: PLR0917 - as Work has them
+        self,
+        crew: Crew,
+        func: Callable[..., Awaitable[Any]],
+        args: tuple[Any, ...],
+        needs: Needs,
+        priority: float,
+        due: float,
     ) -> None:
         super().__init__(needs, priority, due, copy_context())
+        self.crew = crew
         self.func = func
         self.args = args
 
@@ -46,7 +55,7 @@ class _Call(Work):
         return _as_coroutine(self.func(*self.args))
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - nobody asks for them
-        if error is not None and not is_cancellation(error):
+        if error is not None and not self.crew.is_cancellation(error):
             logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
 
 
@@ -128,7 +137,7 @@ class TaskPool:
         What it raises is logged and ends it alone. Raises UnknownLimit or ValueError for needs that can never be met,
         LifecycleError after the end. The answer can be given to `cancel`.
         """
-        work = _Call(func, args, needs_of(needs), priority, self._clock.monotonic())
+        work = _Call(self._crew, func, args, needs_of(needs), priority, self._clock.monotonic())
         self._limits.check(work.needs)
         self.submit(work)
         return work
@@ -154,7 +163,11 @@ class TaskPool:
         """What is left of a volley that has begun needs a place of its own: before all that is due at the same time."""
         volley.is_waiting = True
         if self._limits.take(volley):
-            self._crew.ready.append(volley)
+            ready = self._crew.ready
+            if not ready or _rank(volley) <= _rank(ready[0]):
+                ready.appendleft(volley)
+            else:
+                ready.append(volley)
         else:
             self._limits.wait(volley, (volley.due - AGEING * volley.priority, -next(self._sequence)))
             if self._limits.used < self._limits.capacity:
@@ -188,8 +201,7 @@ class TaskPool:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
         worker = self._crew.worker_of(work)
         if worker is not None:
-            worker.is_cancelled = True
-            worker.scope.cancel()
+            self._crew.cancel(worker)
         elif work in self._crew.held:
             self._crew.held.remove(work)
             work.drop()
@@ -215,8 +227,7 @@ class TaskPool:
             return
         if worker.is_killed:
             return
-        worker.is_cancelled = worker.is_killed = True
-        worker.scope.cancel()
+        self._crew.kill(worker)
         self._release(work)
         self._crew.call_if_needed()
 
@@ -270,13 +281,21 @@ class TaskPool:
         elif limits.open_lines or limits.used >= limits.capacity or (following := limits.next_plain()) is None:
             self._fill()
         else:
-            self._crew.ready.append(following)  # the worker that released takes it next
+            ready = self._crew.ready
+            if ready and _rank(following) < _rank(ready[0]):
+                ready.appendleft(following)
+            else:
+                ready.append(following)  # the worker that released takes it next
 
     def _fill(self) -> None:
         self._crew.ready.extend(self._limits.admit())
         self._crew.call_if_needed()
         if not self._limits.used and not self._limits.waiting and self._emptied is not None:
             self._emptied.set()
+
+
+def _rank(work: Work) -> float:
+    return work.due - AGEING * work.priority
 
 
 def _as_coroutine(awaitable: Awaitable[Any]) -> Coroutine[Any, Any, Any]:

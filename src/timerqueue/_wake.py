@@ -65,56 +65,6 @@ def make_wake() -> Wake:
     return AsyncioWake(loop)
 
 
-def cancelling() -> Callable[[], int]:
-    """A callable that says how often the present task has been told to cancel itself and has not yet.
-
-    Trio has no such thing.
-    """
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return _never
-    return _never if task is None else task.cancelling
-
-
-def _never() -> int:
-    return 0
-
-
-def scope_watch(scope: anyio.CancelScope) -> Callable[[], bool]:
-    """A callable that says whether the present task has left a cancel scope open inside `scope`, in which it is now.
-
-    That anyio offers no way to see a task's scopes is why this looks at its private table; to ask for the deadline that
-    is in force instead, as on trio, costs a sixth of a run that waits once.
-    """
-    state = _scopes_of_task()
-    if state is not None:
-        return lambda: state.cancel_scope is not scope
-    deadline = anyio.current_effective_deadline()
-    return lambda: anyio.current_effective_deadline() != deadline
-
-
-def close_scopes_within(scope: anyio.CancelScope) -> None:
-    """Close what the present task has left open inside `scope`: anyio on asyncio ends a whole task group over it.
-
-    Trio closes them by itself.
-    """
-    state = _scopes_of_task()
-    while state is not None and state.cancel_scope is not None and state.cancel_scope is not scope:
-        state.cancel_scope.__exit__(None, None, None)
-
-
-def _scopes_of_task() -> Any:
-    """Where anyio keeps the innermost scope of the present task, `cancel_scope`. None: this is not asyncio."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:
-        return None
-    from anyio._backends._asyncio import _task_states  # noqa: PLC0415 - only where asyncio runs
-
-    return None if task is None else _task_states.get(task)
-
-
 class AsyncioWake:
     """A bare future and at most one timer handle."""
 

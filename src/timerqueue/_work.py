@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import Context
 from functools import partial
 from inspect import iscoroutinefunction
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import anyio
-
 from ._limits import Needs
 
 if TYPE_CHECKING:
-    from ._crew import Crew, Worker
+    from ._crew import Crew
+    from ._worker import Worker
 
 
 class Held:
@@ -41,6 +39,13 @@ class Work:
 
     size = 1
     """As how many pieces it counts while it waits."""
+    func: Callable[..., Any] | None = None
+    """What it calls. What is known to wait for nothing is run without a task of its own; None: nothing is known."""
+
+    @property
+    def name(self) -> str:
+        """That of its task, for those who look at tasks."""
+        return type(self).__name__ if self.func is None else _name_of(self.func)
 
     def __init__(
         self, needs: Needs = (), priority: float = 0, due: float = 0.0, context: Context | None = None
@@ -68,13 +73,14 @@ class Work:
 class Begun(NamedTuple):
     """One of a volley's pieces that is no small one: it waits for something, or has ended with something to say.
 
-    `context`: the copy that it runs in. `running`: its coroutine, if that has begun; it has yielded `yielded` if
-    `is_waiting`, else it has ended.
+    `context`: the copy that it runs in. `running`: its coroutine, if there is one. It has not begun if `is_new`, and
+    needs a task of its own; it has yielded `yielded` if `is_waiting`; else it has ended.
     """
 
     work: Work
     context: Context
     running: Coroutine[Any, Any, Any] | None = None
+    is_new: bool = False
     is_waiting: bool = False
     yielded: Any = None
     value: Any = None
@@ -87,6 +93,9 @@ class Volley(Work):
     """
 
     __slots__ = ()
+
+    steps_back = False
+    """Its rest goes behind what the piece that has just begun asks for."""
 
     def __len__(self) -> int:
         """How many have not begun."""
@@ -101,13 +110,8 @@ class Volley(Work):
         raise NotImplementedError
 
 
-def is_cancellation(error: BaseException) -> bool:
-    """Whether the calling task is really being cancelled, and `error` is how it was told.
-
-    Work may raise such an exception without that (asyncio: by awaiting something that was cancelled): then it has
-    simply failed.
-    """
-    return issubclass(type(error), anyio.get_cancelled_exc_class()) and anyio.current_effective_deadline() == -math.inf
+def _name_of(func: Callable[..., Any]) -> str:
+    return getattr(func, "__qualname__", None) or type(func).__qualname__
 
 
 def is_async(func: object) -> bool:

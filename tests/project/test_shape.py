@@ -17,7 +17,8 @@ LONGEST_FILE = 400
 # Ruff's TID251 refuses the same names; this sees what a `noqa` would hide.
 RUFF = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]
 REFUSED = frozenset(RUFF["lint"]["flake8-tidy-imports"]["banned-api"])
-ALLOWED = {"timerqueue/_clock.py": REFUSED, "timerqueue/_wake.py": frozenset({"asyncio", "trio"})}
+BACKENDS = frozenset({"asyncio", "trio"})
+ALLOWED = {"timerqueue/_clock.py": REFUSED, "timerqueue/_tasks.py": BACKENDS, "timerqueue/_wake.py": BACKENDS}
 
 
 def relative(file):
