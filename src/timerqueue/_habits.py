@@ -7,7 +7,6 @@ itself so many times in a row is believed that it does so again. Whenever it was
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 TRIALS: Final = 8
