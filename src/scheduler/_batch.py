@@ -85,14 +85,12 @@ class Pending:
         parts = (self.jobs, self.paused, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
         return sum(len(part) for part in parts)
 
-    def name_missed(self, furthest_us: int, next_fence: Callable[[], int]) -> None:
-        """The clock was set back from `furthest_us`, and instants come that have been before: what is missed then is
-        recorded like the end of a run, with a fence of its own, so that the store says whether its name is taken.
+    def name_missed(self, next_fence: Callable[[], int]) -> None:
+        """What is missed is recorded like the end of a run, with a fence of its own, so that the store says whether the
+        name of its tick is taken: after the clock was set back, or by a start that somebody has asked for.
         """
-        again = [tick for tick in self.missed if tick.due_us <= furthest_us]
-        if again:
-            self.missed = [tick for tick in self.missed if tick.due_us > furthest_us]
-            self.ended += [tick._replace(fence=next_fence()) for tick in again]
+        self.ended += [tick._replace(fence=next_fence()) for tick in self.missed]
+        self.missed = []
 
     def put(self, id: str, row: StoredJob | None) -> None:
         """The row as a whole, or None: it is removed."""

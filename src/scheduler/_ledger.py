@@ -285,8 +285,7 @@ class Ledger:
             self._send()
 
     def _seal(self) -> None:
-        if self._timeline.furthest_us:
-            self._pending.name_missed(self._timeline.furthest_us, self._next_fence)
+        self._pending.name_missed(self._next_fence)
         sealed, self._pending = self._pending.seal(self._timeline, self._floors.by_job, self._now_us())
         self._sealed.append(sealed)
 

@@ -62,9 +62,10 @@ class Lifespan:
 
     def stop(self, grace: float) -> None:
         """As Scheduler.stop."""
-        if self._lifecycle.stop():
+        first = self._lifecycle.stop()
+        self._loop.runs.is_stopping = True  # whoever comes second may rely on it, though the first has not come so far
+        if first:
             self._grace = grace
-            self._loop.runs.is_stopping = True
             logger.info("the scheduler stops; what runs has %g s", grace)
             self._loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
 
@@ -113,6 +114,7 @@ class Lifespan:
         finally:
             if self._memory is not None:
                 await self._memory.close()
+                self._hand_over()
             if watch is not None:
                 watch.stop()
             logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
@@ -159,6 +161,12 @@ class Lifespan:
         self._loop.runs.stop(only_waiting=False)
         await self._idle(None)
         return cut_off
+
+    def _hand_over(self) -> None:
+        """What is still due is the next scheduler's: nothing that is asked of this one's jobs any more touches it."""
+        for job in self._registry.jobs():
+            if job.backlog:
+                job.backlog = None
 
     def _running_ids(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.oldest_first()))

@@ -35,7 +35,7 @@ from ._owed import AT_MOST_ONCE, REMOVED, is_owed_by
 from ._pausing import NEVER_EARLY, Pausing
 from ._policy import Overlap
 from ._runs import Runs
-from ._standing import after_last_run, starting_at
+from ._standing import after_last_run, beside_ticks, has_just_started, starting_at
 from ._timeline import AT_ONCE, JUMP, Timeline
 from ._turn import Turns
 
@@ -209,8 +209,11 @@ class Loop:
         if job.is_removed:
             return
         steady = job.planner.steady
+        shift = self.timeline.shift_us if steady else 0
         now_us = self.timeline.us(self.monotonic(), steady=steady)
-        job.dated_us = max(now_us, at_us - self.timeline.shift_us if steady else at_us)
+        if at_us - shift <= now_us and has_just_started(job, now_us + shift):
+            at_us = beside_ticks(job, now_us + shift, self.timeline)
+        job.dated_us = max(now_us, at_us - shift)
         job.is_due_by_hand = True
         self.floors.forgive(job)
         self.runs.cancel_retry(job)

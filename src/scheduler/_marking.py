@@ -85,7 +85,7 @@ class Marks:
         """
         if run.is_over:
             return
-        has_been = run.due_us <= self._timeline.furthest_us
+        has_been = self._timeline.us(run.due, steady=False) <= self._timeline.furthest_us
         if has_been and run.attempt == 1 and self.ledger is not None and run.cause is None:
             run.due_us += 1
             run.job.counts().runs -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from logging import getLogger
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from ._outcome import MissedReason
 from ._overlap import waits_for
 from ._owed import Owing
 from ._run import MarkedRun, Run
+from ._standing import stays_due
 from ._timeline import Timeline
 
 if TYPE_CHECKING:
@@ -43,8 +45,7 @@ class Misses:
     def miss_run(self, run: Run, reason: MissedReason) -> None:
         """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
         if isinstance(run, MarkedRun) and (
-            (reason is MissedReason.STOPPED and run.owes is None and self._marks.leave_due(run))
-            or self._owing.keeps(run, reason)
+            (reason is MissedReason.STOPPED and self._is_left_due(run)) or self._owing.keeps(run, reason)
         ):
             return
         if isinstance(run, MarkedRun) and run.is_held and self._marks.ledger is not None:
@@ -54,11 +55,17 @@ class Misses:
         elif run.attempt == 1:
             self.miss(run.job, run.due_us, run.due_us, 1, reason)
 
+    def _is_left_due(self, run: MarkedRun) -> bool:
+        """Whether the next scheduler goes on with the run's tick."""
+        is_to_come = run.owes is None and stays_due(run.job, run.due_us, run.attempt, self.timeline)
+        return is_to_come and self._marks.leave_due(run)
+
     def _count_missed(
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool
     ) -> None:
-        job.counts().missed += count
-        self.count += count
+        if reason is not MissedReason.REPEATED:  # which has its record, and is counted there
+            job.counts().missed += count
+            self.count += count
         if not is_exact:
             self.is_exact = job.counts().missed_is_exact = False
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
@@ -77,6 +84,13 @@ class Misses:
             self.miss_run(run, MissedReason.PAUSED)
         elif run.cause is Cause.REMOVED:
             self.miss_run(run, MissedReason.REMOVED)
+
+    def leave_backlog(self, job: Job) -> None:
+        """The scheduler stops: what waits for the end of a run is missed, unless the next scheduler goes on with it."""
+        left = deque(each for each in job.backlog or () if stays_due(job, *each, self.timeline))
+        job.backlog = deque(each for each in job.backlog or () if each not in left) or None
+        self.drop_backlog(job, MissedReason.STOPPED)
+        job.backlog = left or None
 
     def drop_backlog(self, job: Job, reason: MissedReason) -> None:
         """Nothing waits for the end of a run any more."""

@@ -43,7 +43,7 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
         job.threads = [thread for thread in job.threads if not thread.has_ended] or None
     if not job.runs and not job.threads:
         return True
-    if overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running:
+    if overlap is Overlap.ALLOW and has_place(job) and not job.backlog:  # older ones go first
         return True
     waiting = _waiting(job)
     room = _backlog_room(job)
@@ -58,6 +58,11 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
             for run in job.runs:
                 run.terminate(Cause.REPLACED)
     return False
+
+
+def has_place(job: Job) -> bool:
+    """Whether a run may begin beside those that the job has."""
+    return not job.runs or (job.policy.overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running)
 
 
 def drop_waiting(job: Job) -> None:
@@ -84,10 +89,9 @@ def _is_exchangeable(run: Run) -> bool:
 
 def waits_for(run: Run) -> MissedReason:
     """What keeps a run from beginning, as the reason of a tick that goes because of it."""
-    if run.started is not None:
+    if run.started is not None or (isinstance(run, MarkedRun) and run.is_marked):  # or it is about to
         return MissedReason.OVERLAP
-    is_with_store = isinstance(run, MarkedRun) and run.is_held and not run.is_marked
-    return MissedReason.STORE if is_with_store else MissedReason.NO_ROOM
+    return MissedReason.STORE if isinstance(run, MarkedRun) and run.is_held else MissedReason.NO_ROOM
 
 
 def _in_the_way(job: Job) -> MissedReason:

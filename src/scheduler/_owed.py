@@ -20,7 +20,8 @@ from timerqueue import Alarm, LifecycleError, TimerQueue
 
 from ._marking import Marks
 from ._outcome import MissedReason
-from ._policy import Delivery, Overlap
+from ._overlap import has_place
+from ._policy import Delivery
 from ._run import MarkedRun
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Owing:
         if job.threads and not all(thread.has_ended for thread in job.threads):
             self.arm(job, now + THREAD_AGAIN)
             return
-        while owed.ticks and _has_room(job):
+        while owed.ticks and has_place(job):
             tick = owed.ticks.pop(0)
             runs.start_surely(job, owed.due, tick.due_us, tick.attempt + 1, tick)
         if not owed.ticks:
@@ -167,9 +168,3 @@ class Owing:
 def is_owed_by(job: Job) -> bool:
     """Whether a tick of the job that is cut off now is owed."""
     return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed
-
-
-def _has_room(job: Job) -> bool:
-    """Whether one more run of the job may start."""
-    at_most = job.policy.max_running if job.policy.overlap is Overlap.ALLOW else 1
-    return len(job.runs) < at_most

@@ -33,7 +33,7 @@ from ._marking import Marks
 from ._misses import Misses
 from ._next_attempt import NextAttempt
 from ._outcome import MissedReason
-from ._overlap import may_start
+from ._overlap import has_place, may_start
 from ._owed import Owing
 from ._policy import Overlap
 from ._run import MarkedRun, Run, state_of_runs
@@ -190,6 +190,8 @@ class Runs:
         now = self.monotonic()
         us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
         self._last_now_us = beside_ticks(job, us, self.timeline)
+        if self.is_stopping:  # asked for in another thread, just before the stop
+            self.misses.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
         self.start(job, now, self._last_now_us)
 
     def start_again(self, attempt: NextAttempt) -> None:
@@ -231,7 +233,8 @@ class Runs:
         reason = None
         if self.is_stopping:
             reason = MissedReason.STOPPED
-        elif self._is_too_late(run, run.lateness):  # a run that waited for room so long has not been marked
+        elif run.job.policy.missed is _SKIP and self._is_too_late(run, run.lateness):
+            # A run that waited for room so long has not been marked.
             reason = MissedReason.STORE if isinstance(run, MarkedRun) and run.is_marked else MissedReason.NO_ROOM
         if reason is not None:
             run.take_back_start()
@@ -319,10 +322,10 @@ class Runs:
             self.when_idle()
 
     def stop(self, *, only_waiting: bool) -> None:
-        """Cancel what runs, or only what still waits for room. What waited for the end of a run is missed."""
+        """Cancel what runs, or only what still waits for room. What waits for the end of a run does not come."""
         for job in {run.job: None for run in self.all()}:
-            if job.task is None:
-                self.misses.drop_backlog(job, MissedReason.STOPPED)
+            if job.backlog:
+                self.misses.leave_backlog(job)
         for run in self.oldest_first():
             if not only_waiting or run.started is None:
                 run.terminate(Cause.STOPPED)
@@ -334,11 +337,12 @@ class Runs:
             job.retry = None
 
     def _take_from_backlog(self, job: Job) -> None:
-        """Start the tick that waited for the end of a run."""
-        if job.backlog and not job.runs and not job.is_removed and not self.is_stopping:
+        """Start what waited for the end of a run: as many ticks as have a place by now."""
+        while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:
             due_us, attempt = job.backlog.popleft()
             job.backlog = job.backlog or None
-            self.start(job, due_us * 1e-6 - self.timeline.offset, due_us, attempt)
+            start = self.start if job.threads else self.start_surely
+            start(job, due_us * 1e-6 - self.timeline.offset, due_us, attempt)
 
     # -- what a run asks for -------------------------------------------------------------------------------------------
 

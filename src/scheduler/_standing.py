@@ -190,6 +190,14 @@ def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
     return next_us is None or not isinstance(grid, Grid) or (next_us - due_us) % grid.interval == 0
 
 
+def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
+    """Whether the state of the job can tell the next scheduler that this tick is still to come."""
+    if job.task is None:
+        return False
+    next_us = None if job.due_us is None else timeline.reported(job.due_us, steady=job.planner.steady)
+    return attempt > 1 or _is_slot(job, due_us, next_us)
+
+
 def unmarked(job: Job) -> list[tuple[int, int]]:
     """Ticks of the job that are due, not owed, and have no mark yet: their due instants and attempts."""
     waiting = [
@@ -212,6 +220,12 @@ def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
     while us in taken or (job.tally is not None and _may_have_been(job, us - shift)):
         us += 1
     return us
+
+
+def has_just_started(job: Job, us: int) -> bool:
+    """Whether a run of the job has begun at this very microsecond, as users see it."""
+    started = None if job.tally is None else job.counts().last_start
+    return started is not None and round(started * 1e6) == us
 
 
 def _may_have_been(job: Job, us: int) -> bool:

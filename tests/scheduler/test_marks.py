@@ -337,3 +337,125 @@ async def test_a_run_that_the_store_cannot_record_is_missed_because_of_the_store
         assert s.get("a").statistics().runs == 0
     assert events.missed() == [(1, MissedReason.STORE)]
     assert "record already" not in caplog.text
+
+
+async def test_after_the_clock_was_set_back_too_nothing_begins_before_it_is_on_record(clock, events):
+    """The store refuses the name of the tick. With the next one it is asked again, and the run waits for the answer."""
+    store, begun = FlakyStore(MemoryStore()), []
+
+    async def work():
+        due_us = round(current_run().due.timestamp() * 1e6)
+        records = {record.due_us: record.outcome for record in store.history("a")}
+        begun.append((due_us - int(START.timestamp()) * 1_000_000, records.get(due_us)))
+
+    s = Scheduler(store=store, clock=clock)
+    s.register("work", work)
+    async with s:
+        s.add("work", EVERY_10_S_BY_THE_WALL, id="a")
+        await clock.travel(31)
+        clock.step(-31)
+        await clock.travel(11)
+        clock.step(-12)
+        await clock.travel(12)
+        assert [due for due, _ in begun] == [10_000_000, 20_000_000, 30_000_000, 10_000_001, 0, 10_000_002]
+        assert {outcome for _, outcome in begun} == {"running"}
+        assert [record.outcome for record in await s.history("a")] == [Outcome.SUCCEEDED] * 6
+
+
+async def test_what_is_due_after_the_end_is_the_next_schedulers(clock, events):
+    """A verb that comes too late tells of nothing that it cannot change."""
+    memory = MemoryStore()
+    store = FlakyStore(memory)
+    s = scheduler(store, clock, events)
+    async with s:
+        s.add("work", EVERY_10_S, id="a")
+        s.add("work", "@every 1d", id="other")
+        await clock.travel(5)
+        break_down(store, s)
+        await clock.travel(6)
+        store.fail_on = ()
+    s.pause()
+    s.get("a").remove()
+    assert events.of(RunMissed) == []
+    async with scheduler(memory, clock, events) as s:
+        await clock.travel(1)
+        assert told(await s.history("a")) == [(10, "succeeded", 1)]
+
+
+@pytest.mark.parametrize("schedule", ["@every 10s anchor=2026-01-01T00:00:00Z", "*/10 * * * * *", "@after 10s"])
+@pytest.mark.parametrize("verb", ["run_now", "set_next_start"])
+@pytest.mark.parametrize("is_stored", [True, False])
+async def test_a_start_by_hand_in_the_microsecond_of_a_tick_is_a_run_of_its_own(
+    clock, events, schedule, verb, is_stored
+):
+    """It has the next microsecond for its name."""
+    s = scheduler(MemoryStore() if is_stored else None, clock, events)
+    async with s:
+        job = s.add("work", schedule, id="a", start=START + timedelta(seconds=10))
+        await clock.travel(10)
+        assert len(events.of(RunEnded)) == 1
+        job.run_now() if verb == "run_now" else job.set_next_start(clock.now())
+        await clock.travel(1)
+    assert [seconds(event.due) for event in events.of(RunEnded)] == [10, 10.000001]
+    assert events.missed() == []
+
+
+async def test_a_run_by_hand_just_before_a_tick_does_not_take_its_name(clock, events):
+    """Both have a record, the one as a run and the other as what it is by the overlap rule."""
+    async with scheduler(MemoryStore(), clock, events) as s:
+        job = s.add("work", EVERY_10_S, id="a", overlap=Overlap.QUEUE)
+        clock.advance(10)
+        job.run_now()
+        await clock.travel(1)
+        assert told(await s.history("a")) == [(10, "succeeded", 1), (10.000001, "succeeded", 1)]
+
+
+async def test_a_run_that_was_asked_for_just_before_the_stop_is_told_as_missed(clock, events):
+    """In another thread, so that the loop comes to it only after the stop."""
+    memory = MemoryStore()
+    async with scheduler(memory, clock, events) as s:
+        job = s.add("work", "@every 1d", id="a")
+        await clock.travel(5)
+
+        def both():
+            job.run_now()
+            s.stop()
+
+        thread = threading.Thread(target=both)
+        thread.start()
+        thread.join()
+    assert events.missed() == [(1, MissedReason.STOPPED)]
+    async with scheduler(memory, clock, events) as s:
+        assert [record.reason for record in await s.history("a")] == [MissedReason.STOPPED]
+
+
+@pytest.mark.parametrize("waits_for", ["the store", "the end of a run"])
+@pytest.mark.parametrize("how", ["the clock was set", "by hand"])
+async def test_a_waiting_tick_that_the_next_scheduler_could_not_find_is_missed_at_the_stop(
+    clock, events, waits_for, how
+):
+    """It lies beside the grid, from which the next start follows: nothing else would tell of it."""
+    memory = MemoryStore()
+    store = FlakyStore(memory)
+    s = Scheduler(store=store, clock=clock)
+    s.listen(events)
+    s.register("work", clock.sleep)
+    async with s:
+        s.add("work", EVERY_10_S, id="a", overlap=Overlap.QUEUE, args=(0 if waits_for == "the store" else 30,))
+        s.add("work", "@every 1d", id="other")
+        await clock.travel(11)
+        if waits_for == "the store":
+            break_down(store, s)
+        if how == "by hand":
+            s.get("a").run_now()
+            await clock.travel(1)
+        else:
+            await clock.travel(10)
+            clock.step(-7.5)
+            await clock.travel(0)
+        store.fail_on = ()
+        s.stop(0)
+    async with scheduler(memory, clock, events) as s:
+        records = told(await s.history("a"))
+    assert records[1:] == [(11 if how == "by hand" else 20, "stopped", 1)]
+    assert events.missed("a") == [(1, MissedReason.STOPPED)]

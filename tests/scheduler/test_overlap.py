@@ -159,3 +159,15 @@ async def test_run_now_obeys_the_overlap_rule(clock, events):
         await clock.travel(5)
         assert events.outcomes() == [Outcome.SUCCEEDED]
         assert events.missed() == [(1, MissedReason.OVERLAP)]
+
+
+async def test_a_place_that_becomes_free_is_for_the_tick_that_has_waited_longest(clock, events):
+    """Not for the next one: what waits for the end of a run starts as soon as one of several has ended."""
+    async with Scheduler(clock=clock) as s:
+        s.listen(events)
+        s.add(clock.sleep, EVERY_SECOND, args=(2.5,), overlap=Overlap.ALLOW, max_running=2, missed=Missed.ALL)
+        await clock.travel(9)
+        assert relative(events.starts()) == [1, 2, 3.5, 4.5, 6, 7, 8.5]
+        assert relative(event.due for event in events.of(RunEnded)) == [1, 2, 3, 4, 5]
+        assert events.missed() == []
+        s.stop(0)
