@@ -187,7 +187,8 @@ class Ledger:
 
     def postpone(self, run: MarkedRun, reason: MissedReason) -> StoredTick:
         """It has been marked, will not begin, and is owed: the record that says so."""
-        run.job.counts().runs -= 1
+        if not self.withdraw(run):
+            run.job.counts().runs -= 1
         tick = dropped_tick(run, reason, self._now_us())._replace(owed=True)
         self._pending.ended.append(tick)
         self._touch_with_tick(run.job)

@@ -234,7 +234,6 @@ class Runs:
         if self.is_stopping:
             reason = MissedReason.STOPPED
         elif run.job.policy.missed is _SKIP and self._is_too_late(run, run.lateness):
-            # A run that waited for room so long has not been marked.
             reason = MissedReason.STORE if isinstance(run, MarkedRun) and run.is_marked else MissedReason.NO_ROOM
         if reason is not None:
             run.take_back_start()
@@ -243,9 +242,8 @@ class Runs:
         return reason is None
 
     def _is_too_late(self, run: Run, lateness: float) -> bool:
-        policy = run.job.policy
-        is_impatient = policy.missed is _SKIP and run.attempt == 1 and not self.plans.only_on_demand
-        return is_impatient and lateness > policy.grace
+        policy, is_first = run.job.policy, run.attempt == 1 and not self.plans.only_on_demand
+        return is_first and policy.missed is _SKIP and lateness > policy.grace
 
     def run_terminates(self, run: Run) -> None:
         if run.job.state is JobState.RUNNING:

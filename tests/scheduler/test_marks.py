@@ -459,3 +459,22 @@ async def test_a_waiting_tick_that_the_next_scheduler_could_not_find_is_missed_a
         records = told(await s.history("a"))
     assert records[1:] == [(11 if how == "by hand" else 20, "stopped", 1)]
     assert events.missed("a") == [(1, MissedReason.STOPPED)]
+
+
+async def test_a_run_by_hand_that_must_not_be_lost_is_owed_after_a_stop_and_is_no_crash(clock, events):
+    """Its mark had not been sent: it is taken back, and only the record that it is owed is stored."""
+    memory = MemoryStore()
+    store = FlakyStore(memory)
+    async with scheduler(store, clock, events) as s:
+        s.add("work", EVERY_10_S, id="a", delivery="at_least_once")
+        s.add("work", "@every 1d", id="other")
+        await clock.travel(5)
+        break_down(store, s)
+        s.get("a").run_now()
+        await clock.travel(1)
+        store.fail_on = ()
+        s.stop(0)
+    async with scheduler(memory, clock, events) as s:
+        await clock.travel(1)
+        assert told(await s.history("a")) == [(5, "succeeded", 1)]
+    assert events.outcomes("a") == [Outcome.SUCCEEDED]
