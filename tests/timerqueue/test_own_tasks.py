@@ -306,10 +306,9 @@ async def test_what_ignores_its_cancellation_costs_no_turns_of_the_loop():
     """Counted in steps of the pool: it was cancelled anew in each turn, and a core ran at full speed."""
 
     async def swallow():
-        try:
-            await anyio.sleep_forever()
-        except asyncio.CancelledError:
-            await anyio.sleep_forever()
+        while True:
+            with suppress(asyncio.CancelledError):
+                await anyio.sleep_forever()
 
     async with TaskPool() as pool:
         work = pool.start_soon(swallow)
