@@ -58,10 +58,14 @@ def config_for(ports: dict[int, int]) -> str:
 
 def demonstrate(arguments: list[str]) -> str | int | None:
     """Run the agent in a folder that is removed at the end, whatever ends it. Returns the exit code."""
-    on_signals(lambda number, _: sys.exit(128 + number))  # until the agent takes them over
+    early: list[int] = []
+    on_signals(lambda number, _: early.append(number))  # a folder that is only half made would stay behind
     try:
         with tempfile.TemporaryDirectory(prefix="timerqueue-demo-") as folder:
             try:
+                on_signals(lambda number, _: sys.exit(128 + number))  # until the agent takes them over
+                if early:
+                    return 128 + early[0]
                 return run_in(Path(folder), arguments)
             finally:
                 on_signals(signal.SIG_IGN)  # or one more would leave the folder behind

@@ -37,6 +37,8 @@ from scheduler.agent.table import draw
 from scheduler.agent.toml_bounds import over
 from scheduler.agent.url import host_name, masked, parse_url, secrets_in
 
+pytestmark = pytest.mark.slow
+
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 SHORT, LONG = 25_000, 100_000
 IN_PROPORTION = LONG / SHORT

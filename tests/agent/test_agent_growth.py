@@ -15,6 +15,8 @@ from scheduler.agent.checks import exchange, http_options, redirects
 from scheduler.agent.checks.http import SCHEMES
 from scheduler.agent.trouble import CheckFailed
 
+pytestmark = pytest.mark.slow
+
 SPEC = spec_from_file_location("steps_of_patterns", Path(__file__).with_name("steps_of_patterns.py"))
 steps_of_patterns = module_from_spec(SPEC)
 SPEC.loader.exec_module(steps_of_patterns)

@@ -151,7 +151,16 @@ async def test_a_server_that_says_something_else_has_answered(serve, probe):
     )
 
 
+@pytest.fixture
+def hangups():
+    """Have programs that are started here hear of hangups, although the tests themselves may run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @posix
+@pytest.mark.usefixtures("hangups")
 async def test_without_a_terminal_a_hangup_changes_nothing(started, config):
     """It is told, because others read their configuration anew."""
     async with started("run", config()) as command:
@@ -164,6 +173,7 @@ async def test_without_a_terminal_a_hangup_changes_nothing(started, config):
 
 
 @posix
+@pytest.mark.usefixtures("hangups")
 async def test_an_agent_whose_terminal_goes_away_stops_orderly(environment, config, tmp_path):
     """No check is recorded as crashed; and the output may lead elsewhere, as long as it was started there."""
     ours, theirs = pty.openpty()
