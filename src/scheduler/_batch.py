@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set as AbstractSet
+from collections.abc import Callable, Mapping, Set as AbstractSet, Sized
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +38,8 @@ class Sealed:
     def job_ids(self) -> list[str]:
         batch = self.batch
         ticks = (*batch.ended, *batch.missed, *batch.marks)
-        return list(dict.fromkeys([*batch.jobs, *batch.paused, *batch.states, *(tick.job_id for tick in ticks)]))
+        of_rows = (*batch.jobs, *batch.paused, *batch.finished, *batch.states)
+        return list(dict.fromkeys([*of_rows, *(tick.job_id for tick in ticks)]))
 
     def by_job(self) -> list[Sealed]:
         """One for the pauses and one for each job. Whoever waits for all of it waits for the last."""
@@ -59,6 +60,7 @@ class Sealed:
             [tick for tick in batch.missed if tick.job_id == job_id],
             [tick for tick in batch.marks if tick.job_id == job_id],
             {key: pause for key, pause in batch.paused.items() if key == job_id},
+            {key: text for key, text in batch.finished.items() if key == job_id},
         )
         return Sealed(part, [run for run in self.runs if run.job.id == job_id], [])
 
@@ -70,6 +72,8 @@ class Pending:
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
     """Of rows that are not among `jobs`."""
+    finished: dict[str, str] = Factory(dict)
+    """Schedules of rows that are not among `jobs` either."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
     dirty: dict[Job, bool] = Factory(dict)
     """Jobs whose states have changed; True: together with a tick that is in here."""
@@ -82,8 +86,10 @@ class Pending:
 
     def __len__(self) -> int:
         """How many changes there are; those who wait to be told count too."""
-        parts = (self.jobs, self.paused, self.pauses, self.dirty, self.marks, self.ended, self.missed, self.flushed)
-        return sum(len(part) for part in parts)
+        of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty
+        of_ticks = self.marks, self.ended, self.missed
+        parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed)
+        return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
         """What is missed is recorded like the end of a run, with a fence of its own, so that the store says whether the
@@ -96,6 +102,14 @@ class Pending:
         """The row as a whole, or None: it is removed."""
         self.jobs[id] = row
         self.paused.pop(id, None)
+        self.finished.pop(id, None)
+
+    def remove(self, id: str, schedule: str | None) -> None:
+        """The row goes; with a schedule, which is over, only if it still has that."""
+        if schedule is None or id in self.jobs:  # then it is this program that has written it last
+            self.put(id, None)
+        else:
+            self.finished[id] = schedule
 
     def pause(self, id: str, pause: JobPause) -> None:
         """Two columns of the row, which may have been put here."""
@@ -129,7 +143,7 @@ class Pending:
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
-        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks, self.paused)
+        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished)
         rest = Pending()
         if later or len(chosen) < len(self.dirty):
             rest.jobs = {id: row for id, row in self.jobs.items() if id in later}

@@ -131,8 +131,8 @@ class Ledger:
             row = with_pause(row, paused[id]) if row is not None and id in paused else row
         return row
 
-    def removed(self, job: Job) -> None:
-        self._pending.put(job.id, None)
+    def removed(self, job: Job, *, is_finished: bool = False) -> None:
+        self._pending.remove(job.id, job.schedule_text if is_finished else None)
         self._pending.dirty.pop(job, None)
         self._floors.by_job.pop(job, None)
         self._ask()

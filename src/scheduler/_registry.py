@@ -236,7 +236,7 @@ class Registry:
         """The job's schedule has ended: it leaves, its history stays."""
         self.forget(job)
         if job.task is not None:
-            self._forget_stored(job)
+            self._forget_stored(job, is_finished=True)
 
     def tell(self, event: Event) -> None:
         """Tell the listeners, on the loop."""
@@ -323,9 +323,9 @@ class Registry:
         job = self._jobs.get(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
         self.stored.pause_changed(scope, pause, job)
 
-    def _forget_stored(self, job: Job) -> None:
+    def _forget_stored(self, job: Job, *, is_finished: bool = False) -> None:
         if job.id not in self._jobs:
-            self.stored.forget(job)
+            self.stored.forget(job, is_finished=is_finished)
 
     def _free_id(self, task: str | None) -> str:
         if task is not None:

@@ -87,13 +87,14 @@ class Store(Protocol):
         1. `jobs`: the row is put as a whole, or removed with its state; its ticks stay.
         2. `paused`: two columns of the rows that there are; what others have written into the rest stays, and a row
            that somebody has removed stays away.
-        3. `states`: put as a whole, for jobs that there are; nothing is done for others.
-        4. `pauses`: put or removed.
-        5. `ended`: takes the place of the tick's record if that has the same fence; also if there is none, because
+        3. `finished`: the row is removed with its state, if its schedule still has that text.
+        4. `states`: put as a whole, for jobs that there are; nothing is done for others.
+        5. `pauses`: put or removed.
+        6. `ended`: takes the place of the tick's record if that has the same fence; also if there is none, because
            it has been pruned. Otherwise it is stale: nothing is changed by it. (Not stale, because carried out before:
            if the record has the fence of a mark of the same tick in this very batch.)
-        6. `missed`: a new record, unless the tick has one.
-        7. `marks`: a new record, or one in place of a record with a smaller attempt that is neither RUNNING nor
+        7. `missed`: a new record, unless the tick has one.
+        8. `marks`: a new record, or one in place of a record with a smaller attempt that is neither RUNNING nor
            missed, or of one with the same fence. Otherwise it is refused: nothing is changed by it.
 
         The same batch again changes nothing and has the same answer.

@@ -139,7 +139,8 @@ class StoredPause(NamedTuple):
 class Batch:
     """Changes that are committed together. None in place of a value: it is removed.
 
-    `paused`: of rows that are there by now, whoever has changed them, two columns.
+    `paused`: of rows that are there by now, whoever has changed them, two columns. `finished`: jobs whose schedule is
+    over, with the text of it: their rows go, unless somebody has given them another one by now.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -149,6 +150,7 @@ class Batch:
     missed: list[StoredTick] = Factory(list)
     marks: list[StoredTick] = Factory(list)
     paused: dict[str, JobPause] = Factory(dict)
+    finished: dict[str, str] = Factory(dict)
 
 
 @frozen

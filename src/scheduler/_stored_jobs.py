@@ -93,13 +93,13 @@ class StoredJobs:
         self.ledger.pause_job(job.id, pause)
         self.ledger.touch(job)
 
-    def forget(self, job: Job) -> None:
-        """The job is gone, and no other has taken its place: so is its row."""
+    def forget(self, job: Job, *, is_finished: bool = False) -> None:
+        """The job is gone, and no other has taken its place: so is its row. `is_finished`: its schedule is over."""
         self.unreadable.pop(job.id, None)
         self.without_task.pop(job.id, None)
         self.unfollowed.pop(job.id, None)
         if self.ledger is not None:
-            self.ledger.removed(job)
+            self.ledger.removed(job, is_finished=is_finished)
 
     def pause_changed(self, scope: str, pause: Pause | None, job: Job | None) -> None:
         """A pause has come or gone: of `job`, if it is the scope."""

@@ -22,6 +22,9 @@ def write(connection: Connection, statements: Statements, batch: Batch) -> Recei
         if batch.paused:
             ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
             connection.execute(statements.pause_jobs, [text_array(ids), text_array(pauses[0]), number_array(pauses[1])])
+        if batch.finished:
+            over = [text_array(batch.finished), text_array(batch.finished.values())]
+            connection.execute(statements.finish_jobs, over)
         if batch.states:
             connection.execute(statements.put_states, STATE.parameters(batch.states.values()))
         _put_or_remove(connection, PAUSE, batch.pauses, (statements.put_pauses, statements.remove_pauses))

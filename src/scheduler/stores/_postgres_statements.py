@@ -32,6 +32,10 @@ class Statements:
             " WHERE job.id = given.id"
         )
         self.remove_jobs = self.of("DELETE FROM {schema}.job WHERE id = ANY (%s::text[])")
+        self.finish_jobs = self.of(
+            "DELETE FROM {schema}.job USING unnest(%s::text[], %s::text[]) AS given (id, schedule)"
+            " WHERE job.id = given.id AND job.schedule = given.schedule"
+        )
         self.put_pauses = self._put(PAUSE)
         self.remove_pauses = self.of("DELETE FROM {schema}.pause WHERE scope = ANY (%s::text[])")
         self.put_states = self._put(STATE, "WHERE EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)")

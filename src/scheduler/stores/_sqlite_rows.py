@@ -45,6 +45,7 @@ PAUSE_JOB: Final = (
 )
 """An update of the rows that there are: UPDATE ... FROM would need SQLite 3.33."""
 REMOVE_JOB: Final = "DELETE FROM job WHERE id IN ({rows})"
+FINISH_JOB: Final = "DELETE FROM job WHERE (id, schedule) IN ({rows})"
 REMOVE_PAUSE: Final = "DELETE FROM pause WHERE scope IN ({rows})"
 END_TICK: Final = f"{_TICK} WHERE tick.fence = excluded.fence"
 MISS_TICK: Final = f"{_TICK.partition(' DO UPDATE')[0]} DO NOTHING"

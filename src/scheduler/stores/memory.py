@@ -128,6 +128,8 @@ class MemoryStore:
             for job_id, pause in batch.paused.items():
                 if job_id in data.jobs:
                     data.jobs[job_id] = data.jobs[job_id]._replace(**pause._asdict())
+            over = {job_id for job_id, text in batch.finished.items() if _schedule(data.jobs.get(job_id)) == text}
+            _put_jobs(data, dict.fromkeys(over))
             data.states.update((job_id, state) for job_id, state in batch.states.items() if job_id in data.jobs)
             _put(data.pauses, batch.pauses)
             stale = _end(data.ticks, batch)
@@ -198,6 +200,10 @@ class MemoryStore:
             hint = data.hint
         if hint is not None:
             hint()
+
+
+def _schedule(job: StoredJob | None) -> str | None:
+    return None if job is None else job.schedule
 
 
 def _put_jobs(data: _Data, jobs: dict[str, StoredJob | None]) -> None:

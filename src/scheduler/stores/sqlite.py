@@ -180,12 +180,13 @@ class SQLiteStore:
     def _commit(self, batch: Batch, clean: Callable[[Any], list[Any]]) -> Receipt:
         refused: list[StoredTick] = []
         stale: list[StoredTick] = []
-        has_edits = bool(batch.jobs or batch.paused or batch.pauses)
+        has_edits = bool(batch.jobs or batch.paused or batch.finished or batch.pauses)
         with self._session.transaction() as writer:
             if has_edits:
                 self._take_edited(writer)
             _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
             rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
+            rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
             rows.put(writer, rows.PUT_STATE, clean(batch.states.values()))
             _put_or_remove(writer, batch.pauses, rows.PUT_PAUSE, rows.REMOVE_PAUSE, clean)
             if has_edits:

@@ -96,6 +96,15 @@ class RulesOfEdits(EditFixtures):
         assert store.changes() == Changes({"a": job(schedule="@every 5m", paused="resting"), "b": None}, {})
         assert jobs_of(store) == {"a": (job(schedule="@every 5m", paused="resting"), None)}
 
+    def test_a_job_to_which_others_give_another_schedule_is_not_finished(self, store: Store, edit: Edit) -> None:
+        """And is told; one that they have left as it was is gone, and is not told."""
+        store.commit(Batch(jobs={"a": job(), "b": job("b")}))
+        jobs_of(store)
+        edit({"a": job(schedule="@every 5m")}, {})
+        store.commit(Batch(finished={"a": job().schedule, "b": job().schedule}))
+        assert store.changes() == Changes({"a": job(schedule="@every 5m")}, {})
+        assert jobs_of(store) == {"a": (job(schedule="@every 5m"), None)}
+
     def test_what_others_change_is_told_beside_what_is_written_here(self, store: Store, edit: Edit) -> None:
         """Theirs alone."""
         jobs_of(store)

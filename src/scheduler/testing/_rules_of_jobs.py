@@ -126,6 +126,15 @@ class RulesOfJobs(StoreFixtures):
         store.commit(Batch(jobs={"a": None, "b": job("b")}, paused=dict.fromkeys(["a", "b", "c"], pause)))
         assert jobs_of(store) == {"b": (job("b", paused="a reason"), None)}
 
+    def test_a_job_that_is_finished_goes_with_its_state_if_it_has_still_that_schedule(self, store: Store) -> None:
+        """Somebody may have given it another one; nothing is done for a job that is gone."""
+        states = {job_id: StoredState(job_id, runs=1) for job_id in ("a", "b")}
+        store.commit(Batch(jobs={"a": job("a"), "b": job("b", schedule="@every 5m")}, states=states))
+        over = {job_id: job().schedule for job_id in ("a", "b", "c")}
+        assert store.commit(Batch(finished=over, states={"a": states["a"]})) == Receipt()
+        assert jobs_of(store) == {"b": (job("b", schedule="@every 5m"), states["b"])}
+        assert not store.changes()
+
     def test_a_state_is_replaced_as_a_whole(self, store: Store) -> None:
         """Fields that are None again are None."""
         store.commit(Batch(jobs={FULL_JOB.id: FULL_JOB}, states={FULL_JOB.id: FULL_STATE}))

@@ -11,7 +11,19 @@ from .._outcome import Outcome
 from .._store import Store
 from .._stored import EVERYTHING, Batch, JobPause, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ..stores.memory import MemoryStore
-from ._store_rows import START_US, MakeStore, due_at, end, everything_in, mark, missed, no_hint, prune_all, wipe
+from ._store_rows import (
+    START_US,
+    MakeStore,
+    due_at,
+    end,
+    everything_in,
+    jobs_of,
+    mark,
+    missed,
+    no_hint,
+    prune_all,
+    wipe,
+)
 
 SETTINGS: Final = settings(
     max_examples=15,
@@ -98,6 +110,10 @@ class StoreMachine(RuleBasedStateMachine):
         )
         batch.marks = self._marks(data, batch.ended)
         batch.paused = data.draw(st.dictionaries(st.sampled_from(IDS), job_pauses, max_size=3))
+        batch.finished = data.draw(st.dictionaries(st.sampled_from(IDS), texts, max_size=2))
+        for job_id, (row, _) in jobs_of(self.reference).items():
+            if data.draw(st.booleans()):
+                batch.finished[job_id] = row.schedule
         self.last = batch, self._commit(batch)
 
     @precondition(lambda self: self.last is not None)

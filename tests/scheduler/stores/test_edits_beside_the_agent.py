@@ -2,9 +2,11 @@
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from schedule import At
 from scheduler import JobRemoved, Retry, Scheduler
 from scheduler.stores.sqlite import SQLiteStore
 
@@ -108,3 +110,18 @@ async def test_a_row_that_cannot_be_read_keeps_its_text_when_it_is_paused(agent,
         assert by_hand("SELECT args, paused FROM job") == [("[7]", "moving")]
         await look(s)
         assert (s.get("a").args, s.get("a").error) == ((7,), "moving")
+
+
+async def test_a_job_whose_schedule_is_over_stays_if_somebody_has_given_it_another(agent, by_hand, until):
+    """It was removed by its id alone, and the edit of that very second was lost."""
+    async with agent as s:
+        at = datetime.now(UTC) + timedelta(seconds=0.5)
+        for id in ("a", "b"):
+            s.add("work", At(at), id=id)
+        await s.flush()
+        by_hand("UPDATE job SET schedule = '@every 5m' WHERE id = 'a'")
+        await until(lambda: "a" not in [job.id for job in s.jobs()])
+        await s.flush()
+        assert by_hand("SELECT id, schedule FROM job") == [("a", "@every 5m")]
+        await look(s)
+        await until(lambda: [str(job.schedule) for job in s.jobs()] == ["@every 5m"])
