@@ -100,7 +100,7 @@ class Runs:
 
     def all(self) -> list[Run]:
         """Every run that has not ended, in no order. Any thread."""
-        current = self.pool.crew.current
+        current = self.pool.workers.current
         runs: dict[Run, None] = {}
         if isinstance(current, Run) and not current.is_over:
             runs[current] = None
@@ -382,7 +382,7 @@ class Runs:
         self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
 
     def is_cancellation(self, error: BaseException) -> bool:
-        return self.pool.crew.is_cancellation(error)
+        return self.pool.workers.is_cancellation(error)
 
     def utc(self, monotonic: float) -> float:
         return monotonic + self.timeline.offset

@@ -26,7 +26,7 @@ class StallWatch:
     """
 
     def __init__(self, pool: TaskPool, seconds: float, report: Callable[[LoopBlocked], None]) -> None:
-        self._crew = pool.crew
+        self._workers = pool.workers
         self._seconds = seconds
         self._report = report
         self._pulse = Pulse()
@@ -54,7 +54,7 @@ class StallWatch:
         """What stays the same only if the loop does not move. None: it sleeps, and is not to be woken."""
         if self._pulse.is_asleep():
             return None
-        seen = self._crew.current, self._crew.steps, self._pulse.beats
+        seen = self._workers.current, self._workers.steps, self._pulse.beats
         self._pulse.ask()
         return seen
 

@@ -18,7 +18,7 @@ from itertools import groupby
 from logging import getLogger
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from timerqueue import UNKNOWN, Begun, Crew, Volley, Worker
+from timerqueue import UNKNOWN, Bundle, Detached, Host, Runner
 
 from ._call import awaited
 from ._current import RUN
@@ -70,7 +70,7 @@ def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) ->
     return places
 
 
-class RunVolley(Volley):
+class RunVolley(Bundle):
     """Entry tasks of one priority, oldest first."""
 
     __slots__ = ("_moved", "_owner", "left")
@@ -102,19 +102,19 @@ class RunVolley(Volley):
         run.volley = self
         self.left.append(run)
 
-    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901, PLR0912, PLR0915 - as said above
-        left, owner, fresh = self.left, self._owner, crew.context.copy
-        monotonic, cancelling = crew.monotonic, worker.cancelling
+    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912, PLR0915 - as said above
+        left, owner, fresh = self.left, self._owner, workers.context.copy
+        monotonic, cancelling = workers.monotonic, worker.cancelling
         next_run, succeeded, listeners = left.popleft, owner.run_succeeded, owner.listeners
-        habit_of, known, habit, first = crew.habits.of, None, UNKNOWN, left[0] if left else None
+        habit_of, known, habit, first = workers.habits.of, None, UNKNOWN, left[0] if left else None
         now = monotonic()
         while left and now < until:
-            crew.current = run = next_run()
+            workers.current = run = next_run()
             job = run.job
             if job.func is not known:
                 known = job.func
                 habit = habit_of(known)
-                if not habit.is_quiet and run is not first and not crew.begins_elsewhere:
+                if not habit.is_quiet and run is not first and not workers.begins_elsewhere:
                     left.appendleft(run)
                     break
             context = fresh()
@@ -130,20 +130,20 @@ class RunVolley(Volley):
                     running = context.run(run.open, now)
                 if running is not None:
                     if not habit.is_quiet:
-                        return self._leaves(Begun(run, context, running, is_new=True), worker)
+                        return self._leaves(Detached(run, context, running, is_new=True), worker)
                     yielded = context.run(running.send, None)
-                    return self._leaves(Begun(run, context, running, is_waiting=True, yielded=yielded), worker)
+                    return self._leaves(Detached(run, context, running, is_waiting=True, yielded=yielded), worker)
             except StopIteration as stop:
                 if running is None:
-                    return self._leaves(Begun(run, context, error=stop), worker)
+                    return self._leaves(Detached(run, context, error=stop), worker)
                 value = stop.value
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this run's outcome
                 try:
-                    return self._leaves(Begun(run, context, running, error=exc), worker)
+                    return self._leaves(Detached(run, context, running, error=exc), worker)
                 finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
                     del self, left, run, job, context, running, next_run
             if worker.is_cancelled or cancelling():
-                return self._leaves(Begun(run, context, running, value=value), worker)
+                return self._leaves(Detached(run, context, running, value=value), worker)
             now = monotonic()
             try:
                 if value is None and run.special is None and running is not None:
@@ -156,7 +156,7 @@ class RunVolley(Volley):
             run.context = None
             if run.subtasks:
                 break  # those of what has started go first
-        crew.current = None
+        workers.current = None
         self._settle()
         return None
 
@@ -189,7 +189,7 @@ class RunVolley(Volley):
             self.take_out(run)
             run.drop()
 
-    def _leaves(self, begun: Begun, worker: Worker) -> Begun:
+    def _leaves(self, begun: Detached, worker: Runner) -> Detached:
         """One leaves, with the unit."""
         assert isinstance(begun.work, Run)
         begun.work.worker = worker
@@ -216,7 +216,7 @@ class RunVolley(Volley):
             self._owner.emptied(self)
 
 
-class SubtaskVolley(Volley):
+class SubtaskVolley(Bundle):
     """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
 
     It stands among the run's `subtasks` for those that have not begun and for the one that runs now. Only who has to
@@ -241,20 +241,20 @@ class SubtaskVolley(Volley):
     def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
         return self.left[0].func if self.left else None
 
-    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:  # noqa: C901, PLR0912 - as said above
+    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912 - as said above
         left, base = self.left, self.context
-        fresh = (crew.context if base is None else base).copy
-        monotonic, cancelling, next_subtask = crew.monotonic, worker.cancelling, left.popleft
-        crew.current = self
-        crew.steps += 1  # this is not what a watchdog has seen here in an earlier slice
-        habit_of, known, habit, first = crew.habits.of, None, UNKNOWN, left[0] if left else None
+        fresh = (workers.context if base is None else base).copy
+        monotonic, cancelling, next_subtask = workers.monotonic, worker.cancelling, left.popleft
+        workers.current = self
+        workers.steps += 1  # this is not what a watchdog has seen here in an earlier slice
+        habit_of, known, habit, first = workers.habits.of, None, UNKNOWN, left[0] if left else None
         now = monotonic()
         while left and now < until:
             subtask = next_subtask()
             if subtask.func is not known:
                 known = subtask.func
                 habit = habit_of(known)
-                if not habit.is_quiet and subtask is not first and not crew.begins_elsewhere:
+                if not habit.is_quiet and subtask is not first and not workers.begins_elsewhere:
                     left.appendleft(subtask)
                     break
             context = fresh()
@@ -265,24 +265,24 @@ class SubtaskVolley(Volley):
                 else:
                     running = subtask.func(*subtask.args)
                 if not habit.is_quiet:
-                    return Begun(self._moves_out(crew, worker, subtask, context), context, running, is_new=True)
+                    return Detached(self._moves_out(workers, worker, subtask, context), context, running, is_new=True)
                 yielded = context.run(running.send, None)
-                return self._leaves(crew, worker, subtask, context, running, is_waiting=True, yielded=yielded)
+                return self._leaves(workers, worker, subtask, context, running, is_waiting=True, yielded=yielded)
             except StopIteration as stop:
                 if running is None:
-                    return self._leaves(crew, worker, subtask, context, error=stop)
+                    return self._leaves(workers, worker, subtask, context, error=stop)
                 value = stop.value
             except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this subtask's outcome
                 try:
-                    return self._leaves(crew, worker, subtask, context, running, error=exc)
+                    return self._leaves(workers, worker, subtask, context, running, error=exc)
                 finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
                     del self, left, base, fresh, subtask, context, running, next_subtask
             if worker.is_cancelled or cancelling():
-                return self._leaves(crew, worker, subtask, context, running, value=value)
+                return self._leaves(workers, worker, subtask, context, running, value=value)
             now = monotonic()
             if value is not None:
                 self._take(value, context)
-        crew.current = None
+        workers.current = None
         if not left:
             self._end()
         return None
@@ -310,19 +310,19 @@ class SubtaskVolley(Volley):
 
     def _leaves(
         self,
-        crew: Crew,
-        worker: Worker,
+        workers: Host,
+        worker: Runner,
         subtask: Subtask,
         context: Context,
         running: Coroutine[Any, Any, Any] | None = None,
         **state: Any,
-    ) -> Begun:
-        """One leaves, with the unit. `state`: how far it has come, as in Begun."""
-        return Begun(self._moves_out(crew, worker, subtask, context), context, running, **state)
+    ) -> Detached:
+        """One leaves, with the unit. `state`: how far it has come, as in Detached."""
+        return Detached(self._moves_out(workers, worker, subtask, context), context, running, **state)
 
-    def _moves_out(self, crew: Crew, worker: Worker, subtask: Subtask, context: Context) -> SubtaskWork:
+    def _moves_out(self, workers: Host, worker: Runner, subtask: Subtask, context: Context) -> SubtaskWork:
         work = SubtaskWork(self.run, subtask, self.due, context)
-        crew.current, work.worker = work, worker
+        workers.current, work.worker = work, worker
         self.run.hold(work)
         if not self.left:
             self.run.let_go(self)

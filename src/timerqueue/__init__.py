@@ -1,7 +1,6 @@
 """When is it due, and is there room: a heap of timers and a task group with limits. Knows no jobs and no calendars."""
 
 from ._clock import Clock, Random, SystemClock, seeded_random, system_random
-from ._crew import Crew
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._habits import UNKNOWN
 from ._heap import OUT, Entry, TimerHeap
@@ -10,8 +9,11 @@ from ._limits import LimitStatistics, Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 from ._wake import Pulse
-from ._work import HELD, Begun, Held, Volley, Work, is_async
+from ._work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async
 from ._worker import Worker
+from ._workers import Workers
+
+Begun, Crew, Volley = Detached, Workers, Bundle  # as they were called before
 
 __all__ = [
     "HELD",
@@ -19,10 +21,13 @@ __all__ = [
     "UNKNOWN",
     "Alarm",
     "Begun",
+    "Bundle",
     "Clock",
     "Crew",
+    "Detached",
     "Entry",
     "Held",
+    "Host",
     "Lifecycle",
     "LifecycleError",
     "LifecycleState",
@@ -32,6 +37,7 @@ __all__ = [
     "Pulse",
     "QueueStatistics",
     "Random",
+    "Runner",
     "SystemClock",
     "TaskPool",
     "Timer",
@@ -42,6 +48,7 @@ __all__ = [
     "Volley",
     "Work",
     "Worker",
+    "Workers",
     "is_async",
     "needs_of",
     "seeded_random",

@@ -225,7 +225,7 @@ class Limits(Generic[C]):
         return claim
 
     def pieces(self) -> int:
-        """How many pieces of work wait for room, those of a volley counted one by one. Any thread."""
+        """How many pieces of work wait for room, those of a bundle counted one by one. Any thread."""
         return self.waiting + sum(claim.size - 1 for claim in self.plain.works())
 
     def clear(self) -> list[C]:

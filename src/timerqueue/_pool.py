@@ -1,7 +1,7 @@
 """TaskPool: a task group with room for so many at a time.
 
 Work that waits is an entry in a queue, not a coroutine. Who may start is decided in _limits.py, and who runs it in
-_crew.py.
+_workers.py.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from anyio.abc import TaskGroup
 from attrs import frozen
 
 from ._clock import Clock, SystemClock
-from ._crew import Crew
 from ._lifecycle import Lifecycle
 from ._limits import Limits, LimitStatistics, Needs, needs_of
-from ._work import Volley, Work
+from ._work import Bundle, Work
+from ._workers import Workers
 
 logger = getLogger(__name__)
 
@@ -33,13 +33,13 @@ AGEING: Final = 10.0
 class _Call(Work):
     """What `start_soon` starts."""
 
-    __slots__ = ("args", "crew", "func")
+    __slots__ = ("args", "func", "workers")
 
     func: Callable[..., Awaitable[Any]]
 
     def __init__(  # noqa: PLR0917 - as Work has them
         self,
-        crew: Crew,
+        workers: Workers,
         func: Callable[..., Awaitable[Any]],
         args: tuple[Any, ...],
         needs: Needs,
@@ -47,7 +47,7 @@ class _Call(Work):
         due: float,
     ) -> None:
         super().__init__(needs, priority, due, copy_context())
-        self.crew = crew
+        self.workers = workers
         self.func = func
         self.args = args
 
@@ -55,7 +55,7 @@ class _Call(Work):
         return _as_coroutine(self.func(*self.args))
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:  # noqa: ARG002 - nobody asks for them
-        if error is not None and not self.crew.is_cancellation(error):
+        if error is not None and not self.workers.is_cancellation(error):
             logger.error("a task of the pool raised; the others go on: %r", self.func, exc_info=error)
 
 
@@ -86,14 +86,14 @@ class TaskPool:
         self._limits: Limits[Work] = Limits(capacity, limits or {})
         self._lifecycle = Lifecycle("TaskPool")
         self._sequence = itertools.count()
-        self._crew = Crew(self._clock.monotonic, self._release, self._submit_rest)
+        self._workers = Workers(self._clock.monotonic, self._release, self._submit_rest)
         self._group: TaskGroup | None = None
         self._emptied: anyio.Event | None = None
 
     async def __aenter__(self) -> Self:
         self._lifecycle.start()
         self._group = await anyio.create_task_group().__aenter__()
-        self._crew.begin(self._group)
+        self._workers.begin(self._group)
         return self
 
     async def __aexit__(
@@ -116,9 +116,9 @@ class TaskPool:
         return self._limits.used
 
     @property
-    def crew(self) -> Crew:
+    def workers(self) -> Workers:
         """Who runs the work: for a watchdog."""
-        return self._crew
+        return self._workers
 
     @property
     def waiting(self) -> int:
@@ -137,7 +137,7 @@ class TaskPool:
         What it raises is logged and ends it alone. Raises UnknownLimit or ValueError for needs that can never be met,
         LifecycleError after the end. The answer can be given to `cancel`.
         """
-        work = _Call(self._crew, func, args, needs_of(needs), priority, self._clock.monotonic())
+        work = _Call(self._workers, func, args, needs_of(needs), priority, self._clock.monotonic())
         self._limits.check(work.needs)
         self.submit(work)
         return work
@@ -145,7 +145,7 @@ class TaskPool:
     def submit(self, *works: Work) -> None:
         """Run Work of your own, whose needs have been checked, as `start_soon` does."""
         self._lifecycle.refuse_if_stopped("start anything")
-        limits, ready = self._limits, self._crew.ready
+        limits, ready = self._limits, self._workers.ready
         for work in works:
             work.is_waiting = True
             if not work.needs and not limits.waiting and limits.used < limits.capacity:
@@ -157,60 +157,60 @@ class TaskPool:
                 limits.wait(work, (work.due - AGEING * work.priority, next(self._sequence)))
                 if limits.used < limits.capacity:
                     ready.extend(limits.admit())
-        self._crew.call_if_needed()
+        self._workers.call_if_needed()
 
-    def _submit_rest(self, volley: Volley) -> None:
-        """What is left of a volley that has begun needs a place of its own: before all that is due at the same time."""
-        volley.is_waiting = True
-        if self._limits.take(volley):
-            ready = self._crew.ready
-            if not ready or _rank(volley) <= _rank(ready[0]):
-                ready.appendleft(volley)
+    def _submit_rest(self, bundle: Bundle) -> None:
+        """What is left of a bundle that has begun needs a place of its own: before all that is due at the same time."""
+        bundle.is_waiting = True
+        if self._limits.take(bundle):
+            ready = self._workers.ready
+            if not ready or _rank(bundle) <= _rank(ready[0]):
+                ready.appendleft(bundle)
             else:
-                ready.append(volley)
+                ready.append(bundle)
         else:
-            self._limits.wait(volley, (volley.due - AGEING * volley.priority, -next(self._sequence)))
+            self._limits.wait(bundle, (bundle.due - AGEING * bundle.priority, -next(self._sequence)))
             if self._limits.used < self._limits.capacity:
                 self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
         """Open once more what answered HELD. What has been cancelled since is left out."""
-        crew = self._crew
+        workers = self._workers
         for work in works:
-            if work in crew.held:
-                crew.held.remove(work)
+            if work in workers.held:
+                workers.held.remove(work)
                 work.is_waiting = True
-                crew.ready.append(work)
-        crew.call_if_needed()
+                workers.ready.append(work)
+        workers.call_if_needed()
 
     def step_aside(self, works: Iterable[Work]) -> list[Work]:
         """Take back the room of what answered HELD, for others. It comes again by `submit`. Answers which did."""
-        aside = [work for work in works if work in self._crew.held]
+        aside = [work for work in works if work in self._workers.held]
         for work in aside:
-            self._crew.held.remove(work)
+            self._workers.held.remove(work)
             self._release(work)
-        self._crew.call_if_needed()
+        self._workers.call_if_needed()
         return aside
 
-    def has_shrunk(self, volley: Volley) -> None:
+    def has_shrunk(self, bundle: Bundle) -> None:
         """One of its pieces that waited has been cancelled, and is not in it any more."""
-        if volley.is_waiting and not len(volley):
-            self.cancel(volley)
+        if bundle.is_waiting and not len(bundle):
+            self.cancel(bundle)
 
     def cancel(self, work: Work) -> None:
         """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
-        worker = self._crew.worker_of(work)
+        worker = self._workers.worker_of(work)
         if worker is not None:
-            self._crew.cancel(worker)
-        elif work in self._crew.held:
-            self._crew.held.remove(work)
+            worker.cancel()
+        elif work in self._workers.held:
+            self._workers.held.remove(work)
             work.drop()
             self._release(work)
-            self._crew.call_if_needed()
+            self._workers.call_if_needed()
         elif work.is_waiting:
             work.is_waiting = False
-            if work in self._crew.ready:
-                self._crew.ready.remove(work)
+            if work in self._workers.ready:
+                self._workers.ready.remove(work)
                 self._limits.give_back(work)
             else:
                 self._limits.forget(work)
@@ -221,15 +221,15 @@ class TaskPool:
         """Give up on running work that ignored its cancellation: its units are free now, and its coroutine is
         closed by force when it next lets go of the loop. Nothing that it does afterwards is waited for.
         """
-        worker = self._crew.worker_of(work)
+        worker = self._workers.worker_of(work)
         if worker is None:
             self.cancel(work)
             return
         if worker.is_killed:
             return
-        self._crew.kill(worker)
+        worker.kill()
         self._release(work)
-        self._crew.call_if_needed()
+        self._workers.call_if_needed()
 
     def check(self, needs: Needs) -> None:
         """Raise UnknownLimit or ValueError for needs that could never be met here."""
@@ -256,13 +256,13 @@ class TaskPool:
 
     def statistics(self) -> PoolStatistics:
         limits = self._limits
-        return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._crew.size, limits.statistics())
+        return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._workers.size, limits.statistics())
 
     def _drop_waiting(self) -> None:
         """Nothing more begins: tell those that waited."""
-        ready, waiting = [*self._crew.ready, *self._crew.held], self._limits.clear()
-        self._crew.ready.clear()
-        self._crew.held.clear()
+        ready, waiting = [*self._workers.ready, *self._workers.held], self._limits.clear()
+        self._workers.ready.clear()
+        self._workers.held.clear()
         for work in ready:
             self._limits.give_back(work)
         for work in [*ready, *waiting]:
@@ -281,15 +281,15 @@ class TaskPool:
         elif limits.open_lines or limits.used >= limits.capacity or (following := limits.next_plain()) is None:
             self._fill()
         else:
-            ready = self._crew.ready
+            ready = self._workers.ready
             if ready and _rank(following) < _rank(ready[0]):
                 ready.appendleft(following)
             else:
                 ready.append(following)  # the worker that released takes it next
 
     def _fill(self) -> None:
-        self._crew.ready.extend(self._limits.admit())
-        self._crew.call_if_needed()
+        self._workers.ready.extend(self._limits.admit())
+        self._workers.call_if_needed()
         if not self._limits.used and not self._limits.waiting and self._emptied is not None:
             self._emptied.set()
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from logging import getLogger
 from threading import Lock, get_ident
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from anyio.lowlevel import checkpoint
 from attrs import frozen
@@ -21,11 +21,9 @@ from attrs import frozen
 from ._clock import Clock, SystemClock
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
+from ._pool import TaskPool
+from ._wake import Wake
 from ._work import is_async
-
-if TYPE_CHECKING:
-    from ._pool import TaskPool
-    from ._wake import Wake
 
 logger = getLogger(__name__)
 

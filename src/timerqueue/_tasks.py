@@ -181,7 +181,7 @@ class AsyncioTasks:
             self._as(worker.task, context, worker.force)
 
     def is_cut_off(self) -> bool:
-        return False  # these are told by nobody else than the crew
+        return False  # these are told by nobody but their workers' owner
 
     def tidy(self, worker: Worker) -> None:
         task = worker.task or asyncio.current_task()

@@ -1,4 +1,8 @@
-"""One piece of work, as the pool and its crew see it."""
+"""Work is what a pool runs: one piece, or a bundle of small ones that share a place.
+
+It knows its workers as little as it can: `Runner` is what a piece of work may ask of the worker that runs it, `Host`
+what a bundle may see of all of them.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,10 @@ from contextvars import Context
 from functools import partial
 from inspect import iscoroutinefunction
 from types import FunctionType, MethodType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from ._habits import Habits
 from ._limits import Needs
-
-if TYPE_CHECKING:
-    from ._crew import Crew
-    from ._worker import Worker
 
 
 class Held:
@@ -26,6 +27,28 @@ HELD: Final = Held()
 """What `Work.open` answers when it cannot begin yet although it has room: it keeps that and waits for
 `TaskPool.let_begin`.
 """
+
+
+class Runner:
+    """A worker, as the work that it runs sees it.
+
+    `is_cancelled`: it has been told to cancel that, and will not begin anything else. `is_killed`: it is to end that by
+    force. `cancelling()` answers how often its task has been told to cancel itself, by whomever.
+    """
+
+    __slots__ = ("cancelling", "is_cancelled", "is_killed")
+
+    cancelling: Callable[[], int]
+    is_cancelled: bool
+    is_killed: bool
+
+    def cancel(self) -> None:
+        """Cancel what it runs, where that stands. Twice is once."""
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        """End what it runs by force, without waiting for that."""
+        raise NotImplementedError
 
 
 class Work:
@@ -55,7 +78,7 @@ class Work:
         self.due = due
         self.context = context
         self.is_waiting = False
-        self.worker: Worker | None = None
+        self.worker: Runner | None = None
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         """Begin at `now` (monotonic seconds), in the work's own context. Answer the coroutine to drive, None if all
@@ -70,8 +93,27 @@ class Work:
         """Cancelled before it began: neither `open` nor `close` is called."""
 
 
-class Begun(NamedTuple):
-    """One of a volley's pieces that is no small one: it waits for something, or has ended with something to say.
+class Host:
+    """The workers of a pool, as a bundle that they run sees them."""
+
+    monotonic: Callable[[], float]
+    """Seconds of the pool's clock."""
+    context: Context
+    """What work begins in a copy of, if it brings no context of its own."""
+    habits: Habits
+    current: Work | None
+    """The work whose code runs at this very moment. For a watchdog in another thread."""
+    steps: int
+    """How often work has taken a step, so that a watchdog can tell one long step from many short ones."""
+
+    @property
+    def begins_elsewhere(self) -> bool:
+        """Whether what may wait can begin although the present task has run something else."""
+        raise NotImplementedError
+
+
+class Detached(NamedTuple):
+    """One of a bundle's pieces that is no small one: it waits for something, or has ended with something to say.
 
     `context`: the copy that it runs in. `running`: its coroutine, if there is one. It has not begun if `is_new`, and
     needs a task of its own; it has yielded `yielded` if `is_waiting`; else it has ended.
@@ -87,9 +129,11 @@ class Begun(NamedTuple):
     error: BaseException | None = None
 
 
-class Volley(Work):
-    """Many small pieces of work in one, which need no limit: they are run one after another, without what a worker does
-    for each, for as long as none has to wait. All of them share one unit; who has to wait keeps it.
+class Bundle(Work):
+    """Many small pieces of work in one, which need no limit.
+
+    They are run one after another, without what a worker does for each, for as long as none has to wait. All of them
+    share one unit; the one that has to wait keeps it, and the rest asks for another.
     """
 
     __slots__ = ()
@@ -105,7 +149,7 @@ class Volley(Work):
     def size(self) -> int:  # type: ignore[override] # here it is another at each time that it waits
         return len(self)
 
-    def run_on(self, crew: Crew, worker: Worker, until: float) -> Begun | None:
+    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:
         """Run what is left until `until` (monotonic seconds). Answer the first that the worker has to look after."""
         raise NotImplementedError
 

@@ -4,7 +4,7 @@ The loop steps it as it would step a coroutine, and whoever asks the task for it
 its code, its frame, what it awaits. There are two ways to become one:
 
 - made for one piece of work that may wait, whose task this is from its first line to its last (`begin`);
-- made for whatever is ready (`Crew.serve`): it runs work by hand, in a row, and ends. Work that waits against
+- made for whatever is ready (`Workers.serve`): it runs work by hand, in a row, and ends. Work that waits against
   expectation keeps the worker to itself (`keep`), whose task ends with it.
 
 So no two pieces of work that wait ever share a task, and no task outlives a slice of time but for its own work.
@@ -15,12 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import Context
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from ._habits import Habit
-
-if TYPE_CHECKING:
-    from ._work import Work
+from ._work import Runner, Work
 
 logger = getLogger(__name__)
 
@@ -28,8 +26,8 @@ FORCE: Final = 10
 """How often killed work is told to end before its coroutine is let go as it stands."""
 
 
-class Host(Protocol):
-    """What a worker asks of its crew."""
+class Owner(Protocol):
+    """What a worker asks of those to whom it belongs."""
 
     current: Work | None
     steps: int
@@ -46,6 +44,12 @@ class Host(Protocol):
     def settle(self, worker: Worker) -> None:
         """It waits for the first time, and not in its work's own context."""
 
+    def cancel(self, worker: Worker) -> None:
+        """Cancel what it runs."""
+
+    def kill(self, worker: Worker) -> None:
+        """End what it runs by force."""
+
     def deliver(self, worker: Worker) -> None:
         """It has yet to be cancelled, and is about to wait."""
 
@@ -56,24 +60,21 @@ class Host(Protocol):
         """It was thrown out before it began."""
 
 
-class Worker:
+class Worker(Runner):
     """Steps a coroutine, or serves.
 
-    `task` is that of the event loop, once it has begun. `is_cancelled`: it has been told, or will be as soon as it is
-    not shielded (`owes_cancel`). `is_killed`: its work is to be ended by force.
+    `task` is that of the event loop, once it has begun. If it is cancelled while it is shielded, it `owes_cancel` until
+    it is not.
     """
 
     __slots__ = (
         "ahead",
-        "cancelling",
         "context",
-        "crew",
         "habit",
-        "is_cancelled",
         "is_fresh",
-        "is_killed",
         "is_over",
         "owes_cancel",
+        "owner",
         "running",
         "scope",
         "task",
@@ -82,12 +83,12 @@ class Worker:
 
     def __init__(
         self,
-        crew: Host,
+        owner: Owner,
         work: Work | None = None,
         running: Coroutine[Any, Any, Any] | None = None,
         habit: Habit | None = None,
     ) -> None:
-        self.crew = crew
+        self.owner = owner
         self.work = work
         self.running = running
         self.habit = habit
@@ -108,6 +109,12 @@ class Worker:
         self.is_over = False
         self.owes_cancel = False
 
+    def cancel(self) -> None:
+        self.owner.cancel(self)
+
+    def kill(self) -> None:
+        self.owner.kill(self)
+
     def keep(self, work: Work, running: Coroutine[Any, Any, Any], context: Context) -> None:
         """Go on with this work, which waits, and end with it."""
         self.work, self.running, self.context = work, running, context
@@ -127,7 +134,7 @@ class Worker:
         if self.running is not None:
             return self._step(self.running.send, sent)
         if not self.is_over:  # else it was ended by force while it waited
-            yielded = self.crew.serve(self)
+            yielded = self.owner.serve(self)
             if self.ahead is not None:
                 return self._catch_up()
             if self.running is not None:
@@ -145,7 +152,7 @@ class Worker:
             return self._step(self.running.throw, error)
         if self.is_over:
             raise StopIteration
-        self.crew.gone(self)
+        self.owner.gone(self)
         raise error
 
     def _may_go_on(self) -> bool:
@@ -198,18 +205,18 @@ class Worker:
             logger.error("work that ignores every way of ending it is let go: %r", running)
             _keep_for_ever(running)
         self._let_go()
-        self.crew.ended(self, work, None, error)
+        self.owner.ended(self, work, None, error)
         error = None
 
     def _step(self, step: Callable[[Any], Any], sent: Any) -> Any:
-        crew = self.crew
+        owner = self.owner
         habit = self.habit
-        before = None if habit is None or habit.quiet_calls < 0 else crew.adopted(self)
+        before = None if habit is None or habit.quiet_calls < 0 else owner.adopted(self)
         if self.is_killed:
             self.force()
             raise StopIteration
-        crew.current = self.work
-        crew.steps += 1
+        owner.current = self.work
+        owner.steps += 1
         try:
             yielded = step(sent) if self.context is None else self.context.run(step, sent)
         except StopIteration as stop:
@@ -221,27 +228,27 @@ class Worker:
             raise StopIteration from None
         finally:
             del step, sent  # an exception holds this frame by its traceback, and must not be held by it
-        crew.current = None
+        owner.current = None
         if habit is not None:
             habit.broke_it()
             self.habit = None
             if self.context is not None:
-                crew.settle(self)
+                owner.settle(self)
         if self.owes_cancel:
-            crew.deliver(self)
+            owner.deliver(self)
         return yielded
 
     def _end(self, before: Any, value: Any, error: BaseException | None) -> bool:
-        crew, work, habit = self.crew, self.work, self.habit
-        crew.current = None
+        owner, work, habit = self.owner, self.work, self.habit
+        owner.current = None
         if habit is not None:
-            if before is None or crew.left_alone(self, before):
+            if before is None or owner.left_alone(self, before):
                 habit.kept_quiet()
             else:
                 habit.broke_it()
         self._let_go()
         assert work is not None
-        return crew.ended(self, work, value, error)
+        return owner.ended(self, work, value, error)
 
     def _let_go(self) -> None:
         self.is_over = True

@@ -315,10 +315,10 @@ async def test_what_ignores_its_cancellation_costs_no_turns_of_the_loop():
         await settle()
         pool.cancel(work)
         await settle()
-        before = pool.crew.steps
+        before = pool.workers.steps
         for _ in range(50):
             await settle()
-        assert pool.crew.steps == before
+        assert pool.workers.steps == before
         pool.kill(work)
 
 

@@ -836,7 +836,7 @@ async def test_ten_thousand_tasks_that_do_not_wait_need_few_workers():
 
     async def look(pool):
         nonlocal most
-        most = max(most, pool.crew.size)
+        most = max(most, pool.workers.size)
 
     async with TaskPool(100) as pool:
         for _ in range(10_000):
@@ -888,15 +888,15 @@ async def test_the_current_work_is_known_while_its_code_runs():
     seen = []
 
     async def look(pool):
-        seen.append((pool.crew.current, pool.crew.steps))
+        seen.append((pool.workers.current, pool.workers.steps))
         await settle()
-        seen.append((pool.crew.current, pool.crew.steps))
+        seen.append((pool.workers.current, pool.workers.steps))
 
     async with TaskPool() as pool:
         work = pool.start_soon(look, pool)
         await checkpoint()
         await settle()
-        assert pool.crew.current is None
+        assert pool.workers.current is None
     assert [current for current, _ in seen] == [work, work]
     assert seen[0][1] < seen[1][1]
 

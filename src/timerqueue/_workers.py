@@ -1,4 +1,4 @@
-"""The crew: who runs what is ready.
+"""The workers of a pool: they run what is ready.
 
 A task for each piece of work costs more than most work does, a cancel scope far more. So work that is known to wait for
 nothing (_habits.py) is driven by hand: a worker calls its coroutine's `send` itself, one piece after another, in a
@@ -23,7 +23,7 @@ from anyio.abc import TaskGroup
 
 from ._habits import Habits
 from ._tasks import Tasks, Traces, tasks_of
-from ._work import HELD, Begun, Volley, Work
+from ._work import HELD, Bundle, Detached, Host, Runner, Work
 from ._worker import Worker
 
 logger = getLogger(__name__)
@@ -35,22 +35,21 @@ SLICE: Final = 0.005
 """Seconds for which one worker may run work after work before others on the event loop have their turn."""
 
 
-class Crew:
+class Workers(Host):
     """The workers of a pool.
 
-    `release` is called with work that has ended, to take back what it held; `submit_rest` with a volley whose unit has
+    `release` is called with work that has ended, to take back what it held; `submit_rest` with a bundle whose unit has
     gone to one of its pieces.
     """
 
     def __init__(
-        self, monotonic: Callable[[], float], release: Callable[[Work], None], submit_rest: Callable[[Volley], None]
+        self, monotonic: Callable[[], float], release: Callable[[Work], None], submit_rest: Callable[[Bundle], None]
     ) -> None:
         self.monotonic = monotonic
         self._release = release
         self._submit_rest = submit_rest
         self.habits = Habits()
         self.context = Context()
-        """What work begins in a copy of, if it brings no context of its own."""
         self._tasks: Tasks | None = None
         self._workers: set[Worker] = set()
         self._awake = 0
@@ -58,14 +57,12 @@ class Crew:
         self.ready: deque[Work] = deque()
         self.held: set[Work] = set()
         """What has room and may not begin yet."""
-        self.current: Work | None = None
-        """The work whose code runs at this very moment. For a watchdog in another thread."""
+        self.current = None
         self._serving: Worker | None = None
-        """The worker that runs a volley, whose pieces do not know it."""
+        """The worker that runs a bundle, whose pieces do not know it."""
         self._ending: Worker | None = None
         """Whose work is being told of its end, after an error."""
         self.steps = 0
-        """How often work has taken a step, so that a watchdog can tell one long step from many short ones."""
         self.is_cut_off = False
         """Everything is being cancelled from outside."""
         self._has_changed = anyio.Event()
@@ -79,7 +76,7 @@ class Crew:
         """Work for as long as this task group lasts, and by default in the caller's context."""
         self._tasks = tasks_of(group)
         self.context = copy_context()
-        group.start_soon(self._watch, name="timerqueue crew")
+        group.start_soon(self._watch, name="timerqueue workers")
         self.call_if_needed()
 
     async def _watch(self) -> None:
@@ -95,8 +92,8 @@ class Crew:
                     self._has_changed = anyio.Event()
                     await self._has_changed.wait()
 
-    def worker_of(self, work: Work) -> Worker | None:
-        """Who runs it, if anybody does."""
+    def worker_of(self, work: Work) -> Runner | None:
+        """Answer the worker that runs it, if one does."""
         return self._serving if work.worker is None and work is self.current else work.worker
 
     def call_if_needed(self) -> None:
@@ -110,7 +107,7 @@ class Crew:
 
     def _pieces(self) -> int:
         first = self.ready[0]
-        return len(self.ready) + (len(first) if isinstance(first, Volley) else 0)
+        return len(self.ready) + (len(first) if isinstance(first, Bundle) else 0)
 
     def cancel(self, worker: Worker) -> None:
         """Cancel what it runs, where that stands. Twice is once."""
@@ -154,17 +151,17 @@ class Crew:
                 if not (tasks.begins_elsewhere or worker.is_fresh or self.habits.of(ready[0].func).is_quiet):
                     break  # it may wait, and needs a task that is nobody's yet
                 work = ready.popleft()
-                if isinstance(work, Volley):
-                    begun = self._run_volley(work, worker, until)
+                if isinstance(work, Bundle):
+                    detached = self._run_bundle(work, worker, until)
                 else:
-                    begun = self._run(work, worker, now)
+                    detached = self._run(work, worker, now)
                 now = monotonic()
-                if begun is not None:
-                    if begun.is_waiting:
-                        return self._keep(worker, begun)
-                    self._tell(worker, begun.work, begun.value, begun.error, now)
-                    self._pass_on(begun.error)
-                del work, begun
+                if detached is not None:
+                    if detached.is_waiting:
+                        return self._keep(worker, detached)
+                    self._tell(worker, detached.work, detached.value, detached.error, now)
+                    self._pass_on(detached.error)
+                del work, detached
                 if worker.ahead is not None:  # it has begun what is its own
                     break
             return None
@@ -213,7 +210,7 @@ class Crew:
 
     # -- steps of these ------------------------------------------------------------------------------------------------
 
-    def _run(self, work: Work, worker: Worker, now: float) -> Begun | None:
+    def _run(self, work: Work, worker: Worker, now: float) -> Detached | None:
         """Begin it, and run it to its end if its function is a quiet one. None: there is no more to do about it."""
         work.is_waiting = False
         work.worker = worker
@@ -233,38 +230,38 @@ class Crew:
                     return None
                 worker.is_fresh = False
                 yielded = context.run(running.send, None)
-                return Begun(work, context, running, is_waiting=True, yielded=yielded)
+                return Detached(work, context, running, is_waiting=True, yielded=yielded)
         except StopIteration as stop:
             if running is None:
-                return Begun(work, context, error=stop)
+                return Detached(work, context, error=stop)
             value = stop.value
         except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this work's outcome and is handed to it
             try:
-                return Begun(work, context, running, error=exc)
+                return Detached(work, context, running, error=exc)
             finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
                 del work, context, running
         self._tell(worker, work, value, None, self.monotonic())
         return None
 
-    def _run_volley(self, volley: Volley, worker: Worker, until: float) -> Begun | None:
+    def _run_bundle(self, bundle: Bundle, worker: Worker, until: float) -> Detached | None:
         """Run what it has for this slice. What comes out of it keeps its unit; the rest asks for another."""
-        volley.is_waiting = False
+        bundle.is_waiting = False
         self._serving = worker
-        begun = volley.run_on(self, worker, until)
+        detached = bundle.run_on(self, worker, until)
         try:
-            if begun is None:
-                self._release(volley)
-            if len(volley) and not volley.steps_back:  # others may rank before it by now
-                self._submit_rest(volley)
-            if begun is not None and begun.is_new:
-                assert begun.running is not None
-                self._begin(worker, begun.work, begun.context, begun.running)
+            if detached is None:
+                self._release(bundle)
+            if len(bundle) and not bundle.steps_back:  # others may rank before it by now
+                self._submit_rest(bundle)
+            if detached is not None and detached.is_new:
+                assert detached.running is not None
+                self._begin(worker, detached.work, detached.context, detached.running)
             worker.is_fresh = False
-            if volley.steps_back and len(volley):
-                self._submit_rest(volley)
-            return None if begun is not None and begun.is_new else begun
-        finally:  # an exception in `begun` may hold this frame, and is not to hold what this frame holds
-            del begun, volley
+            if bundle.steps_back and len(bundle):
+                self._submit_rest(bundle)
+            return None if detached is not None and detached.is_new else detached
+        finally:  # an exception in `detached` may hold this frame, and is not to hold what this frame holds
+            del detached, bundle
 
     def _begin(self, worker: Worker, work: Work, context: Context, running: Coroutine[Any, Any, Any]) -> None:
         """Let it begin in a task of its own: a new one, or that of the worker, which is nobody's yet."""
@@ -287,17 +284,17 @@ class Crew:
         finally:  # as above
             del work, context, running, worker
 
-    def _keep(self, worker: Worker, begun: Begun) -> Any:
+    def _keep(self, worker: Worker, detached: Detached) -> Any:
         """The worker goes on with what waits though it never did, and others with what is ready."""
         assert self._tasks is not None
-        work = begun.work
-        assert begun.running is not None
+        work = detached.work
+        assert detached.running is not None
         self.habits.of(work.func).broke_it()
-        worker.keep(work, begun.running, begun.context)
+        worker.keep(work, detached.running, detached.context)
         self._tasks.settle(worker, work.name)
         if worker.owes_cancel:
             self.deliver(worker)
-        return begun.yielded
+        return detached.yielded
 
     def _tell(self, worker: Worker, work: Work, value: Any, error: BaseException | None, now: float) -> None:
         """Tell it of its end, and take back what it held."""
