@@ -5,12 +5,12 @@ import asyncio
 from answering import measured, server
 from child import Values, serve
 
-from scheduler.agent.checks.http import SCHEMES, HttpCheck
-from scheduler.agent.probe import Mode, Probe
-from scheduler.agent.redact import Redactor
-from scheduler.agent.resolve import Family, Resolver
-from scheduler.agent.result import CheckResult, Status
-from scheduler.agent.url import parse_url
+from scheduler.agent.checks.contract.result import CheckResult, Status
+from scheduler.agent.checks.http.http_check import SCHEMES, HttpCheck
+from scheduler.agent.checks.net.resolve import Family, Resolver
+from scheduler.agent.checks.target_check import Mode, Probe
+from scheduler.agent.text.redact import Redactor
+from scheduler.agent.text.url import parse_url
 from timerqueue import SystemClock
 
 

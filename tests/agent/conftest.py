@@ -15,11 +15,11 @@ from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.tls import TLSListener
 
-from scheduler.agent.checks import Attempt
-from scheduler.agent.probe import Mode, Probe
-from scheduler.agent.redact import Redactor
-from scheduler.agent.resolve import Family, Resolver
-from scheduler.agent.stopwatch import Stopwatch
+from scheduler.agent.checks.contract.check import Attempt
+from scheduler.agent.checks.contract.stopwatch import Stopwatch
+from scheduler.agent.checks.net.resolve import Family, Resolver
+from scheduler.agent.checks.target_check import Mode, Probe
+from scheduler.agent.text.redact import Redactor
 from timerqueue import SystemClock
 
 NAME = "timerqueue.test"

@@ -7,8 +7,8 @@ import pytest
 
 from scheduler.agent import app
 from scheduler.agent.app import Plan, run
-from scheduler.agent.config import parse_config
-from scheduler.agent.result import Status
+from scheduler.agent.checks.contract.result import Status
+from scheduler.agent.config.config import parse_config
 from timerqueue import SystemClock
 
 

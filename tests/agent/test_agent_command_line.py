@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from scheduler.agent.cli import cli
-from scheduler.agent.config import parse_config
-from scheduler.agent.preview import config_lines
+from scheduler.agent.config.config import parse_config
+from scheduler.agent.config.preview import config_lines
 
 COMMAND = [sys.executable, "-m", "scheduler.agent"]
 GUARD = 30

@@ -19,23 +19,24 @@ from rich.console import Console
 
 from schedule import ScheduleError
 from scheduler import Outcome, Record, Scheduler
-from scheduler.agent import wording
-from scheduler.agent.checks.http_options import headers, status_codes
-from scheduler.agent.config import LARGEST_FILE, PORTS, parse_config, read_config
-from scheduler.agent.display import View
-from scheduler.agent.history import json_line, plain_line
-from scheduler.agent.limits import read_limits
-from scheduler.agent.lines import remembered_text
-from scheduler.agent.place import store_place
-from scheduler.agent.preview import config_lines
-from scheduler.agent.readers import Unfit, label, megabytes, one_of, seconds, shown
-from scheduler.agent.record import restore
-from scheduler.agent.redact import RedactingFormatter, Redactor
-from scheduler.agent.sections import ConfigError, Section
-from scheduler.agent.status import TargetStatus
-from scheduler.agent.table import draw
-from scheduler.agent.toml_bounds import over
-from scheduler.agent.url import host_name, masked, parse_url, secrets_in
+from scheduler.agent.checks import PORTS
+from scheduler.agent.checks.http.options import headers, status_codes
+from scheduler.agent.config.config import LARGEST_FILE, parse_config, read_config
+from scheduler.agent.config.limits import read_limits
+from scheduler.agent.config.place import store_place
+from scheduler.agent.config.preview import config_lines
+from scheduler.agent.show.display import View
+from scheduler.agent.show.history import json_line, plain_line
+from scheduler.agent.show.lines import remembered_text
+from scheduler.agent.show.table import draw
+from scheduler.agent.targets.report import restore
+from scheduler.agent.targets.status import TargetStatus
+from scheduler.agent.text import wording
+from scheduler.agent.text.redact import RedactingFormatter, Redactor
+from scheduler.agent.text.url import host_name, masked, parse_url, secrets_in
+from scheduler.agent.toml.bounds import over
+from scheduler.agent.toml.readers import Unfit, label, megabytes, one_of, seconds, shown
+from scheduler.agent.toml.sections import ConfigError, Section
 
 pytestmark = pytest.mark.slow
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import h11._readers
 import pytest
 
-from scheduler.agent import redact, url
-from scheduler.agent.checks import exchange, http_options, redirects
-from scheduler.agent.checks.http import SCHEMES
-from scheduler.agent.trouble import CheckFailed
+from scheduler.agent.checks.contract.trouble import CheckFailed
+from scheduler.agent.checks.http import exchange, options as http_options, redirects
+from scheduler.agent.checks.http.http_check import SCHEMES
+from scheduler.agent.text import redact, url
 
 pytestmark = pytest.mark.slow
 

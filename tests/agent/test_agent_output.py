@@ -9,8 +9,8 @@ import pytest
 
 from scheduler.agent.app import Plan, run
 from scheduler.agent.cli import _StderrHandler
-from scheduler.agent.config import parse_config
-from scheduler.agent.display import NotShown
+from scheduler.agent.config.config import parse_config
+from scheduler.agent.show.display import NotShown
 from timerqueue import SystemClock
 
 AGENT = f"{sys.executable} -m scheduler.agent"

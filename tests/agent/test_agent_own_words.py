@@ -15,12 +15,12 @@ import psycopg
 import pytest
 
 from scheduler import JobChanged, JobState, Outcome, RunEnded, SchedulerStarted, SchedulerStopped, ScopePaused
+from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.checks.tcp import TcpCheck
-from scheduler.agent.lines import PlainLines, summary_text
-from scheduler.agent.monitor import Monitor
-from scheduler.agent.result import CheckResult, Status
-from scheduler.agent.status import TargetStatus
-from scheduler.agent.url import Url
+from scheduler.agent.show.lines import PlainLines, summary_text
+from scheduler.agent.show.monitor import Monitor
+from scheduler.agent.targets.status import TargetStatus
+from scheduler.agent.text.url import Url
 
 UP = CheckResult(status=Status.UP, latency=0.1)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")

@@ -8,15 +8,16 @@ import pytest
 
 from scheduler import Outcome, RunEnded
 from scheduler.agent.app import Plan, run
-from scheduler.agent.checks.http import HttpCheck
-from scheduler.agent.config import PORTS, parse_config
-from scheduler.agent.flapping import THRESHOLD, Standing, after
-from scheduler.agent.lines import JsonLines
-from scheduler.agent.probe import Mode
-from scheduler.agent.resolve import Unresolved
-from scheduler.agent.result import Status
-from scheduler.agent.status import TargetStatus, fold
-from scheduler.agent.url import parse_url
+from scheduler.agent.checks import PORTS
+from scheduler.agent.checks.contract.result import Status
+from scheduler.agent.checks.http.http_check import HttpCheck
+from scheduler.agent.checks.net.resolve import Unresolved
+from scheduler.agent.checks.target_check import Mode
+from scheduler.agent.config.config import parse_config
+from scheduler.agent.show.lines import JsonLines
+from scheduler.agent.targets.flapping import THRESHOLD, Standing, after
+from scheduler.agent.targets.status import TargetStatus, fold
+from scheduler.agent.text.url import parse_url
 from timerqueue import SystemClock
 
 RESULT = {"u": Standing.UP, "d": Standing.DOWN}

@@ -7,11 +7,11 @@ import pytest
 from attrs import evolve
 
 from scheduler import StoreUnavailable, StoreUnusable
-from scheduler.agent import past
 from scheduler.agent.app import Plan, run
-from scheduler.agent.config import parse_config
-from scheduler.agent.place import StorePlace
-from scheduler.agent.result import Status
+from scheduler.agent.checks.contract.result import Status
+from scheduler.agent.config.config import parse_config
+from scheduler.agent.config.place import StorePlace
+from scheduler.agent.targets import recall as past
 from scheduler.stores.sqlite import SQLiteStore
 from scheduler.testing import FlakyStore
 from timerqueue import SystemClock

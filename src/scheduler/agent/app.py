@@ -27,17 +27,11 @@ from scheduler import (
 )
 from timerqueue import Clock
 
+from .checks import Holdups, Mode, Probe, Resolver, Status
 from .config import Config, Start, Target
-from .display import Display, View
-from .holdups import Holdups
-from .monitor import Monitor
-from .past import Past
-from .probe import Mode, Probe
-from .redact import Redactor
-from .resolve import Resolver
-from .result import Status
-from .status import TargetStatus
-from .task import TASK, CheckTask
+from .show import Display, Monitor, View
+from .targets import TASK, CheckTask, Past, TargetStatus
+from .text import Redactor
 
 GRACE: Final = 5.0
 """Seconds that running checks have to end in once the agent is told to stop."""

@@ -10,18 +10,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
-
-from .version import our_version
 
 if TYPE_CHECKING:
     from scheduler import Record
 
-    from .config import Config
-    from .display import Display
-    from .place import StorePlace
+    from .config import Config, StorePlace
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
@@ -38,7 +34,7 @@ class Duration(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Seconds, or an error that says what was expected."""
-        from .readers import Unfit, seconds
+        from .toml import Unfit, seconds
 
         try:
             return seconds(value)
@@ -53,8 +49,8 @@ class Place(click.ParamType["StorePlace"]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> StorePlace:
         """A place, or an error that says what was expected."""
-        from .place import store_place
-        from .readers import Unfit
+        from .config import store_place
+        from .toml import Unfit
 
         try:
             return store_place(Path(), os.environ)(value)
@@ -88,8 +84,23 @@ Exit codes:
 """
 
 
+def _tell_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click calls it so
+    from .text import our_version
+
+    if is_asked and not ctx.resilient_parsing:
+        click.echo(f"timerqueue, version {our_version()}")
+        ctx.exit()
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, epilog=EXIT_CODES)
-@click.version_option(our_version(), prog_name="timerqueue")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Show the version and exit.",
+)
 @click.option("-v", "--verbose", count=True, help="Log what the scheduler does; twice: more of it.")
 @click.pass_context
 def cli(ctx: click.Context, verbose: int) -> None:
@@ -133,8 +144,8 @@ def run_(level: int, /, file: Path, **options: Any) -> None:
 @click.pass_obj
 def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mode: str, **options: Any) -> None:
     """Check URLs (http://, https://, tcp://host:port) until Ctrl-C."""
-    from .probe import Mode
-    from .watch import watch_config
+    from .checks import Mode
+    from .config import watch_config
 
     config = _config(lambda: watch_config(urls, every=every, timeout=timeout, mode=Mode(mode), environment=os.environ))
     _run(config, level, **options)
@@ -144,8 +155,7 @@ def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mo
 @click.argument("file", type=click.Path(path_type=Path))
 def check(file: Path) -> None:
     """Say what a configuration FILE would run, when, and whether it fits the limits. Nothing is started."""
-    from .config import read_config
-    from .preview import config_lines, over
+    from .config import config_lines, over, read_config
 
     config, now = _with_rights(_config(lambda: read_config(file, os.environ))), _now()
     _print(config_lines(config, now))
@@ -165,8 +175,8 @@ def history(
 ) -> None:
     """Print past checks, of one TARGET or of all, the latest last. An agent may be running meanwhile."""
     from .config import read_config
-    from .history import begun, json_line, plain_line
-    from .redact import Redactor
+    from .show import begun, json_line, plain_line
+    from .text import Redactor
 
     if (config is None) == (store is None):
         raise click.UsageError("give either --config FILE or --store URL")
@@ -196,7 +206,7 @@ def next_(words: tuple[str, ...], count: int, tz: str) -> None:
     """Show the next starts of a schedule EXPRESSION such as "@every 10s" or "*/5 * * * *"."""
     from schedule import ScheduleError, parse
 
-    from .preview import schedule_lines
+    from .config import schedule_lines
 
     expression, *others = words
     if others:  # and a shell has put names of files in place of each *
@@ -231,9 +241,9 @@ def _run(
     from timerqueue import SystemClock
 
     from .app import Plan, run
-    from .display import NotShown
-    from .place import StorePlace
-    from .redact import Redactor
+    from .config import StorePlace
+    from .show import NotShown, display_on
+    from .text import Redactor
 
     if store is not None or once:
         config = evolve(config, store=store or StorePlace())
@@ -242,7 +252,7 @@ def _run(
         raise click.UsageError("--once ends by itself: leave --for out")
     _log_to_stderr(level, Redactor(config.secrets))
     clock = SystemClock()
-    display = _display(sys.stdout, clock.wall, plain=plain, as_json=as_json)
+    display = display_on(sys.stdout, clock.wall, plain=plain, as_json=as_json)
     try:
         code = anyio.run(run, config, display, Plan(once=once, seconds=seconds), clock)
     except InvalidJob as exc:
@@ -260,7 +270,7 @@ def _with_rights(config: Config) -> Config:
     """With a warning if others may change what is remembered."""
     from attrs import evolve
 
-    from .rights import warnings_about
+    from .config import warnings_about
 
     found = warnings_about([] if config.store.file is None else [config.store.file])
     return evolve(config, warnings=tuple(dict.fromkeys((*config.warnings, *found))))
@@ -298,14 +308,13 @@ def _why_none(target: str, names: Sequence[str] | None) -> str:
 
 def _refuse(store: StorePlace, reason: str) -> NoReturn:
     """One line about a store that cannot be used, without secrets."""
-    from .redact import Redactor
-    from .wording import printable
+    from .text import Redactor, printable
 
     _end(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", BAD_USAGE)
 
 
 def _config(read: Callable[[], Config]) -> Config:
-    from .sections import ConfigError
+    from .toml import ConfigError
 
     try:
         return read()
@@ -315,7 +324,7 @@ def _config(read: Callable[[], Config]) -> Config:
 
 def _print(lines: Iterable[str]) -> None:
     """To standard output, as far as somebody reads it."""
-    from .wording import harmless
+    from .text import harmless
 
     try:
         for line in lines:
@@ -328,29 +337,15 @@ def _print(lines: Iterable[str]) -> None:
 
 def _end(reason: str, code: int) -> NoReturn:
     """With a line on standard error, if there is somebody to read it."""
-    from .wording import harmless
+    from .text import harmless
 
     with suppress(OSError):
         click.echo("\n".join(map(harmless, reason.split("\n"))), err=True)
     sys.exit(code)
 
 
-def _display(stream: TextIO, now: Callable[[], float], *, plain: bool, as_json: bool) -> Display:
-    from .lines import JsonLines, PlainLines
-
-    if as_json:
-        return JsonLines(stream, now)
-    if plain or not stream.isatty() or os.environ.get("TERM") == "dumb":
-        return PlainLines(stream, now)
-    from rich.console import Console
-
-    from .table import LiveTable
-
-    return LiveTable(Console(file=stream))
-
-
 def _log_to_stderr(level: int, redactor: Any) -> None:
-    from .redact import RedactingFormatter
+    from .text import RedactingFormatter
 
     handler = _StderrHandler()
     handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))

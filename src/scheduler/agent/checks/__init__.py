@@ -1,16 +1,30 @@
-"""The kinds of check that there are. README.md in this folder says how to add one."""
+"""Checks: the kinds that there are, and one check of one target from the lookup of its name to the result.
+
+Offers `KINDS`, `Probe`, which checks a target within its time, and the values that a result is made of. README.md
+in this folder says how to add a kind. Does not know when a check is due, how its target stood before, or who is shown
+what it found. Lives on the event loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from .contract import MOST_ATTEMPTS, Check, CheckResult, Report, Status
+from .holdups import Holdups
+from .kinds import BY_SCHEME, KINDS, PORTS
+from .net import Family, Resolver
+from .target_check import Mode, Probe
 
-from .check import Attempt, Check, Hop, Kind
-from .http import HTTP
-from .tcp import TCP
-
-KINDS: Final = (HTTP, TCP)
-
-BY_SCHEME: Final[Mapping[str, Kind]] = {scheme: kind for kind in KINDS for scheme in kind.schemes}
-
-__all__ = ["BY_SCHEME", "KINDS", "Attempt", "Check", "Hop", "Kind"]
+__all__ = [
+    "BY_SCHEME",
+    "KINDS",
+    "MOST_ATTEMPTS",
+    "PORTS",
+    "Check",
+    "CheckResult",
+    "Family",
+    "Holdups",
+    "Mode",
+    "Probe",
+    "Report",
+    "Resolver",
+    "Status",
+]

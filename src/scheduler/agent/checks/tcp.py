@@ -8,14 +8,10 @@ import anyio
 from anyio.abc import ByteStream
 from attrs import frozen
 
-from ..readers import text
-from ..result import Finding
-from ..stopwatch import Stopwatch
-from ..trouble import CheckFailed
-from ..url import Url
-from .budget import Budget
-from .check import Attempt, Kind
-from .wire import dialled
+from ..text import Url
+from ..toml import text
+from .contract import Attempt, CheckFailed, Finding, Kind, Stopwatch
+from .net import Budget, dialled
 
 MOST_READ: Final = 64 * 1024
 """Bytes that are looked through for the expected text."""

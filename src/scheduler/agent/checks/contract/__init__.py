@@ -1,0 +1,29 @@
+"""What a check is, what it is given and what it finds: the contract at which new kinds of check come in.
+
+Offers `Check` and `Kind`, the values that go in (`Attempt`, `Stopwatch`) and come out (`Finding`, `CheckResult`), and
+`judge`, which says whose trouble an error is. Knows no kind of check, no socket and no target. Lives on the event loop.
+"""
+
+from __future__ import annotations
+
+from .check import Attempt, Check, Hop, Kind
+from .result import MOST_ATTEMPTS, CheckResult, Finding, Report, Status
+from .stopwatch import Stopwatch
+from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, judge, out_of_descriptors
+
+__all__ = [
+    "MOST_ATTEMPTS",
+    "OUT_OF_DESCRIPTORS",
+    "Attempt",
+    "Check",
+    "CheckFailed",
+    "CheckResult",
+    "Finding",
+    "Hop",
+    "Kind",
+    "Report",
+    "Status",
+    "Stopwatch",
+    "judge",
+    "out_of_descriptors",
+]

@@ -1,0 +1,109 @@
+"""Where a redirect leads, and whether it may lead there.
+
+A target says where it redirects to, so it could have us look at what only we can reach: this machine, its network, the
+metadata service of a cloud. A name says nothing about that, for its owner chooses its addresses. So what counts is
+the address that is about to be dialled.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Final
+from urllib.parse import quote, urljoin
+
+from attrs import evolve, frozen
+
+from ...text import Url, parse_url
+from ..contract import CheckFailed
+
+LONGEST: Final = 8_000
+"""Characters of a Location."""
+
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+_SHOWN: Final = 100
+
+
+class RedirectTargets(enum.Enum):
+    """Where redirects may lead."""
+
+    SAME_HOST = "same-host"
+    PUBLIC = "public"
+    """To any host at a public address, and back to the host of the check."""
+    ANY = "any"
+
+
+@frozen
+class Origin:
+    """What a check asks by itself: its host, at the address that was dialled."""
+
+    host: str
+    address: str
+
+
+def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
+    """Where `location` leads from `url`, without credentials of its own. Raises CheckFailed for where none may."""
+    if len(location) > LONGEST:
+        raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {LONGEST:,}")
+    base = f"{url.scheme}://{url.bracketed}:{url.port}{url.target}"
+    try:
+        joined = urljoin(base, _text(location)).partition("#")[0]
+        following = parse_url(joined, ports)
+    except ValueError:
+        raise CheckFailed("redirects to what is no http:// or https:// URL") from None
+    if url.scheme == "https" and following.scheme == "http":
+        raise CheckFailed("redirects from https to http")
+    return evolve(following, user=None, password=None)
+
+
+def may_name(targets: RedirectTargets, origin: Origin, url: Url) -> bool:
+    """Whether a redirect may name that host."""
+    return targets is not RedirectTargets.SAME_HOST or url.host == origin.host
+
+
+def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) -> bool:
+    """Whether a redirect to `host` may be followed to that address.
+
+    The host of the check may be at a private address if it was at one to begin with.
+    """
+    if targets is RedirectTargets.ANY or is_public(address):
+        return True
+    return host == origin.host and not is_public(origin.address)
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the internet's, and so leads to no network of ours. False for what is none."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address):
+        inner = _inside(found)
+        if inner is not None:
+            return is_public(str(inner))
+        if found.scope_id is not None or found.is_site_local:
+            return False
+    return found.is_global and not found.is_multicast and not found.is_reserved and not found.is_unspecified
+
+
+def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
+    """Why a redirect is not followed, and what would allow it."""
+    place = f"{url.authority} ({address})" if url.host != address else url.authority
+    return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
+
+
+def _inside(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address stands for."""
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
+
+
+def _text(location: bytes) -> str:
+    """As browsers read it: UTF-8 if it is that, blanks encoded."""
+    try:
+        text = location.decode()
+    except UnicodeDecodeError:
+        text = location.decode("latin-1")
+    return text.strip().replace(" ", quote(" "))

@@ -1,0 +1,15 @@
+"""The way to a target: addresses of its name, a connection to one of them, and how much may come over it.
+
+Offers `Resolver`, `dialled` with its `Budget`, and `certificates`, which say whom TLS trusts. Knows no protocol above
+TLS, and does not decide whether a target is up. Lives on the event loop, but for the system's lookups: these block, and
+have threads of their own.
+"""
+
+from __future__ import annotations
+
+from . import certificates
+from .budget import Budget
+from .resolve import Family, Resolver, Unresolved
+from .wire import dialled
+
+__all__ = ["Budget", "Family", "Resolver", "Unresolved", "certificates", "dialled"]

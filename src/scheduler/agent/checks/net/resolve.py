@@ -1,0 +1,92 @@
+"""From names to addresses, and whether a failure to find any is the name's or ours."""
+
+from __future__ import annotations
+
+import enum
+import socket
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from ...text import address_family
+from ..contract import OUT_OF_DESCRIPTORS, Status, out_of_descriptors
+from .lookups import NotLookedUp, SystemLookup
+
+Lookup = Callable[[str], Awaitable[Sequence[str]]]
+"""The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
+
+MOST_REMEMBERED: Final = 1_000
+"""Names that are remembered for having worked, any of which can be asked whether we are offline."""
+
+
+class Family(enum.Enum):
+    """Which addresses count."""
+
+    ANY = "any"
+    V4 = "4"
+    V6 = "6"
+
+
+class Unresolved(Exception):
+    """There is no address to check. `status` says whether that is the target's fault."""
+
+    def __init__(self, status: Status, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Resolver:
+    """Looks names up, each time anew. `hosts` holds fixed answers, as /etc/hosts does.
+
+    When a lookup fails, another name that has worked before is tried: if that fails too, it is we who are offline.
+    """
+
+    def __init__(self, hosts: Mapping[str, Sequence[str]] | None = None, lookup: Lookup | None = None) -> None:
+        self._hosts = hosts or {}
+        self._lookup = SystemLookup() if lookup is None else lookup
+        self._worked: dict[str, None] = {}
+
+    async def addresses(self, host: str, family: Family = Family.ANY) -> list[str]:
+        """At least one address of that family. Raises Unresolved."""
+        found = await self._find(host)
+        fitting = [each for each in found if family is Family.ANY or str(address_family(each)) == family.value]
+        if not fitting:
+            raise Unresolved(Status.DOWN, f"{host} has no IPv{family.value} address, only {', '.join(found)}")
+        return list(dict.fromkeys(fitting))
+
+    def why_late(self, host: str) -> str:
+        """What to add to "cannot look it up in time", if there is more to say."""
+        return self._lookup.why_late(host) if isinstance(self._lookup, SystemLookup) else ""
+
+    async def _find(self, host: str) -> Sequence[str]:
+        if address_family(host) is not None:
+            return (host,)
+        if host in self._hosts:
+            return self._hosts[host]
+        try:
+            found = await self._lookup(host)
+        except OSError as exc:
+            raise await self._explained(host, exc) from exc
+        if len(self._worked) < MOST_REMEMBERED:
+            self._worked[host] = None
+        return found
+
+    async def _explained(self, host: str, error: OSError) -> Unresolved:
+        if out_of_descriptors():
+            return Unresolved(Status.UNKNOWN, OUT_OF_DESCRIPTORS)
+        if isinstance(error, NotLookedUp):
+            return Unresolved(Status.UNKNOWN, f"cannot look up {host}: {error}")
+        reason = str(error.strerror or error).lower()
+        control = next((name for name in self._worked if name != host), None)
+        if control is None:
+            is_known_missing = isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_NAME
+            status = Status.DOWN if is_known_missing else Status.UNKNOWN
+            return Unresolved(status, f"cannot look up {host}: {reason}")
+        try:
+            await self._lookup(control)
+        except OSError:
+            text = f"this machine is offline: it can look up neither {host} nor {control}, which worked before"
+            return Unresolved(Status.UNKNOWN, text)
+        return Unresolved(Status.DOWN, f"cannot look up {host}: {reason}")
+
+
+_NO_SUCH_NAME: Final = {getattr(socket, name) for name in ("EAI_NONAME", "EAI_NODATA") if hasattr(socket, name)}

@@ -1,0 +1,114 @@
+"""A connection to the very address that was chosen: dialled, counted, and closed whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+from anyio.abc import ByteStream
+from anyio.lowlevel import checkpoint
+from anyio.streams.tls import TLSStream
+
+from ..contract import Attempt
+from .budget import Budget
+
+LARGEST_READ: Final = 65_536
+_NUMERIC: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+_UNDER_WAY: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EALREADY}
+
+
+class Wire(ByteStream):
+    """A connected socket as a stream. What comes in is counted in a budget; nothing is read that nobody asked for."""
+
+    def __init__(self, connection: socket.socket, budget: Budget) -> None:
+        self._socket = connection
+        self._budget = budget
+
+    async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
+        """The next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
+        data = self._read(max_bytes)
+        if data is not None:
+            await checkpoint()  # or a target that sends without a pause would have the event loop for itself
+        while data is None:
+            await anyio.wait_readable(self._socket)
+            data = self._read(max_bytes)
+        if not data:
+            raise anyio.EndOfStream
+        self._budget.read(len(data))
+        return data
+
+    def _read(self, max_bytes: int) -> bytes | None:
+        try:
+            return self._socket.recv(max_bytes)
+        except BlockingIOError:
+            return None
+
+    async def send(self, item: bytes) -> None:
+        """Return when all of it is on its way."""
+        left = memoryview(item)
+        while left:
+            try:
+                left = left[self._socket.send(left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+
+    async def send_eof(self) -> None:
+        """Nothing more will be sent."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    async def aclose(self) -> None:
+        """Close it, at once."""
+        self._socket.close()
+
+    @property
+    def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
+        """None."""
+        return {}
+
+
+@asynccontextmanager
+async def dialled(
+    at: Attempt, port: int, budget: Budget, *, tls: ssl.SSLContext | None = None, host: str = ""
+) -> AsyncIterator[ByteStream]:
+    """A connection for as long as the body runs. `tls`: with a handshake, in which the peer is called `host`.
+
+    Raises OSError as it comes, ssl.SSLError among them, and TimeoutError if connecting takes too long.
+    """
+    with at.watch.measure("connect"), anyio.fail_after(at.connect_within):
+        wire = await connect(at.address, port, budget)
+    try:
+        if tls is None:
+            yield wire
+            return
+        with at.watch.measure("tls"):
+            stream = await TLSStream.wrap(
+                wire, server_side=False, hostname=host, ssl_context=tls, standard_compatible=False
+            )
+        yield stream
+    finally:
+        await wire.aclose()
+
+
+async def connect(address: str, port: int, budget: Budget) -> Wire:
+    """Connect to an address, in the one form in which it was given; nothing is looked up."""
+    family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
+    connection = socket.socket(family, kind, protocol)
+    try:
+        connection.settimeout(0)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        error = connection.connect_ex(place)
+        if error in _UNDER_WAY:
+            await anyio.wait_writable(connection)
+            error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if error:
+            raise OSError(error, os.strerror(error))  # noqa: TRY301 - with the socket still to be closed
+    except BaseException:
+        connection.close()
+        raise
+    return Wire(connection, budget)

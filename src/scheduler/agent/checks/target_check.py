@@ -1,0 +1,257 @@
+"""What the scheduler runs: one check of a target, at the first address that answers or at each of them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from typing import Final, assert_never
+
+import anyio
+from attrs import Factory, evolve, field, frozen
+
+from scheduler import Subtask
+from timerqueue import Clock
+
+from ..text import Redactor, is_address, wording
+from .contract import Attempt, Check, CheckResult, Finding, Hop, Status, Stopwatch, judge
+from .holdups import Holdups
+from .net import Family, Resolver, Unresolved
+
+MOST_ADDRESSES: Final = 16
+"""Of one name in one run."""
+
+TOLERATED: Final = 0.1
+"""Share of the time for an answer by which this process may be held up itself. Beyond it nobody knows who was late."""
+
+LEAST_TOLERATED: Final = 0.025
+"""Seconds."""
+
+
+class Mode(enum.Enum):
+    """Which addresses of a name are checked."""
+
+    ANY = "any"
+    """One: the first that answers."""
+    ALL = "all"
+
+
+@frozen(kw_only=True)
+class _Course:
+    """One attempt: which one it is, and at which address if at one only.
+
+    `before`: phases of a lookup that it shares with others, which go for the first attempt.
+    """
+
+    number: int = 1
+    only: str | None = None
+    before: Mapping[str, float] = field(factory=dict)
+    left_out: int = 0
+
+
+@frozen
+class _Way:
+    """Where an attempt was redirected to, from `address`, and what it has left of its time."""
+
+    hop: Hop
+    address: str
+    phases: Mapping[str, float]
+    left: float
+
+    @property
+    def host(self) -> str:
+        return self.hop.check.url.host
+
+
+@frozen(kw_only=True)
+class Probe:
+    """Checks one target. Its `run` returns results or raises nothing but defects of checks.
+
+    `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL); of
+    each attempt, redirects included. `attempts`: how many there may be in a run; only what is down is tried again, at
+    once. `needs_at`: the limits that a check of some host takes a unit of; a redirect to another host gives back what
+    it holds and takes what it needs there.
+    """
+
+    check: Check
+    needs: tuple[str, ...]
+    timeout: float
+    mode: Mode
+    family: Family
+    degraded_above: float | None
+    resolver: Resolver
+    clock: Clock
+    redactor: Redactor
+    attempts: Callable[[], int] = lambda: 1
+    needs_at: Callable[[str], tuple[str, ...]] = lambda _: ()
+    holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
+
+    async def run(self) -> CheckResult | list[Subtask]:
+        """The result of the last attempt, or a subtask for each address, or one that goes on at another host."""
+        match self.mode:
+            case Mode.ANY:
+                return await self._drive(_Course())
+            case Mode.ALL:
+                return await self._each()
+            case _:
+                assert_never(self.mode)
+
+    async def _drive(self, course: _Course, way: _Way | None = None) -> CheckResult | list[Subtask]:
+        """Make an attempt, or go on with it where it was redirected to; then the next, as long as it may be up."""
+        with self.holdups.needed():
+            held = self._host(way)
+            while self._host(way) == held:
+                found = await (self._start(course) if way is None else self._follow(way))
+                if isinstance(found, _Way):
+                    way = found
+                elif self._is_final(found, course.number):
+                    return self._numbered(found, course)
+                else:
+                    course, way = evolve(course, number=course.number + 1), None
+            needs = self.needs if way is None else self.needs_at(way.host)
+            return [Subtask(self._drive, course, way, needs=needs)]
+
+    def _host(self, way: _Way | None) -> str:
+        return self.check.url.host if way is None else way.host
+
+    async def _start(self, course: _Course) -> CheckResult | _Way:
+        watch = Stopwatch(self.clock, course.before)
+        if course.only is not None:
+            return await self._first_that_answers(self.check, [course.only], watch, self.timeout)
+        addresses = await self._look_up(self.check.url.host, watch, self.timeout)
+        if isinstance(addresses, Finding):
+            return self._result(addresses, watch, None)
+        return await self._first_that_answers(self.check, addresses, watch, self.timeout - watch.elapsed)
+
+    async def _follow(self, way: _Way) -> CheckResult | _Way:
+        """At the first of its addresses that answers, among those that may be dialled."""
+        watch = Stopwatch(self.clock, way.phases)
+        began = watch.elapsed
+        found = await self._look_up(way.host, watch, way.left)
+        permitted = [] if isinstance(found, Finding) else [each for each in found if way.hop.permits(each)]
+        if isinstance(found, Finding):
+            finding = _after_redirect(found, way.hop.check)
+        elif not permitted:
+            finding = Finding(status=Status.DOWN, error=way.hop.refusal(found[0]))
+        else:
+            left = way.left - (watch.elapsed - began)
+            return await self._first_that_answers(way.hop.check, permitted, watch, left, way)
+        return self._result(finding, watch, way.address)
+
+    async def _each(self) -> CheckResult | list[Subtask]:
+        """A subtask for each address. A lookup that fails is tried again as an attempt is."""
+        number = 1
+        while True:
+            watch = Stopwatch(self.clock)
+            found = await self._look_up(self.check.url.host, watch, self.timeout)
+            if not isinstance(found, Finding):
+                break
+            result = self._result(found, watch, None)
+            if self._is_final(result, number):
+                return evolve(result, attempt=number)
+            number += 1
+        course = _Course(number=number, before=watch.phases, left_out=max(len(found) - MOST_ADDRESSES, 0))
+        return [Subtask(self._drive, evolve(course, only=each), needs=self.needs) for each in found[:MOST_ADDRESSES]]
+
+    async def _look_up(self, host: str, watch: Stopwatch, within: float) -> list[str] | Finding:
+        with anyio.move_on_after(within):
+            try:
+                if is_address(host):
+                    return await self.resolver.addresses(host, self.family)
+                with watch.measure("dns"):
+                    return await self.resolver.addresses(host, self.family)
+            except Unresolved as exc:
+                return Finding(status=exc.status, error=str(exc))
+            finally:
+                why = self.resolver.why_late(host)
+        return Finding(status=Status.UNKNOWN, error=f"cannot look up {host} in {self.timeout:g} s{why}")
+
+    async def _first_that_answers(
+        self, check: Check, addresses: list[str], lookup: Stopwatch, left: float, way: _Way | None = None
+    ) -> CheckResult | _Way:
+        """Connecting to one address may take its share of the time that is left; the last has all of it."""
+        end = self.clock.monotonic() + left
+        results: list[CheckResult] = []
+        for tried, address in enumerate(addresses[:MOST_ADDRESSES]):
+            left = max(end - self.clock.monotonic(), 0.0)
+            share = left / (min(len(addresses), MOST_ADDRESSES) - tried)
+            watch = Stopwatch(self.clock, lookup.phases)
+            held_up = self.holdups.seconds
+            found = await self._attempt(check, address, watch, left, share)
+            first = address if way is None else way.address
+            if isinstance(found, Hop):
+                return _Way(found, first, dict(watch.phases), max(end - self.clock.monotonic(), 0.0))
+            found = found if way is None else _after_redirect(found, check)
+            results.append(self._result(found, watch, first, self.holdups.seconds - held_up))
+            if "connect" in watch.completed:
+                break
+        is_connected = "connect" in watch.completed
+        return (
+            results[-1] if is_connected else next((each for each in results if each.status is Status.DOWN), results[-1])
+        )
+
+    async def _attempt(
+        self, check: Check, address: str, watch: Stopwatch, within: float, connect_within: float
+    ) -> Finding | Hop:
+        """Check one address within so many seconds."""
+        held_up = self.holdups.seconds
+        with anyio.move_on_after(within) as scope:
+            try:
+                return await check.attempt(Attempt(address, watch, connect_within))
+            except Exception as exc:
+                trouble = judge(exc, _peer(check, address))
+                if trouble is None:
+                    raise
+                if not trouble.is_late:
+                    return Finding(status=trouble.status, error=trouble.text)
+                text, allowed = trouble.text, connect_within
+        if scope.cancelled_caught:
+            text, allowed = self._no_answer(_peer(check, address), watch), within
+        lost = self.holdups.seconds - held_up
+        if lost <= max(TOLERATED * allowed, LEAST_TOLERATED):
+            return Finding(status=Status.DOWN, error=text)
+        return Finding(status=Status.UNKNOWN, error=f"{text}, but {_held_up(lost)}")
+
+    def _no_answer(self, peer: str, watch: Stopwatch) -> str:
+        if "first_byte" in watch.completed:
+            return f"the answer of {peer} did not end within {self.timeout:g} s"
+        doing = f" ({watch.phase.replace('_', ' ')})" if watch.phase else ""
+        said = f"no answer from {peer}" if watch.heard is None else f"{watch.heard} from {peer}"
+        return f"{said} within {self.timeout:g} s{doing}"
+
+    def _is_final(self, result: CheckResult, number: int) -> bool:
+        return result.status is not Status.DOWN or number >= self.attempts()
+
+    def _numbered(self, result: CheckResult, course: _Course) -> CheckResult:
+        if course.left_out:
+            result = evolve(result, detail={**result.detail, "addresses_left_out": course.left_out})
+        return result if course.number == result.attempt else evolve(result, attempt=course.number)
+
+    def _result(self, finding: Finding, watch: Stopwatch, address: str | None, lost: float = 0.0) -> CheckResult:
+        status, error, elapsed = finding.status, finding.error, watch.elapsed
+        if status is Status.UP and self.degraded_above is not None and elapsed > self.degraded_above:
+            status = Status.DEGRADED
+            error = f"took {wording.latency(elapsed)}, more than {wording.latency(self.degraded_above)}"
+            if elapsed - lost <= self.degraded_above:
+                status, error = Status.UNKNOWN, f"{error}, but {_held_up(lost)}"
+        return CheckResult(
+            status=status,
+            address=address,
+            latency=elapsed,
+            phases=watch.phases,
+            error=None if error is None else wording.printable(self.redactor.clean(error)),
+            detail=finding.detail,
+        )
+
+
+def _peer(check: Check, address: str) -> str:
+    return evolve(check.url, host=address, has_default_port=False).authority
+
+
+def _after_redirect(finding: Finding, check: Check) -> Finding:
+    if finding.error is None:
+        return finding
+    return evolve(finding, error=f"redirected to {check.url.authority}: {finding.error}")
+
+
+def _held_up(seconds: float) -> str:
+    return f"this machine was itself held up for {wording.latency(seconds)} meanwhile"

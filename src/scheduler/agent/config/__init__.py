@@ -1,0 +1,28 @@
+"""What is to be checked, how often, under which limits, and where it is remembered, as a file or a command line says.
+
+Offers `read_config` and `watch_config`, the `Config` that they give, and what tells a person what it would run. Reads
+files and the environment; starts nothing and opens no store. Does not know how targets stand. Lives on the main thread,
+before anything runs.
+"""
+
+from __future__ import annotations
+
+from .config import Config, Start, Target, read_config
+from .place import StorePlace, store_place
+from .preview import config_lines, over, schedule_lines
+from .rights import warnings_about
+from .watch import watch_config
+
+__all__ = [
+    "Config",
+    "Start",
+    "StorePlace",
+    "Target",
+    "config_lines",
+    "over",
+    "read_config",
+    "schedule_lines",
+    "store_place",
+    "warnings_about",
+    "watch_config",
+]

@@ -1,0 +1,82 @@
+"""How many checks run at a time: in all, per kind, per host.
+
+The file says, or else the environment, or else the defaults.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from ..toml import Section, Unfit, one_form, suggestion
+
+TOTAL: Final = "total"
+HOSTS: Final = "host:*"
+HOST: Final = "host:"
+_VARIABLE: Final = "TIMERQUEUE_LIMIT_"
+_PER_KIND: Final = 200
+_LARGEST: Final = 10**15
+"""Beyond it a float is no longer a whole number."""
+
+
+@frozen
+class Limits:
+    """Checks at a time: `total`, and by name those of each kind, each host, and hosts that are not named."""
+
+    total: float
+    named: Mapping[str, float]
+
+
+def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
+    """The limits that hold, and warnings about variables that are not used because they make no sense."""
+    sizes: dict[str, float] = {TOTAL: 500.0, **dict.fromkeys(kinds, float(_PER_KIND)), HOSTS: 10.0}
+    warnings: list[str] = []
+    for name in list(sizes):
+        default = sizes[name]
+        if not section.has(name):
+            default = _from_environment(name, default, environment, warnings)
+        sizes[name] = section.take(name, _size, default)
+    sizes |= _of_hosts(section)
+    section.end(also_known=["host:NAME"])
+    warnings.extend(_unknown_variables(sizes, environment))
+    return Limits(sizes.pop(TOTAL), sizes), warnings
+
+
+def _of_hosts(section: Section) -> dict[str, float]:
+    """The limits of hosts that are named, whatever way."""
+    named = {key.removeprefix(HOST): key for key in section.table if key.startswith(HOST) and key != HOSTS}
+    return {HOST + host: section.take(named[given], _size, math.inf) for host, given in one_form(named, section, HOST)}
+
+
+def variable_of(name: str) -> str:
+    """The environment variable for a limit: TIMERQUEUE_LIMIT_HTTP, and TIMERQUEUE_LIMIT_HOST for each host."""
+    return _VARIABLE + name.partition(":")[0].upper()
+
+
+def _size(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not value >= 1 or (value != math.inf and (value > _LARGEST or value != int(value))):
+        raise Unfit("a whole number from 1, or inf for no limit", value)
+    return float(value)
+
+
+def _from_environment(name: str, default: float, environment: Mapping[str, str], warnings: list[str]) -> float:
+    text = environment.get(variable_of(name))
+    if text is None:
+        return default
+    try:
+        return _size(float(text))
+    except (ValueError, Unfit):
+        variable = variable_of(name)
+        warnings.append(f'{variable}: expected a whole number from 1, found "{text}"; using the default {default:g}')
+        return default
+
+
+def _unknown_variables(sizes: Iterable[str], environment: Mapping[str, str]) -> Iterable[str]:
+    known = {variable_of(name) for name in sizes}
+    for variable in sorted(environment):
+        if variable.startswith(_VARIABLE) and variable not in known:
+            yield f"{variable}: there is no such limit{suggestion(variable.lower(), known)}"

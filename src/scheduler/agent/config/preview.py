@@ -1,0 +1,157 @@
+"""What would run, and when: for `timerqueue check` and `timerqueue next`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from schedule import After, Cron, Every, Schedule
+
+from ..checks import Mode
+from ..text import host_name, wording
+from .config import Config, Target
+from .limits import HOST, HOSTS, TOTAL
+
+LOOK_AHEAD: Final = 20
+"""Starts by which the rate of a calendar schedule is estimated."""
+
+SHOWN: Final = 3
+
+MOST_COMPARED: Final = 20
+"""Hosts that no check has, of which it is said which one is meant. Each is compared to those of all checks."""
+
+
+def config_lines(config: Config, now: datetime) -> Iterator[str]:
+    """Each target with its next starts, then the load and whether it fits the limits."""
+    for target in config.targets:
+        yield from _target_lines(target, now)
+    enabled = [target for target in config.targets if target.is_enabled]
+    yield from _load_lines(config, enabled, now)
+    yield from _too_slow(enabled)
+    for warning in (*config.all_warnings, *_unused_hosts(config)):
+        yield f"warning: {wording.harmless(warning)}"
+
+
+def over(config: Config, now: datetime) -> list[Target]:
+    """The targets that would never be checked, with which nothing starts."""
+    coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
+    return [each for each in coming if not _starts_of(each, now, 1)]
+
+
+def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
+    """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
+    zone = ZoneInfo(tz)
+    coming = starts(schedule, now, count)
+    for start in coming:
+        local = start.astimezone(zone).isoformat(sep=" ", timespec=_precision(start))
+        in_utc = "" if tz == "UTC" else f"  {start.isoformat(sep=' ', timespec=_precision(start))}"
+        yield f"{local}{in_utc}  in {wording.span((start - now).total_seconds())}"
+    if len(coming) < count:
+        yield f"{'then ' if coming else ''}it never starts again"
+    if isinstance(schedule, Cron):
+        for warning in schedule.warnings:
+            yield f"note: {warning}"
+
+
+def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
+    """At most so many starts after `now`."""
+    found: list[datetime] = []
+    while len(found) < count and (start := schedule.next(found[-1] if found else now)) is not None:
+        found.append(start)
+    return found
+
+
+def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
+    try:
+        return starts(target.schedule.bind(target.name), now, count)
+    except OverflowError:  # its phase in so long an interval lies after the year 9999
+        return []
+
+
+def per_second(schedule: Schedule, now: datetime) -> float:
+    """How often it starts, on average over its next starts."""
+    if isinstance(schedule, (Every, After)):
+        return 1 / schedule.interval.total_seconds()
+    gaps = [(later - sooner).total_seconds() for sooner, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
+    return len(gaps) / sum(gaps) if gaps else 0.0
+
+
+def _target_lines(target: Target, now: datetime) -> Iterator[str]:
+    about = [str(target.schedule), f"timeout {target.timeout:g} s"]
+    about += [f"mode {target.mode.value}"] if target.mode is Mode.ALL else []
+    about += ["certificate not verified"] if target.is_unverified else []
+    about += [] if target.is_enabled else ["disabled"]
+    yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"
+    if target.is_enabled:
+        coming = _starts_of(target, now, SHOWN)
+        first = "at once, then " if target.start == "now" else ""
+        yield f"    next: {first}{', '.join(wording.stamp(each.timestamp()) for each in coming) or 'never again'}"
+    if isinstance(target.schedule, Cron):
+        for warning in target.schedule.warnings:
+            yield f"    note: {warning}"
+
+
+def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterator[str]:
+    rates = [per_second(target.schedule, now) for target in targets]
+    yield ""
+    yield f"store: {config.store}"
+    yield f"load: {wording.count(len(targets), 'target')}, {sum(rates):.3g} checks per second"
+    yield "if every check took all of its timeout:"
+    for name, loads in _loads(targets, rates).items():
+        if name.startswith(HOST) and name not in config.limits.named and len(loads) == 1:
+            continue  # a target's only neighbour on its host is itself
+        at_a_time, size = sum(loads), _size(config, name)
+        fits = "fits" if at_a_time <= size else "DOES NOT FIT: checks would wait for room and start late"
+        yield f"    {name}: {at_a_time:.3g} at a time, limit {size:g}: {fits}"
+
+
+def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
+    """For each limit what every target that needs it takes of it: no target is checked twice at the same time."""
+    found: dict[str, list[float]] = {TOTAL: []}
+    for target, rate in zip(targets, rates, strict=True):
+        for name in (TOTAL, *target.needs):
+            found.setdefault(name, []).append(min(rate * target.timeout, 1.0))
+    return found
+
+
+def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
+    """One line, for it may be the defaults that are so, and then it is true of all."""
+    found = [each for each in targets if each.timeout > _interval(each)]
+    if found:
+        first = found[0]
+        others = f" (and {wording.count(len(found) - 1, 'other check')})" if len(found) > 1 else ""
+        yield (
+            f"note: {wording.printable(first.name)}{others}: timeout {first.timeout:g} s is longer than its interval"
+            f" {_interval(first):g} s: a check that takes longer than the interval costs the next ones"
+        )
+
+
+def _interval(target: Target) -> float:
+    """From start to start; endless for what waits for the end of a check, or says itself when it starts."""
+    return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
+
+
+def _unused_hosts(config: Config) -> Iterator[str]:
+    """Hosts of which the file speaks, and no check does: nothing that is said of them has any effect."""
+    checked = {host_name(target.check.url.host) for target in config.targets}
+    limited = {name.removeprefix(HOST) for name in config.limits.named if name.startswith(HOST)} - {"*"}
+    may_redirect = any(getattr(target.check, "redirects", 0) for target in config.targets)  # who knows where to
+    for where, hosts in (("[limits]", limited), ("[hosts]", set() if may_redirect else set(config.hosts))):
+        for number, host in enumerate(sorted(hosts - checked)):
+            similar = get_close_matches(host, checked, n=1) if number < MOST_COMPARED else []
+            advice = f", did you mean '{similar[0]}'?" if similar else ""
+            yield wording.printable(f"{where}: no check has the host '{host}'{advice}")
+
+
+def _size(config: Config, name: str) -> float:
+    limits = config.limits
+    return limits.total if name == TOTAL else limits.named.get(name, limits.named[HOSTS])
+
+
+def _precision(start: datetime) -> str:
+    return "milliseconds" if start.microsecond else "seconds"

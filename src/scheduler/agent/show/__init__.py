@@ -1,0 +1,14 @@
+"""What is shown of targets and their history: as lines, as JSON, or as a table in the terminal.
+
+Offers `Monitor`, which has a `Display` show what happens, and the lines of history. Does not decide how a target
+stands, and reads no configuration. Lives on the event loop; `history` prints without one.
+"""
+
+from __future__ import annotations
+
+from .choice import display_on
+from .display import Display, NotShown, View
+from .history import begun, json_line, plain_line
+from .monitor import Monitor
+
+__all__ = ["Display", "Monitor", "NotShown", "View", "begun", "display_on", "json_line", "plain_line"]

@@ -1,0 +1,77 @@
+"""Past checks as they are printed: a line for each, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from scheduler import Outcome
+
+from ..targets import told
+from ..text import wording
+from .lines import found_text, milliseconds, reason_text, result_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from scheduler import Record
+
+RUNNING = "RUNNING"
+
+
+def begun(record: Record) -> datetime:
+    """When the check began, or was due if it never did."""
+    return record.started or record.due
+
+
+def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
+    """When, what, which target, what was found, how late it started. `clean` masks secrets."""
+    parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
+    parts += [text] if (text := _text(record, clean)) else []
+    parts += [] if record.lateness is None else [f"started {wording.latency(record.lateness)} late"]
+    return "  ".join(parts)
+
+
+def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
+    """An object; lengths are in milliseconds, instants in ISO 8601. `clean` masks secrets."""
+    verdict = told(record, clean)
+    error = record.error if verdict is None else verdict.error
+    return json.dumps(
+        {
+            "name": record.job_id,
+            "due": _stamp(record.due),
+            "started": None if record.started is None else _stamp(record.started),
+            "ended": None if record.ended is None else _stamp(record.ended),
+            "outcome": None if record.outcome is None else record.outcome.value,
+            "status": None if verdict is None else verdict.status.value,
+            "latency_ms": None if verdict is None else milliseconds(verdict.latency),
+            "lateness_ms": milliseconds(record.lateness),
+            "error": None if error is None else clean(error),
+            "reason": None if record.reason is None else record.reason.value,
+            "count": record.count,
+            **({} if record.is_exact else {"is_exact": False}),
+            "attempt": None if verdict is None else verdict.attempt,
+            "results": [] if verdict is None else [result_values(each) for each in verdict.results],
+        }
+    )
+
+
+def _state(record: Record) -> str:
+    if record.outcome is None:
+        return RUNNING
+    verdict = told(record)
+    return record.outcome.name if verdict is None else verdict.status.name
+
+
+def _text(record: Record, clean: Callable[[str], str]) -> str:
+    if record.outcome is Outcome.MISSED:
+        reason = "" if record.reason is None else f": {reason_text(record.reason)}"
+        least = "" if record.is_exact else "at least "
+        return f"{least}{wording.count(record.count, 'check')} left out{reason}"
+    verdict = told(record, clean)
+    return wording.printable(clean(record.error or "")) if verdict is None else found_text(verdict)
+
+
+def _stamp(instant: datetime) -> str:
+    return wording.stamp(instant.timestamp())

@@ -1,0 +1,253 @@
+"""One line per event: for people who keep it in a file, and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
+
+from scheduler import MissedReason, RunMissed
+
+from ..checks import CheckResult, Status
+from ..targets import TargetStatus, Verdict
+from ..text import our_version, wording
+from .display import Summary, View
+
+Now = Callable[[], float]
+
+
+class _Lines:
+    """Writes each line at once."""
+
+    refresh_every = None
+
+    def __init__(self, stream: TextIO, now: Now) -> None:
+        self._stream = stream
+        self._now = now
+
+    def refresh(self) -> None:
+        """Nothing: a line stays as it is."""
+
+    def _write(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+class PlainLines(_Lines):
+    """Every line says when, what and which target, and can be read on its own."""
+
+    def started(self, view: View) -> None:
+        """Say what is about to be checked."""
+        checked = wording.count(len(view.targets), "target")
+        kept = "" if view.store is None else f", keeps history in {view.store}"
+        self._say(wording.printable(f"timerqueue {our_version()} checks {checked}{kept}; Ctrl-C stops it"))
+
+    def remembered(self, target: TargetStatus) -> None:
+        """Tell how it stood when it was last checked."""
+        self._say("  ".join((f"{'REMEMBERED':<16}", wording.printable(target.name), remembered_text(target))))
+
+    def checked(self, target: TargetStatus, *, is_change: bool) -> None:
+        """Tell the verdict."""
+        verdict, run = target.last, target.last_run
+        assert verdict is not None
+        assert run is not None
+        state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
+        parts = [f"{state:<16}", wording.printable(target.name), found_text(verdict)]
+        self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended)
+
+    def missed(self, target: TargetStatus, event: RunMissed) -> None:
+        """Tell which checks did not take place."""
+        self._say(f"{'MISSED':<16}  {wording.printable(target.name)}  {missed_text(event)}")
+
+    def notice(self, text: str) -> None:
+        """Tell a sentence."""
+        self._say(f"{'NOTICE':<16}  {wording.printable(text)}")
+
+    def stopped(self, summary: Summary) -> None:
+        """Tell the summary."""
+        self._say(summary_text(summary))
+
+    def _say(self, text: str, at: float | None = None) -> None:
+        self._write(f"{wording.stamp(self._now() if at is None else at)}  {text}")
+
+
+class JsonLines(_Lines):
+    """An object per line whose key "event" is started, remembered, check, missed, notice or stopped.
+
+    Lengths are in milliseconds, instants in ISO 8601.
+    """
+
+    def started(self, view: View) -> None:
+        """Say what is about to be checked."""
+        self._tell("started", self._now(), version=our_version(), targets=len(view.targets), store=view.store)
+
+    def remembered(self, target: TargetStatus) -> None:
+        """Tell how it stood when it was last checked."""
+        verdict, run = target.last, target.last_run
+        assert verdict is not None
+        assert run is not None
+        assert target.status is not None
+        assert target.since is not None
+        self._tell(
+            "remembered",
+            self._now(),
+            name=target.name,
+            type=target.kind,
+            url=target.url,
+            status=target.status.value,
+            since=wording.stamp(target.since),
+            checked=wording.stamp(run.ended),
+            latency_ms=milliseconds(verdict.latency),
+            error=verdict.error,
+            checks=target.checks,
+        )
+
+    def checked(self, target: TargetStatus, *, is_change: bool) -> None:
+        """Tell the verdict."""
+        verdict, run = target.last, target.last_run
+        assert verdict is not None
+        assert run is not None
+        assert target.since is not None
+        self._tell(
+            "check",
+            run.ended,
+            name=target.name,
+            type=target.kind,
+            url=target.url,
+            status=verdict.status.value,
+            previous=target.previous.value if target.previous else None,
+            changed=is_change,
+            since=wording.stamp(target.since),
+            latency_ms=milliseconds(verdict.latency),
+            error=verdict.error,
+            due=wording.stamp(run.due),
+            lateness_ms=milliseconds(run.lateness),
+            attempt=verdict.attempt,
+            max_attempts=target.max_attempts,
+            verified=target.is_verified,
+            results=[result_values(each) for each in verdict.results],
+        )
+
+    def missed(self, target: TargetStatus, event: RunMissed) -> None:
+        """Tell which checks did not take place."""
+        least = {} if event.is_exact else {"is_exact": False}
+        self._tell("missed", self._now(), name=target.name, count=event.count, reason=event.reason.value, **least)
+
+    def notice(self, text: str) -> None:
+        """Tell a sentence."""
+        self._tell("notice", self._now(), text=text)
+
+    def stopped(self, summary: Summary) -> None:
+        """Tell the summary."""
+        self._tell(
+            "stopped",
+            self._now(),
+            seconds=round(summary.seconds, 3),
+            checks=summary.checks,
+            targets={status.value if status else "unchecked": count for status, count in summary.targets.items()},
+            missed=summary.missed,
+            **({} if summary.missed_is_exact else {"missed_is_exact": False}),
+            lateness_max_ms=milliseconds(summary.lateness_max),
+            cut_off=summary.cut_off,
+        )
+
+    def _tell(self, event: str, at: float, **values: Any) -> None:
+        self._write(json.dumps({"event": event, "at": wording.stamp(at), **values}))
+
+
+def summary_text(summary: Summary) -> str:
+    """The end, in a sentence."""
+    states = [f"{number:,} {_state(status)}" for status, number in _in_order(summary.targets) if number]
+    missed = wording.least(summary.missed, is_exact=summary.missed_is_exact)
+    parts = [
+        f"stopped after {wording.span(summary.seconds)}: {wording.count(summary.checks, 'check')}",
+        f"targets: {', '.join(states) or 'none'}",
+        f"started at most {wording.latency(summary.lateness_max)} late, {missed} missed",
+    ]
+    if summary.cut_off:
+        parts.append(f"{wording.count(summary.cut_off, 'check')} cut off")
+    return "; ".join(parts)
+
+
+def change_text(target: TargetStatus) -> str:
+    """A target's new status and its reason."""
+    assert target.last is not None
+    reason = f": {target.last.error}" if target.last.error else ""
+    return f"{target.name} {_arrow(target.previous, target.last.status)}{reason}"
+
+
+def remembered_text(target: TargetStatus) -> str:
+    """How a target stood, since when, and when that was found out."""
+    assert target.last is not None
+    assert target.last_run is not None
+    assert target.status is not None
+    assert target.since is not None
+    since, checked = wording.stamp(target.since), wording.stamp(target.last_run.ended)
+    return f"{target.status.name} since {since}, last checked {checked}: {found_text(target.last)}"
+
+
+def missed_text(event: RunMissed) -> str:
+    """Which checks did not take place, and why."""
+    least = "" if event.is_exact else "at least "
+    left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
+    return f"{left_out} left out: {reason_text(event.reason)}"
+
+
+def reason_text(reason: MissedReason) -> str:
+    """Why a check did not take place."""
+    return "the store was too slow" if reason is MissedReason.STORE else reason.value
+
+
+def result_text(result: CheckResult) -> str:
+    """What one address answered, short: the HTTP status, or what is wrong."""
+    if result.error is not None:
+        return result.error
+    status = result.detail.get("http_status")
+    return "ok" if status is None else f"status {status}"
+
+
+def found_text(verdict: Verdict) -> str:
+    """What a check found, and how long that took."""
+    if not verdict.results:
+        return f"{verdict.error or verdict.status.value}{_in(verdict.latency, verdict.error)}"
+    if len(verdict.results) != 1:
+        each = ", ".join(f"{result.address} {result.status.name}" for result in verdict.results)
+        return f"{verdict.error or each}{_in(verdict.latency, verdict.error)}"
+    (result,) = verdict.results
+    measured = f" ({wording.phases(result.phases)} ms)" if result.phases else ""
+    return f"{result_text(result)}{_in(result.latency, result.error)}{measured}"
+
+
+def _in(latency: float | None, error: str | None) -> str:
+    if latency is None:
+        return ""
+    return f" in {wording.latency(latency)}" if error is None else f", after {wording.latency(latency)}"
+
+
+def _arrow(before: Status | None, after: Status) -> str:
+    return f"{before.name if before else ''} -> {after.name}".strip()
+
+
+def _state(status: Status | None) -> str:
+    return status.value if status else "not checked yet"
+
+
+def _in_order(counts: Mapping[Status | None, int]) -> list[tuple[Status | None, int]]:
+    return [(status, counts.get(status, 0)) for status in (*Status, None)]
+
+
+def milliseconds(seconds: float | None) -> float | None:
+    """Seconds in milliseconds, to the microsecond."""
+    return None if seconds is None else round(seconds * 1e3, 3)
+
+
+def result_values(result: CheckResult) -> dict[str, Any]:
+    """What one address answered, for JSON."""
+    return {
+        "address": result.address,
+        "status": result.status.value,
+        "latency_ms": milliseconds(result.latency),
+        "phases_ms": {name: milliseconds(seconds) for name, seconds in result.phases.items()},
+        "error": result.error,
+        "detail": dict(result.detail),
+        "attempt": result.attempt,
+    }

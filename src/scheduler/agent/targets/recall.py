@@ -1,0 +1,100 @@
+"""What the agent remembers of its targets: read once for each, before it is checked for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from logging import getLogger
+from typing import Final
+
+import anyio
+
+from scheduler import Record, Scheduler, SchedulerState, StoreError, StoreUnavailable
+from timerqueue import Clock
+
+from .report import restore
+from .status import TargetStatus
+
+logger = getLogger(__name__)
+
+FIRST_LOOK: Final = 10
+"""Records of a target among which there nearly always is a report."""
+
+SECOND_LOOK: Final = 500
+
+PATIENCE: Final = 4.0
+"""Seconds after which a target begins anew, for its check waits meanwhile. Less than a check has beyond its timeout."""
+
+WAITS: Final = (0.5, 2.0)
+"""Seconds before each further attempt to ask a store that could not be reached."""
+
+
+class Past:
+    """Lets targets stand as they did when an earlier process last checked them.
+
+    `tell` is called with each target that has a past. `clean` masks secrets.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        targets: Mapping[str, TargetStatus],
+        tell: Callable[[TargetStatus], None],
+        clock: Clock,
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        self._scheduler = scheduler
+        self._clock = clock
+        self._clean = clean
+        self._targets = targets
+        self._tell = tell
+        self._recalled: dict[str, anyio.Event] = {}
+        self._said: dict[str, str] = {}
+        """What a store that could not tell has said instead, by target."""
+
+    async def recall_all(self) -> None:
+        """All targets, one after another."""
+        for name in self._targets:
+            await self.recall(name)
+
+    async def recall(self, name: str) -> None:
+        """Return when it is known how the target stood. A second caller waits for the first."""
+        event = self._recalled.get(name)
+        if event is not None:
+            await event.wait()
+            return
+        self._recalled[name] = event = anyio.Event()
+        try:
+            with anyio.move_on_after(PATIENCE) as scope:
+                await self._recall(self._targets[name])
+            if scope.cancelled_caught:
+                said = self._said.get(name)
+                self._begin_anew(name, f"no answer within {PATIENCE:g} s" if said is None else said)
+        except StoreError as exc:
+            self._begin_anew(name, str(exc))
+        finally:
+            event.set()
+
+    def _begin_anew(self, name: str, reason: str) -> None:
+        if self._scheduler.state is not SchedulerState.STOPPED:  # or it has closed its store
+            logger.warning("what was known of %r cannot be read, so it begins anew: %s", name, reason)
+
+    async def _recall(self, target: TargetStatus) -> None:
+        for limit in (FIRST_LOOK, SECOND_LOOK):
+            records = await self._ask(target.name, limit)
+            if restore(target, records, self._clean):
+                self._tell(target)
+                return
+            if len(records) < limit:
+                return
+
+    async def _ask(self, name: str, limit: int) -> list[Record]:
+        """A store that cannot be reached is asked again; what it says that it cannot do it cannot do later either."""
+        for wait in WAITS:
+            try:
+                return await self._scheduler.history(name, limit=limit)
+            except StoreUnavailable as exc:
+                self._said[name] = str(exc)
+                if self._scheduler.state is SchedulerState.STOPPED:
+                    raise
+            await self._clock.sleep(wait)
+        return await self._scheduler.history(name, limit=limit)

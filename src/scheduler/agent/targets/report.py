@@ -1,0 +1,273 @@
+"""What history keeps of a check, as JSON, and how a target is put together again from it.
+
+A report holds what the check found, and where its target stood before it. So the last report alone, with what has
+happened since, says how the target stands: nothing has to be counted from the beginning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import evolve
+
+from scheduler import Outcome, RunEnded
+
+from ..checks import MOST_ATTEMPTS, CheckResult, Report, Status
+from ..text import wording
+from .flapping import Standing, TargetState, state_id
+from .status import TargetStatus, Verdict, fold, verdict_without_results
+
+if TYPE_CHECKING:
+    from scheduler import Record
+
+LONGEST: Final = 2_000
+"""Characters of a report. A store keeps 2,048 of a result, and nothing of a longer one."""
+
+LARGEST: Final = 10**12
+"""Beyond it no number in a report makes sense: not as a count, nor as seconds."""
+
+MOST: Final = 100
+"""Of results, phases and flaps that are read of one report, as others may have written it."""
+
+_UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
+
+SHORT: Final = 100
+"""Characters of an error for which there is hardly any room."""
+
+
+def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
+    """What to keep of a check with these results of a target that stood so: as much as there is room for."""
+    verdict = fold(results)
+    standing = _standing(before)
+    for values in _ever_less(verdict):
+        values["before"] = standing
+        if len(json.dumps(values)) <= LONGEST:
+            break
+    return Report(values, results)
+
+
+def verdict_of_record(record: Record) -> Verdict | None:
+    """What a record says of its target. None: nothing, or nothing that can be read.
+
+    Others may have written it: its numbers are such as we write, its texts may be anything, see `told`.
+    """
+    if record.outcome is None:
+        return None
+    if isinstance(record.result, dict):
+        try:
+            return _verdict(record.result)
+        except _UNREADABLE:
+            return None
+    return verdict_without_results(record.outcome, record.error)
+
+
+def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
+    """The same to be shown: `clean` has masked secrets in its texts, and they move no cursor."""
+
+    def text(found: str | None) -> str | None:
+        return None if found is None else wording.printable(clean(found))
+
+    if isinstance(record.error, str):
+        record = evolve(record, error=clean(record.error))
+    verdict = verdict_of_record(record)
+    if verdict is None:
+        return None
+    results = tuple(
+        evolve(
+            each,
+            address=text(each.address),
+            error=text(each.error),
+            phases={wording.printable(name): seconds for name, seconds in each.phases.items()},
+            detail={
+                wording.printable(name): wording.printable(clean(value)) if isinstance(value, str) else value
+                for name, value in each.detail.items()
+            },
+        )
+        for each in verdict.results
+    )
+    return evolve(verdict, error=text(verdict.error), results=results)
+
+
+def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
+    """Let the target stand as it did after these records, latest first. False: none of them says how."""
+    for place, record in enumerate(records):
+        if _take_up(target, record):
+            for later in reversed(records[: place + 1]):
+                verdict = told(later, clean)
+                if verdict is not None:
+                    target.record(verdict, _run_of(later))
+            target.remembered, target.lateness_max = target.checks, 0.0
+            return True
+    return False
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _ever_less(verdict: Verdict) -> Iterator[dict[str, Any]]:
+    yield {**_found(verdict), "results": [_found(each) | _about(each) for each in verdict.results]}
+    yield {**_found(verdict), "results": [_found(each) | {"address": each.address} for each in verdict.results]}
+    yield _found(verdict)
+    yield _found(evolve(verdict, error=None if verdict.error is None else verdict.error[:SHORT]))
+
+
+def _found(found: Verdict | CheckResult) -> dict[str, Any]:
+    values: dict[str, Any] = {"status": found.status.value, "attempt": found.attempt}
+    if found.latency is not None:
+        values["latency"] = round(found.latency, 6)
+    if found.error is not None:
+        values["error"] = found.error
+    return values
+
+
+def _about(result: CheckResult) -> dict[str, Any]:
+    phases = {name: round(seconds, 6) for name, seconds in result.phases.items()}
+    return {"address": result.address, "phases": phases, "detail": dict(result.detail)}
+
+
+def _standing(target: TargetStatus) -> dict[str, Any]:
+    return {
+        "status": None if target.status is None else target.status.value,
+        "since": target.since,
+        "counts": {status.value: count for status, count in target.counts.items()},
+        "changes": target.changes,
+        "state": _state(target.state),
+    }
+
+
+def _state(state: TargetState | None) -> dict[str, Any] | None:
+    if state is None:
+        return None
+    return {
+        "number": state.number,
+        "started": state.started_at,
+        "status": state.status.value,
+        "up": state.up,
+        "down": state.down,
+        "flaps": [each.value for each in state.flap_history],
+        "ends": _state(state.ends),
+    }
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _take_up(target: TargetStatus, record: Record) -> bool:
+    """Put the target where it stood before that record, if it says where that was."""
+    if not isinstance(record.result, dict) or verdict_of_record(record) is None:
+        return False
+    try:
+        before = record.result["before"]
+        status = None if before["status"] is None else Status(before["status"])
+        since = None if before["since"] is None else _instant(before["since"])
+        counts = Counter({Status(name): _count(count) for name, count in before["counts"].items()})
+        changes = _count(before["changes"])
+        state = _read_state(before["state"], target.name)
+    except _UNREADABLE:
+        return False
+    target.status, target.since, target.counts, target.changes, target.state = status, since, counts, changes, state
+    return True
+
+
+def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool = False) -> TargetState | None:
+    if found is None:
+        return None
+    started, number = _instant(found["started"]), _count(found["number"])
+    return TargetState(
+        id=state_id(name, started, number),
+        number=number,
+        started_at=started,
+        status=Standing(found["status"]),
+        up=_count(found["up"]),
+        down=_count(found["down"]),
+        flap_history=tuple(
+            Standing.UP if each == Standing.UP.value else Standing.DOWN for each in _list(found["flaps"])
+        ),
+        ends=None if has_ended else _read_state(found["ends"], name, has_ended=True),
+    )
+
+
+def _verdict(found: Mapping[str, Any]) -> Verdict:
+    return Verdict(
+        status=Status(found["status"]),
+        error=_text(found.get("error")),
+        latency=_number(found.get("latency")),
+        attempt=_attempt(found["attempt"]),
+        results=tuple(_result(each) for each in _list(found.get("results", []))),
+    )
+
+
+def _result(found: Mapping[str, Any]) -> CheckResult:
+    return CheckResult(
+        status=Status(found["status"]),
+        address=_text(found.get("address")),
+        latency=_number(found.get("latency")),
+        phases={name: _length(seconds) for name, seconds in _items(found.get("phases", {}))},
+        error=_text(found.get("error")),
+        detail={name: _detail(value) for name, value in _items(found.get("detail", {}))},
+        attempt=_attempt(found["attempt"]),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _detail(value: Any) -> str | int | float:
+    if isinstance(value, (int, float)):
+        return value if abs(value) <= LARGEST else "a number that makes no sense"
+    return str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value[:MOST]
+
+
+def _items(value: Any) -> Iterable[tuple[str, Any]]:
+    return islice(value.items(), MOST)
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else _length(value)
+
+
+def _length(value: Any) -> float:
+    if not 0 <= (found := float(value)) <= LARGEST:
+        raise ValueError
+    return found
+
+
+def _instant(value: Any) -> float:
+    found = _length(value)
+    wording.stamp(found)  # it has a date, or this raises
+    return found
+
+
+def _count(value: Any) -> int:
+    if not 0 <= value <= LARGEST:
+        raise ValueError
+    return int(value)
+
+
+def _attempt(value: Any) -> int:
+    if not 1 <= value <= MOST_ATTEMPTS:
+        raise ValueError
+    return int(value)
+
+
+def _run_of(record: Record) -> RunEnded:
+    """The end of a run as it was told then."""
+    due = record.due.timestamp()
+    started = due if record.started is None else record.started.timestamp()
+    ended = started if record.ended is None else record.ended.timestamp()
+    outcome = Outcome.CRASHED if record.outcome is None else record.outcome
+    lateness = record.lateness if record.lateness is not None and 0 <= record.lateness <= LARGEST else 0.0
+    return RunEnded(
+        record.job_id, due, started, ended, record.attempt, lateness, ended - started, outcome, record.error
+    )

@@ -1,0 +1,164 @@
+"""How a target stands: the results of one run folded into a verdict, and the verdicts over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import assert_never
+
+from attrs import define, field, frozen
+
+from scheduler import Outcome, RunEnded
+
+from ..checks import CheckResult, Report, Status
+from ..text import wording
+from .flapping import Result, Standing, TargetState, after
+
+
+@frozen(kw_only=True)
+class Verdict:
+    """One run. `latency`: that of its slowest address, in seconds. `attempt`: the last that concerned all addresses."""
+
+    status: Status
+    error: str | None = None
+    latency: float | None = None
+    results: tuple[CheckResult, ...] = ()
+    attempt: int = 1
+
+
+def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
+    """What a run says of its target. None: it was cut off and says nothing. `clean` masks secrets."""
+    if run.outcome is Outcome.SUCCEEDED:
+        return fold(list(_results(run.results)))
+    return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
+
+
+def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
+    """The same for a run that has no results: because it did not end well, or because they were not kept."""
+    match outcome:
+        case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
+            return None
+        case Outcome.TIMED_OUT:
+            return Verdict(status=Status.UNKNOWN, error="the check did not end in time and was cut off")
+        case Outcome.FAILED:
+            return Verdict(status=Status.UNKNOWN, error=f"the check itself failed: {wording.printable(error or '')}")
+        case _:
+            assert_never(outcome)
+
+
+def _results(found: Sequence[object]) -> Iterator[CheckResult]:
+    for each in found:
+        if isinstance(each, Report):
+            yield from each.results
+        elif isinstance(each, CheckResult):
+            yield each
+
+
+def fold(results: Sequence[CheckResult]) -> Verdict:
+    """All up: up. Some up: degraded. None up: down.
+
+    Addresses of which we know nothing do not count, unless there are no others.
+    """
+    known = [each for each in results if each.status is not Status.UNKNOWN]
+    attempt = min((each.attempt for each in known or results), default=1)
+    if not known:
+        error = next((each.error for each in results), "the check gave no result")
+        return Verdict(status=Status.UNKNOWN, error=error, results=tuple(results), attempt=attempt)
+    statuses = {each.status for each in known}
+    status = statuses.pop() if len(statuses) == 1 else Status.DEGRADED
+    return Verdict(
+        status=status,
+        error=_error(results, status),
+        latency=max((each.latency for each in known if each.latency is not None), default=None),
+        results=tuple(results),
+        attempt=attempt,
+    )
+
+
+def _error(results: Sequence[CheckResult], status: Status) -> str | None:
+    if status is Status.UP:
+        return None
+    bad = [each for each in results if each.status is not Status.UP]
+    if len(results) == 1:
+        return bad[0].error
+    return f"{len(bad)} of {len(results)} addresses: {bad[0].error}"
+
+
+@define(eq=False)
+class TargetStatus:
+    """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
+
+    `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
+    `is_verified`: False if its certificate is not looked at.
+    """
+
+    name: str
+    url: str
+    kind: str
+    max_attempts: int = 1
+    state: TargetState | None = None
+    status: Status | None = None
+    previous: Status | None = None
+    since: float | None = None
+    last: Verdict | None = None
+    last_run: RunEnded | None = None
+    counts: Counter[Status] = field(factory=Counter)
+    changes: int = 0
+    remembered: int = 0
+    missed: int = 0
+    missed_is_exact: bool = True
+    lateness_max: float = 0.0
+    is_verified: bool = True
+
+    @property
+    def checks(self) -> int:
+        """How many verdicts there were."""
+        return self.counts.total()
+
+    @property
+    def checks_now(self) -> int:
+        """How many of them this process has found."""
+        return self.checks - self.remembered
+
+    def attempts(self) -> int:
+        """How many attempts the next run has: one, if the target is known to be down or to flap."""
+        is_well = self.state is None or self.state.status is Standing.UP
+        return self.max_attempts if is_well else 1
+
+    def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
+        """Take a verdict in. Whether the status is another one now, the first included.
+
+        `began`: when this process began to check. What was due before that is late through it from then on only.
+        """
+        self.last, self.last_run = verdict, run
+        self.counts[verdict.status] += 1
+        lateness = run.lateness if began is None else min(run.lateness, max(run.started - began, 0.0))
+        self.lateness_max = max(self.lateness_max, lateness)
+        self._move(verdict, run.ended)
+        self.previous = self.status
+        if verdict.status is self.status:
+            return False
+        self.changes += self.status is not None
+        self.status, self.since = verdict.status, run.ended
+        return True
+
+    def _move(self, verdict: Verdict, now: float) -> None:
+        """Attempts before the last were down, or there would have been no other."""
+        for _ in range(verdict.attempt - 1):
+            self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
+        result = _result_of(verdict.status)
+        if result is not None:
+            self.state = after(self.state, result, now, name=self.name)
+
+
+def _result_of(status: Status) -> Result | None:
+    """What a status says for the state. None: nothing."""
+    match status:
+        case Status.UP | Status.DEGRADED:
+            return Standing.UP
+        case Status.DOWN:
+            return Standing.DOWN
+        case Status.UNKNOWN:
+            return None
+        case _:
+            assert_never(status)

@@ -1,0 +1,51 @@
+"""TOML, read strictly: each value by a reader, each mistake with its line, and nothing that costs too much to read.
+
+Offers `Section`, which takes the keys of a table and notes every problem, the readers of single values, and what tells
+the lines of a text. Knows no key of the configuration: which there are is for `config` and for each check to say. Pure:
+lives on whichever thread reads a file, before anything runs.
+"""
+
+from __future__ import annotations
+
+from .bounds import over
+from .lines import key_lines, what_is_wrong
+from .readers import (
+    VARIABLE,
+    Reader,
+    Unfit,
+    Unset,
+    boolean,
+    bounded,
+    label,
+    labels,
+    megabytes,
+    one_of,
+    seconds,
+    text,
+    whole,
+)
+from .sections import ConfigError, Problem, Section, one_form, suggestion
+
+__all__ = [
+    "VARIABLE",
+    "ConfigError",
+    "Problem",
+    "Reader",
+    "Section",
+    "Unfit",
+    "Unset",
+    "boolean",
+    "bounded",
+    "key_lines",
+    "label",
+    "labels",
+    "megabytes",
+    "one_form",
+    "one_of",
+    "over",
+    "seconds",
+    "suggestion",
+    "text",
+    "what_is_wrong",
+    "whole",
+]

@@ -1,0 +1,168 @@
+"""Reading a table of the configuration key by key, and remembering everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from attrs import define, field, frozen
+
+from ..text import harmless, host_name, printable
+from .lines import Path
+from .readers import Reader, Unfit, shown
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+_ATTEMPTS: Final = ("max_attempts", "did you mean 'max_attempts', which counts the first attempt as well?")
+_BODY: Final = "did you mean 'contains', a text that the answer must hold? A request is sent without a body, so far"
+_ZONE: Final = ("interval", 'the zone stands in front of the schedule: schedule = "CRON_TZ=Europe/Berlin 0 8 * * *"')
+FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
+    "retry": _ATTEMPTS,
+    "retries": _ATTEMPTS,
+    "attempts": _ATTEMPTS,
+    "tz": _ZONE,
+    "zone": _ZONE,
+    "timezone": _ZONE,
+    "time_zone": _ZONE,
+    "every": ("interval", "did you mean 'interval'?"),
+    "period": ("interval", "did you mean 'interval'?"),
+    "cron": ("schedule", "did you mean 'schedule'?"),
+    "status": ("expect_status", "did you mean 'expect_status'?"),
+    "body": ("contains", _BODY),
+    "keyword": ("contains", "did you mean 'contains'?"),
+    "insecure": ("verify", "did you mean verify = false?"),
+    "skip_verify": ("verify", "did you mean verify = false?"),
+    "follow_redirects": ("redirects", "did you mean 'redirects', which says how many?"),
+}
+"""Words that other programs have for our keys: a key of the tables in which the answer is right, and the answer."""
+
+_ALERTS: Final = "alerts nobody yet: let a program read `timerqueue run FILE --json`, where a check says if it changed"
+MISSING: Final[Mapping[str, str]] = dict.fromkeys(
+    ("alert", "alerts", "alerting", "notify", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
+)
+"""Words for what other programs do and this agent does not: what it does instead."""
+
+
+_MOST_COMPARED: Final = 100
+"""Keys of a table to which each unknown one is compared. In [limits] there may be one for every host."""
+
+_MOST_TOLD: Final = 100
+
+
+@frozen(order=True)
+class Problem:
+    """What is wrong, and on which line; 0: with the file as a whole."""
+
+    line: int
+    text: str
+
+    def at(self, file: str) -> str:
+        """Write it as in "uptime.toml:12: unknown key ..."."""
+        place = f"{harmless(file)}:{self.line}" if self.line else harmless(file)
+        return f"{place}: {printable(self.text)}"
+
+
+class ConfigError(Exception):
+    """A configuration cannot be used. Its text has a line for every problem, and one more if there are very many."""
+
+    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(sorted(problems))
+        lines = [each.at(file) for each in self.problems[:_MOST_TOLD]]
+        left_out = len(self.problems) - len(lines)
+        super().__init__("\n".join([*lines, f"{file}: and {left_out:,} more" if left_out else ""]).rstrip("\n"))
+
+
+@define(eq=False)
+class Section:
+    """A table, the name by which problems call it, and where its keys stand. Subsections share `problems`."""
+
+    table: Mapping[str, Any]
+    path: Path
+    name: str
+    lines: Mapping[Path, int]
+    problems: list[Problem] = field(factory=list)
+    _asked: dict[str, None] = field(factory=dict)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there."""
+        return key in self.table
+
+    def take(self, key: str, reader: Reader[T], default: D) -> T | D:
+        """The value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
+        self._asked[key] = None
+        if key not in self.table:
+            return default
+        try:
+            return reader(self.table[key])
+        except Unfit as exc:
+            self.complain(f"{key}: {exc}", key)
+            return default
+
+    def require(self, key: str, reader: Reader[T]) -> T | None:
+        """The same for a key that must be there."""
+        if key not in self.table:
+            self._asked[key] = None
+            self.complain(f"the key '{key}' is missing")
+        return self.take(key, reader, None)
+
+    def section(self, key: str) -> Section:
+        """A table within this one; empty if it is missing or no table."""
+        self._asked[key] = None
+        table = self.table.get(key, {})
+        if not isinstance(table, dict):
+            self.complain(f"{key}: expected a table [{key}], found {shown(table)}", key)
+            table = {}
+        return Section(table, (*self.path, key), f"[{key}]", self.lines, self.problems)
+
+    def end(self, also_known: Iterable[str] = ()) -> None:
+        """Every key that nobody asked for is a problem."""
+        known = [*islice(self._asked, _MOST_COMPARED), *also_known]
+        for key in self.table:
+            if key not in self._asked:
+                where = f" in {self.name}" if self.name else ""
+                self._note(f"unknown key '{key}'{where}{suggestion(key, known)}", key)
+
+    def complain(self, text: str, key: str | None = None) -> None:
+        """A problem with a key, or with the table as a whole."""
+        self._note(f"{self.name}: {text}" if self.name else text, key)
+
+    def _note(self, text: str, key: str | None) -> None:
+        self.problems.append(Problem(self._line(self.path if key is None else (*self.path, key)), text))
+
+    def _line(self, path: Path) -> int:
+        """Where it stands, or else what it belongs to."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Each host of which keys speak, in its one form and as it is written. What is none or comes twice is a problem."""
+    seen: dict[str, str] = {}
+    for name in names:
+        key = prefix + name
+        try:
+            host = host_name(name)
+        except ValueError as exc:
+            section.complain(f"{key}: expected {exc}", key)
+            host = name
+        if host in seen:
+            section.complain(f"{key}: is the same host as {seen[host]}: keep one of them", key)
+        seen.setdefault(host, key)
+        yield host, name
+
+
+def suggestion(key: str, known: Iterable[str]) -> str:
+    """Ask ", did you mean 'interval'?", of what others call so or what is near, or else list what there is."""
+    choices = list(known)
+    ours, advice = FOREIGN.get(key.lower(), ("", ""))
+    if ours in choices:
+        return f", {advice}"
+    if key.lower() in MISSING:
+        return f": the agent {MISSING[key.lower()]}"
+    if similar := get_close_matches(key.lower(), choices, n=1):
+        return f", did you mean '{similar[0]}'?"
+    return f"; there is {', '.join(sorted(choices))}" if choices else ""

@@ -1,0 +1,274 @@
+"""What is shown of verdicts: lines, JSON and the table."""
+
+import io
+import json
+
+import pytest
+from attrs import evolve
+from rich.cells import cell_len
+from rich.console import Console
+
+from scheduler import MissedReason, Outcome, RunEnded, RunMissed, Scheduler
+from scheduler.agent.checks.contract.result import CheckResult, Status
+from scheduler.agent.show.display import Summary, View
+from scheduler.agent.show.lines import JsonLines, PlainLines
+from scheduler.agent.show.monitor import Monitor
+from scheduler.agent.show.table import LiveTable, draw
+from scheduler.agent.targets.status import TargetStatus, fold, verdict_of
+
+UP = CheckResult(
+    status=Status.UP, address="127.0.0.1", latency=0.004, phases={"connect": 0.001}, detail={"http_status": 200}
+)
+DOWN = CheckResult(status=Status.DOWN, address="127.0.0.2", latency=0.5, error="refused")
+SLOW = CheckResult(status=Status.DEGRADED, address="127.0.0.3", latency=2.0, error="slow")
+LOST = CheckResult(status=Status.UNKNOWN, address="::1", error="no route")
+
+
+def ended(*results, outcome=Outcome.SUCCEEDED, name="api", error=None, ended_at=1000.0):
+    """Make the end of a run."""
+    return RunEnded(name, ended_at - 1, ended_at - 0.5, ended_at, 1, 0.0005, 0.5, outcome, error, None, results)
+
+
+def shown(kind, *events, names=("api",)):
+    """Let a display show some events; return its lines."""
+    stream = io.StringIO()
+    targets = [TargetStatus(name, "http://h", "http") for name in names]
+    monitor = Monitor(targets, kind(stream, lambda: 1000.0), lambda: None)
+    for event in events:
+        monitor.listen(event)
+    monitor.show(lambda display: display.stopped(monitor.summary()))
+    return stream.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("results", "status", "error", "latency"),
+    [
+        ([UP], Status.UP, None, 0.004),
+        ([DOWN], Status.DOWN, "refused", 0.5),
+        ([UP, UP], Status.UP, None, 0.004),
+        ([UP, DOWN], Status.DEGRADED, "1 of 2 addresses: refused", 0.5),
+        ([UP, SLOW], Status.DEGRADED, "1 of 2 addresses: slow", 2.0),
+        ([DOWN, SLOW], Status.DEGRADED, "2 of 2 addresses: refused", 2.0),
+        ([DOWN, DOWN], Status.DOWN, "2 of 2 addresses: refused", 0.5),
+        ([UP, LOST], Status.UP, None, 0.004),
+        ([DOWN, LOST], Status.DOWN, "2 of 2 addresses: refused", 0.5),
+        ([LOST, LOST], Status.UNKNOWN, "no route", None),
+    ],
+)
+def test_results_fold_into_a_verdict(results, status, error, latency):
+    """All up: up. Some up: degraded. None up: down. What we do not know does not count."""
+    verdict = fold(results)
+    assert (verdict.status, verdict.error, verdict.latency) == (status, error, latency)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"),
+    [
+        (Outcome.SUCCEEDED, Status.UP),
+        (Outcome.FAILED, Status.UNKNOWN),
+        (Outcome.CRASHED, None),
+        (Outcome.TIMED_OUT, Status.UNKNOWN),
+        (Outcome.CANCELLED, None),
+        (Outcome.MISSED, None),
+    ],
+)
+def test_a_run_that_ended_otherwise_is_not_the_targets_fault(outcome, status):
+    """Our own failure is unknown, and a run that was cut off says nothing."""
+    verdict = verdict_of(ended(UP, outcome=outcome))
+    assert (verdict and verdict.status) == status
+
+
+def test_a_status_counts_and_remembers_since_when():
+    """Only another status is a change, and the first is one."""
+    target = TargetStatus("api", "http://h", "http")
+    runs = [(UP, 10.0), (UP, 20.0), (DOWN, 30.0), (DOWN, 40.0), (UP, 50.0)]
+    changes = [target.record(fold([result]), ended(result, ended_at=at)) for result, at in runs]
+    assert changes == [True, False, True, False, True]
+    assert (target.status, target.since, target.changes, target.checks) == (Status.UP, 50.0, 2, 5)
+    assert target.counts == {Status.UP: 3, Status.DOWN: 2}
+
+
+def test_plain_lines_can_each_be_read_alone():
+    """Time, change, target, what was found, how long it took, how late it started."""
+    lines = shown(PlainLines, ended(UP), ended(UP), ended(DOWN), ended(UP, DOWN))
+    at = "1970-01-01T00:16:40.000Z"
+    assert lines[:4] == [
+        f"{at}  -> UP             api  status 200 in 4.0 ms (connect 1.0 ms)  started 0.5 ms late",
+        f"{at}  UP                api  status 200 in 4.0 ms (connect 1.0 ms)  started 0.5 ms late",
+        f"{at}  UP -> DOWN        api  refused, after 500 ms  started 0.5 ms late",
+        f"{at}  DOWN -> DEGRADED  api  1 of 2 addresses: refused, after 500 ms  started 0.5 ms late",
+    ]
+    assert lines[4].endswith("4 checks; targets: 1 degraded; started at most 0.5 ms late, 0 missed")
+
+
+def test_missed_checks_are_shown():
+    """Nothing that did not take place goes unsaid."""
+    (line, end) = shown(PlainLines, RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP))
+    assert line.endswith("MISSED            api  3 checks due from 1970-01-01T00:00:05.000Z left out: overlap")
+    assert "3 missed" in end
+
+
+def test_missed_checks_that_nobody_counted_are_at_least_so_many():
+    """Of a union of schedules, say: there may have been more."""
+    event = RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP, False)
+    (line, end) = shown(PlainLines, event)
+    assert line.endswith("api  at least 3 checks due from 1970-01-01T00:00:05.000Z left out: overlap")
+    assert "at least 3 missed" in end
+    missed, stopped = map(json.loads, shown(JsonLines, event))
+    assert (missed["count"], missed["is_exact"]) == (3, False)
+    assert (stopped["missed"], stopped["missed_is_exact"]) == (3, False)
+
+
+def test_what_an_end_leaves_out_is_counted_only():
+    """Thousands of checks may wait for room when Ctrl-C comes; they are no news."""
+    (end,) = shown(PlainLines, RunMissed("api", 5.0, 9.0, 3, MissedReason.STOPPED))
+    assert "3 missed" in end
+
+
+def test_json_lines_hold_everything():
+    """One object per event, with stable keys."""
+    check, missed, stopped = map(
+        json.loads, shown(JsonLines, ended(UP, DOWN), RunMissed("api", 5.0, 9.0, 3, MissedReason.OVERLAP))
+    )
+    assert check["event"] == "check"
+    assert (check["name"], check["type"], check["status"], check["previous"]) == ("api", "http", "degraded", None)
+    assert (check["changed"], check["latency_ms"], check["lateness_ms"]) == (True, 500.0, 0.5)
+    assert check["results"][0] == {
+        "address": "127.0.0.1",
+        "status": "up",
+        "latency_ms": 4.0,
+        "phases_ms": {"connect": 1.0},
+        "error": None,
+        "detail": {"http_status": 200},
+        "attempt": 1,
+    }
+    assert (check["attempt"], check["max_attempts"]) == (1, 1)
+    assert (missed["event"], missed["count"], missed["reason"]) == ("missed", 3, "overlap")
+    assert (stopped["event"], stopped["targets"], stopped["missed"]) == ("stopped", {"degraded": 1}, 3)
+
+
+def test_names_from_outside_stay_on_their_line():
+    """A name with a line break cannot fake a line."""
+    lines = shown(PlainLines, ended(UP, name="a\nb"), names=["a\nb"])
+    assert len(lines) == 2
+    assert r"a\nb" in lines[0]
+
+
+def test_a_reader_who_leaves_ends_the_run():
+    """As with `| head`: the monitor asks for a stop, once, and shows nothing more."""
+
+    class Closed(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    left = []
+    target = TargetStatus("api", "http://h", "http")
+    monitor = Monitor([target], PlainLines(Closed(), lambda: 0.0), lambda: left.append(1))
+    monitor.listen(ended(UP))
+    monitor.listen(ended(UP))
+    assert left == [1]
+    assert target.checks == 2
+
+
+@pytest.fixture
+def view():
+    """A view of three targets, of which the last has a name that is no markup."""
+    scheduler = Scheduler(limits={"http": 5})
+    targets = [TargetStatus(name, "http://h", "http") for name in ("api", "shop", "[red]new")]
+    for target in targets:
+        scheduler.add(print, "@every 1m", id=target.name)
+    targets[0].record(fold([UP]), ended(UP))
+    targets[1].record(fold([DOWN]), ended(DOWN))
+    return View(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
+
+
+def drawn(view, width, height):
+    """Draw the table; return its lines."""
+    console = Console(file=io.StringIO(), width=width, height=height)
+    console.print(draw(view, width, height))
+    return console.file.getvalue().splitlines()
+
+
+def test_the_table_shows_what_is_not_well_first(view):
+    """Then what is up, then what waits for its first check."""
+    head, *rows = drawn(view, 140, 24)
+    assert head.split() == "name state since latency result phases, ms next late checks down".split()
+    assert [row.split()[0] for row in rows[:3]] == ["shop", "api", "[red]new"]
+    assert "DOWN" in rows[0]
+    assert "refused" in rows[0]
+    assert "1m05s" in rows[1]
+    assert "waiting" in rows[2]
+    assert "1 up  1 down  1 waiting for the first check" in rows[3]
+    assert "http 0/5" in rows[4]
+
+
+@pytest.mark.parametrize("width", [20, 40, 79, 80, 139, 140, 200])
+def test_the_table_fits_its_terminal(view, width):
+    """Narrow ones lose columns, not their shape."""
+    lines = drawn(view, width, 24)
+    assert all(len(line) <= width for line in lines)
+    assert len([line for line in lines if line.startswith(("sh", "api", "ap"))]) == 2
+
+
+HOSTS = ["http://127.0.0.1:{port}/health", "https://eu-{port}.monitoring.example.org/v1/health", "東京{port}" * 20]
+URLS = [text.format(port=port) for text in HOSTS for port in (1, 2)]
+URLS += ["https://eu-1.monitoring.example.org/v1/orders", "https://eu-1.monitoring.example.org/v1/baskets"]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 139, 140, 160])
+def test_different_targets_look_different(width):
+    """Names are cut in their middle and not before they must be, and other columns get what they leave."""
+    scheduler = Scheduler()
+    for url in URLS:
+        scheduler.add(print, "@every 1m", id=url)
+    targets = [TargetStatus(url, url, "http") for url in URLS]
+    lines = drawn(View(targets=targets, scheduler=scheduler, now=lambda: 1065.0), width, 24)
+    assert all(cell_len(line) <= width for line in lines)
+    assert len({line.split()[0] for line in lines[1 : len(URLS) + 1]}) == len(URLS)
+    assert any(line.startswith("http://127.0.0.1:1/health ") for line in lines) == (width > 80)
+
+
+def test_names_come_before_phases(view):
+    """A column of which one can do without does not cut them."""
+    long = TargetStatus("x" * 60, "http://h", "http")
+    view.scheduler.add(print, "@every 1m", id=long.name)
+    assert "phases" in drawn(view, 140, 24)[0]
+    lines = drawn(evolve(view, targets=[*view.targets, long]), 140, 24)
+    assert "phases" not in lines[0]
+    assert any(line.startswith(long.name) for line in lines)
+
+
+def test_a_low_terminal_says_what_it_leaves_out(view):
+    """The rest is counted."""
+    lines = drawn(view, 100, 8)
+    assert any("and 1 more" in line for line in lines)
+    assert not any("[red]new" in line for line in lines)
+
+
+def test_the_live_table_leaves_its_last_state_on_the_screen(view):
+    """After the end one can still read how it stood."""
+    stream = io.StringIO()
+    table = LiveTable(Console(file=stream, width=100, height=24, force_terminal=True, color_system=None))
+    table.started(view)
+    table.notice("a notice\x1b[2J")
+    table.checked(view.targets[1], is_change=True)
+    table.stopped(Summary(seconds=5, checks=2, targets={Status.UP: 1}, missed=0, lateness_max=0.001, cut_off=1))
+    text = stream.getvalue()
+    assert r"a notice\x1b[2J" in text
+    assert text.rstrip().endswith(
+        "stopped after 5s: 2 checks; targets: 1 up; started at most 1.0 ms late, 0 missed; 1 check cut off"
+    )
+
+
+def test_a_display_may_go_while_it_is_told_of_the_end():
+    """That does not reach the scheduler."""
+
+    class Gone:
+        refresh_every = None
+
+        def notice(self, text):
+            raise BrokenPipeError
+
+    monitor = Monitor([], Gone(), lambda: None)
+    monitor.notice("x")
+    assert monitor.refresh_every is None
