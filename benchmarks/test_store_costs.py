@@ -9,8 +9,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from scheduler import Outcome, Store
-from scheduler._definition import definition_of
-from scheduler._stored import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
+from scheduler._journal.definition import definition_of
+from scheduler.stores import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 
 from .runner import SCRIPTS

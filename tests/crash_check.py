@@ -8,7 +8,7 @@ from typing import NamedTuple
 from crash_load import KINDS, TAG
 
 from scheduler import Delivery
-from scheduler._stored import RUNNING
+from scheduler.stores import RUNNING
 
 EVERYTHING = 2**31 - 1
 NOT_THERE = (None, False)

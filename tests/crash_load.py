@@ -23,7 +23,7 @@ import anyio
 
 from schedule import Missed
 from scheduler import Delivery, JobNotFound, Overlap, Retry, Scheduler, current_run
-from scheduler._stored import Retention
+from scheduler.stores import Retention
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
 

@@ -6,8 +6,12 @@
 from schedule import Missed, ScheduleError
 from timerqueue import LifecycleError, UnknownLimit
 
-from ._current import CurrentRun, current_run
-from ._errors import (
+from ._jobs.current import CurrentRun, current_run
+from ._jobs.job import Job
+from ._memory.history import Record
+from ._runs.subtask import Subtask
+from ._scheduler import Scheduler, SchedulerState
+from ._values.errors import (
     AlreadyStopped,
     DuplicateJob,
     ImpossibleTransition,
@@ -19,7 +23,7 @@ from ._errors import (
     TooManySubtasks,
     UnknownTask,
 )
-from ._events import (
+from ._values.events import (
     ClockJumped,
     Event,
     JobAdded,
@@ -41,18 +45,14 @@ from ._events import (
     StoreDown,
     StoreUp,
 )
-from ._job import Job
-from ._outcome import MissedReason, Outcome
-from ._pauses import Pause
-from ._policy import Delivery, Overlap
-from ._record import Record
-from ._retry import Retry
-from ._scheduler import Scheduler, SchedulerState
-from ._state import JobState
-from ._statistics import JobStatistics, LatenessStatistics, SchedulerStatistics, StoreStatistics
-from ._store import Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
-from ._stored import Retention
-from ._subtask import Subtask
+from ._values.outcome import MissedReason, Outcome
+from ._values.pauses import Pause
+from ._values.policy import Delivery, Overlap
+from ._values.retry import Retry
+from ._values.state import JobState
+from ._values.statistics import JobStatistics, LatenessStatistics, SchedulerStatistics, StoreStatistics
+from .stores._rows import Retention
+from .stores._store import Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = [
     "AlreadyStopped",

@@ -14,15 +14,15 @@ from anyio.abc import TaskGroup
 
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, SystemClock, TaskPool
 
-from ._current import RUN
-from ._events import SchedulerStarted, SchedulerStopped
-from ._stall import StallWatch
+from ._jobs.current import RUN
+from ._loop.stall import StallWatch
+from ._values.events import SchedulerStarted, SchedulerStopped
 
 if TYPE_CHECKING:
-    from ._listeners import Listeners
-    from ._loop import Loop
-    from ._memory import Memory
-    from ._registry import Registry
+    from ._control.registry import Registry
+    from ._loop.loop import Loop
+    from ._memory.memory import Memory
+    from ._values.listeners import Listeners
 
 logger = getLogger(__name__)
 

@@ -14,17 +14,12 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._call import Call, call_of
-from ._conflict import OnConflict
-from ._errors import InvalidJob
-from ._events import Listener, RunEnded
-from ._first_start import Start
-from ._job import Job
-from ._lifespan import Lifespan
-from ._listeners import Listeners
-from ._loop import Loop
-from ._memory import memory_of
-from ._options import (
+from ._control.conflict import OnConflict
+from ._control.registry import Registry
+from ._control.run_once import RunOnce
+from ._jobs.call import Call, call_of
+from ._jobs.job import Job
+from ._jobs.options import (
     aware,
     count_of,
     delay_of,
@@ -37,18 +32,23 @@ from ._options import (
     tag_of,
     text_of,
 )
-from ._pauses import Pause, scope_of
-from ._policies import Policies
-from ._policy import Delivery, Overlap
-from ._record import Record, record_of
-from ._registry import Registry
-from ._retry import Retry
-from ._run_once import RunOnce
-from ._statistics import SchedulerStatistics
-from ._store import Store
-from ._stored import Retention
-from ._tasks import Tasks, name_of
-from ._timeline import us_of
+from ._jobs.policies import Policies
+from ._jobs.tasks import Tasks, name_of
+from ._lifespan import Lifespan
+from ._loop.loop import Loop
+from ._memory.history import Record, record_of
+from ._memory.memory import memory_of
+from ._plan.first_start import Start
+from ._plan.timeline import us_of
+from ._values.errors import InvalidJob
+from ._values.events import Listener, RunEnded
+from ._values.listeners import Listeners
+from ._values.pauses import Pause, scope_of
+from ._values.policy import Delivery, Overlap
+from ._values.retry import Retry
+from ._values.statistics import SchedulerStatistics
+from .stores._rows import Retention
+from .stores._store import Store
 
 logger = getLogger(__name__)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from scheduler import JobState
-from scheduler._state import TRANSITIONS
+from scheduler._values.state import TRANSITIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "states.md"
-BEGIN = "<!-- made from scheduler/_state.py by tests/project/test_states_page.py: begin -->"
+BEGIN = "<!-- made from scheduler/_values/state.py by tests/project/test_states_page.py: begin -->"
 END = "<!-- end -->"
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from scheduler import RunEnded, RunMissed, RunStarted, Scheduler, current_run
-from scheduler._timeline import instant_of
+from scheduler._plan.timeline import instant_of
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import ManualClock
 

@@ -8,8 +8,8 @@ import pytest
 from schedule import After, Calendar, Every, ScheduleError
 from schedule._instant import LAST_INSTANT, LONGEST_DURATION
 from scheduler import InvalidJob, Outcome, Retry, RunEnded, Scheduler, current_run
-from scheduler._backoff import LONGEST
-from scheduler._timeline import LAST_US
+from scheduler._plan.timeline import LAST_US
+from scheduler._values.backoff import LONGEST
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 

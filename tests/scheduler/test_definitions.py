@@ -12,11 +12,11 @@ from hypothesis import example, given, strategies as st
 from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, Window
 from schedule._instant import LONGEST_DURATION
 from scheduler import Delivery, InvalidJob, MalformedJob, Overlap, Retry, Scheduler
-from scheduler._definition import Definition, definition_of, stored_job
-from scheduler._options import policy_of
-from scheduler._policy import Policy
-from scheduler._retry import Growth
-from scheduler._stored import StoredJob
+from scheduler._jobs.options import policy_of
+from scheduler._journal.definition import Definition, definition_of, stored_job
+from scheduler._values.policy import Policy
+from scheduler._values.retry import Growth
+from scheduler.stores import StoredJob
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PLAIN = Definition(Every("10s"), (), {}, Policy(), False, frozenset(), None)

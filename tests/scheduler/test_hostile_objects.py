@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from scheduler import Outcome, Retry, RunEnded, Scheduler, Subtask
-from scheduler._results import result_text
-from scheduler._telling import LONGEST_ERROR, LONGEST_TRACE, error_text, shown, trace_text
+from scheduler._journal.results import result_text
+from scheduler._values.telling import LONGEST_ERROR, LONGEST_TRACE, error_text, shown, trace_text
 from scheduler.stores.memory import MemoryStore
 
 

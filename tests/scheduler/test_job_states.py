@@ -20,7 +20,7 @@ from scheduler import (
     RunStarted,
     Scheduler,
 )
-from scheduler._state import TRANSITIONS, Step, advance
+from scheduler._values.state import TRANSITIONS, Step, advance
 from timerqueue.testing import START, ManualClock
 
 WAYS = {(before, after) for ways in TRANSITIONS.values() for before, after in ways.items()}

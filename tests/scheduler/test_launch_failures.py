@@ -21,9 +21,9 @@ from scheduler import (
     RunStarted,
     Scheduler,
     Subtask,
-    _call,
     current_run,
 )
+from scheduler._jobs import call
 from timerqueue.testing import START
 
 T0 = START.timestamp()
@@ -36,8 +36,8 @@ class Threads:
     def __init__(self, monkeypatch, refusals, error):
         self.refusals = refusals
         self.error = error
-        self._real = _call.run_sync
-        monkeypatch.setattr(_call, "run_sync", self)
+        self._real = call.run_sync
+        monkeypatch.setattr(call, "run_sync", self)
 
     async def __call__(self, func, **options):
         """Refuse, as late as anyio would, or do it."""

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 
 from schedule import Cron, Every, Missed
 from scheduler import MissedReason, Outcome, Overlap, RunEnded, RunMissed, RunStarted, Scheduler, current_run
-from scheduler._timeline import instant_of
+from scheduler._plan.timeline import instant_of
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore
 from timerqueue.testing import START

@@ -209,7 +209,7 @@ class Life:
         logger.addHandler(self.errors)
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("scheduler._memory.InlineWriter", self._writer)
+                patch.setattr("scheduler._memory.memory.InlineWriter", self._writer)
                 yield
         finally:
             logger.removeHandler(self.errors)

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from scheduler._rare import Rare
+from scheduler._values.sparse import Rare
 
 
 class Thing:

@@ -7,9 +7,7 @@ from hypothesis import given, strategies as st
 
 from schedule import After, At, Calendar, Cron, Every, Missed
 from scheduler import Retry
-from scheduler._planner import planner_for
-from scheduler._policy import Policy
-from scheduler._recovery import (
+from scheduler._plan.after_restart import (
     LONGEST_FLOOR,
     QUARANTINE_AFTER,
     Aftermath,
@@ -19,7 +17,9 @@ from scheduler._recovery import (
     rest_until,
     retry_by,
 )
-from scheduler._timeline import us_of
+from scheduler._plan.planner import planner_for
+from scheduler._plan.timeline import us_of
+from scheduler._values.policy import Policy
 from timerqueue.testing import START
 
 T0 = us_of(START)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from scheduler import MissedReason, Retention, Scheduler
-from scheduler._stored import size_of
+from scheduler.stores import size_of
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import ManualClock
 

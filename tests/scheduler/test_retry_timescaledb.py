@@ -7,9 +7,9 @@ from hypothesis import given, strategies as st
 
 from schedule import After, At, Calendar, Cron, Every
 from scheduler import JobState, Outcome, Retry, RunEnded, Scheduler
-from scheduler._after_run import GO_ON, Verdict, after_run
-from scheduler._planner import planner_for
-from scheduler._policy import Policy
+from scheduler._plan.after_run import GO_ON, Verdict, after_run
+from scheduler._plan.planner import planner_for
+from scheduler._values.policy import Policy
 from timerqueue import seeded_random
 from timerqueue.testing import START
 

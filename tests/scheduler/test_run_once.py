@@ -4,7 +4,8 @@ import anyio
 import pytest
 
 from schedule import Every
-from scheduler import AlreadyStopped, Outcome, Retry, Scheduler, SchedulerState, Subtask, _run_once
+from scheduler import AlreadyStopped, Outcome, Retry, Scheduler, SchedulerState, Subtask
+from scheduler._control import run_once
 from timerqueue import LifecycleError
 from timerqueue.testing import START
 
@@ -204,8 +205,8 @@ async def test_another_attempt_that_a_pause_has_cancelled_is_not_waited_for(scop
 async def test_each_job_is_looked_at_for_itself(clock, monkeypatch):
     """Not all of them whenever something becomes of one: a thousand would take a thousand times a thousand looks."""
     looks = []
-    may_end = _run_once._may_end
-    monkeypatch.setattr(_run_once, "_may_end", lambda job: looks.append(job) or may_end(job))
+    may_end = run_once._may_end
+    monkeypatch.setattr(run_once, "_may_end", lambda job: looks.append(job) or may_end(job))
     s = Scheduler(clock=clock)
 
     async def fail():

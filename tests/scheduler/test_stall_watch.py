@@ -40,7 +40,7 @@ def block(told):
 def told(monkeypatch):
     """Is set as soon as the watch has told of a stall."""
     event = threading.Event()
-    monkeypatch.setattr("scheduler._stall.logger.warning", lambda *_: event.set())
+    monkeypatch.setattr("scheduler._loop.stall.logger.warning", lambda *_: event.set())
     return event
 
 

@@ -5,9 +5,9 @@ import threading
 import pytest
 
 from scheduler import InvalidJob, UnknownTask
-from scheduler._reading import read
-from scheduler._stored import StoredJob
-from scheduler._tasks import Tasks
+from scheduler._jobs.tasks import Tasks
+from scheduler._journal.reading import read
+from scheduler.stores import StoredJob
 
 
 def work():

@@ -16,7 +16,7 @@ from scheduler import (
     UnknownTask,
     current_run,
 )
-from scheduler._stored import StoredJob
+from scheduler.stores import StoredJob
 from timerqueue.testing import START
 
 pytestmark = pytest.mark.slow

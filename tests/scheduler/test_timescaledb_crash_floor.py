@@ -10,7 +10,7 @@ import pytest
 
 from schedule import After, Every
 from scheduler import Delivery, JobState, MissedReason, Outcome, Overlap
-from scheduler._stored import Retention
+from scheduler.stores import Retention
 from timerqueue.testing import START
 
 pytestmark = pytest.mark.slow

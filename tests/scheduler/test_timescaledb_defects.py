@@ -31,8 +31,7 @@ from hypothesis import given, strategies as st
 
 from schedule import After, Calendar, Cron, Every, duration
 from scheduler import JobState, Outcome, Retry, StoreDown, StoreUp
-from scheduler._store import StoreUnavailable, StoreUnusable
-from scheduler._stored import StoredJob
+from scheduler.stores import StoredJob, StoreUnavailable, StoreUnusable
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore, simulate
 from timerqueue.testing import START

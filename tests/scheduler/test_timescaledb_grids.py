@@ -11,7 +11,7 @@ import pytest
 
 from schedule import After, Calendar, Every, ScheduleError
 from scheduler import Retry
-from scheduler._stored import Batch
+from scheduler.stores import Batch
 from scheduler.testing import simulate
 from timerqueue.testing import START
 

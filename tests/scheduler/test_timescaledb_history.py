@@ -9,7 +9,7 @@ import pytest
 
 from schedule import After, Every
 from scheduler import Outcome
-from scheduler._stored import Batch, Retention
+from scheduler.stores import Batch, Retention
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from schedule import After, Every
-from scheduler import JobState, Outcome, Retry, RunNotLaunched, _call
-from scheduler._stored import StoredJob, StoredPause
+from scheduler import JobState, Outcome, Retry, RunNotLaunched
+from scheduler._jobs import call
+from scheduler.stores import StoredJob, StoredPause
 from timerqueue.testing import START
 
 pytestmark = pytest.mark.slow
@@ -127,14 +128,14 @@ async def test_resuming_one_job_leaves_the_pause_of_all(lives, clock):
 async def test_timescaledb_o10_thirty_one_failed_launches_are_told_of_once(lives, clock, events, monkeypatch):
     """And are no failures: one run, one record, no retry used up, over all of the time that it takes."""
     refusals = [RuntimeError("can't start new thread")] * 31
-    real = _call.run_sync
+    real = call.run_sync
 
     async def run_sync(func, **options):
         if refusals:
             raise refusals.pop()
         return await real(func, **options)
 
-    monkeypatch.setattr(_call, "run_sync", run_sync)
+    monkeypatch.setattr(call, "run_sync", run_sync)
     lives.tasks["thread"] = lambda: None
     async with lives.life() as s:
         job = s.add("thread", After(10_000), id="a", retry=Retry.constant(1, max_retries=0))

@@ -10,7 +10,7 @@ import pytest
 
 from schedule import After, Every
 from scheduler import Delivery, JobState, Outcome, Retry
-from scheduler._stored import RUNNING, Batch, StoredJob, StoredState, StoredTick
+from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick
 from scheduler.testing import simulate
 from timerqueue.testing import START
 

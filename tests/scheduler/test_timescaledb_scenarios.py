@@ -84,7 +84,7 @@ import pytest
 
 from schedule import After, Every
 from scheduler import JobState, MissedReason, Outcome, Retry, RunEnded, current_run
-from scheduler._stored import StoredJob
+from scheduler.stores import StoredJob
 from timerqueue.testing import START
 
 SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))

@@ -18,8 +18,8 @@ from anyio.lowlevel import checkpoint
 
 from schedule import At, Every, Missed
 from scheduler import Outcome, Overlap, Retry, RunEnded, RunMissed, RunStarted, Scheduler, Subtask, current_run
-from scheduler._current import RUN
-from scheduler._run import Run
+from scheduler._jobs.current import RUN
+from scheduler._runs.run import Run
 from timerqueue import seeded_random
 from timerqueue.testing import ManualClock
 

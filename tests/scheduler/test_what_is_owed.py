@@ -6,7 +6,7 @@ The floor of these schedulers is a minute, so that it ends before the next start
 import pytest
 
 from scheduler import JobState, Outcome, Overlap
-from scheduler._stored import RUNNING
+from scheduler.stores import RUNNING
 
 OWING = {"delivery": "at_least_once"}
 HOURLY = "@every 1h"

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from schedule import parse
-from scheduler._planner import planner_for
-from scheduler._timeline import us_of
+from scheduler._plan.planner import planner_for
+from scheduler._plan.timeline import us_of
 
 CHANGES = pytest.mark.parametrize(
     ("before", "after"),

@@ -11,9 +11,8 @@ from typing import Final, TypeVar
 
 from attrs import Factory, define
 
-from .._outcome import Outcome
-from .._store import Opened, StoreTakenOver, StoreUnusable
-from .._stored import (
+from .._values.outcome import Outcome
+from ._rows import (
     RUNNING,
     Batch,
     Changes,
@@ -25,6 +24,7 @@ from .._stored import (
     StoredTick,
     size_of,
 )
+from ._store import Opened, StoreTakenOver, StoreUnusable
 
 __all__ = ["MemoryStore"]
 

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from threading import Lock
 
-from .._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
-from .._stored import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ._postgres_commit import write
-from ._postgres_connection import (
+from ._postgres.commit import write
+from ._postgres.connection import (
     ONE_SNAPSHOT,
     READ_COMMITTED,
     Connection,
@@ -21,11 +19,13 @@ from ._postgres_connection import (
     sql,
     translated,
 )
-from ._postgres_listener import Listener
-from ._postgres_pruning import Pruning
-from ._postgres_schema import prepare
-from ._postgres_statements import Statements
-from ._postgres_table import Row, storable
+from ._postgres.listener import Listener
+from ._postgres.pruning import Pruning
+from ._postgres.schema import prepare
+from ._postgres.statements import Statements
+from ._postgres.table import Row, storable
+from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = ["PostgresStore"]
 

@@ -19,12 +19,12 @@ from collections.abc import Callable, Iterator
 from logging import getLogger
 from typing import Any, Final
 
-from .._store import Opened
-from .._stored import RUNNING, Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from . import _sqlite_rows as rows
-from ._sqlite_connection import Durability, fetch, primary_code
-from ._sqlite_prune import REMOVE_TICKS, Tally
-from ._sqlite_session import Session
+from ._rows import RUNNING, Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._sqlite import rows
+from ._sqlite.connection import Durability, fetch, primary_code
+from ._sqlite.pruning import REMOVE_TICKS, Tally
+from ._sqlite.session import Session
+from ._store import Opened
 
 __all__ = ["SQLiteStore"]
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from .._events import JobAdded, JobParked
-from .._state import JobState
-from .._store import Store
-from .._stored import EVERYTHING, Batch, Changes, JobPause, StoredJob, StoredPause, StoredState
+from .._values.events import JobAdded, JobParked
+from .._values.pauses import EVERYTHING
+from .._values.state import JobState
+from ..stores._rows import Batch, Changes, JobPause, StoredJob, StoredPause, StoredState
+from ..stores._store import Store
 from ._rules_of_schedulers import Life
 from ._store_fixtures import StoreFixtures
 from ._store_rows import MakeStore, due_at, job, jobs_of, pauses_of

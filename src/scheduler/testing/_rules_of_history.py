@@ -6,9 +6,9 @@ from hashlib import sha256
 
 import pytest
 
-from .._outcome import Outcome
-from .._store import Store
-from .._stored import Batch, Retention, StoredTick
+from .._values.outcome import Outcome
+from ..stores._rows import Batch, Retention, StoredTick
+from ..stores._store import Store
 from ._store_fixtures import StoreFixtures
 from ._store_rows import MANY, due_at, end, history_of, mark, missed, prune_all
 

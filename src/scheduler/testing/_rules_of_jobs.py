@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from .._outcome import Outcome
-from .._store import Store
-from .._stored import EVERYTHING, Batch, JobPause, Receipt, StoredJob, StoredPause, StoredState
+from .._values.outcome import Outcome
+from .._values.pauses import EVERYTHING
+from ..stores._rows import Batch, JobPause, Receipt, StoredJob, StoredPause, StoredState
+from ..stores._store import Store
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, due_at, end, history_of, job, jobs_of, mark, no_hint, pauses_of
 

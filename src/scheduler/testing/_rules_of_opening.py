@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from .._store import Store, StoreUnavailable, StoreUnusable
-from .._stored import Batch
+from ..stores._rows import Batch
+from ..stores._store import Store, StoreUnavailable, StoreUnusable
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, end, everything_in, job, jobs_of, mark, no_hint
 

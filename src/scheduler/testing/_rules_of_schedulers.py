@@ -15,13 +15,13 @@ from attrs import asdict
 
 from timerqueue import SystemClock
 
-from .._events import Event, RunEnded, RunMissed
-from .._job import Job
-from .._outcome import MissedReason, Outcome
+from .._jobs.job import Job
 from .._scheduler import Scheduler
-from .._state import JobState
-from .._store import Store, StoreUnusable
-from .._stored import Batch, StoredState
+from .._values.events import Event, RunEnded, RunMissed
+from .._values.outcome import MissedReason, Outcome
+from .._values.state import JobState
+from ..stores._rows import Batch, StoredState
+from ..stores._store import Store, StoreUnusable
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, jobs_of, no_hint
 from .flaky import FlakyStore

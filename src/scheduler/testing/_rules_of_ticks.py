@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from .._outcome import MissedReason, Outcome
-from .._store import Store
-from .._stored import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
+from .._values.outcome import MissedReason, Outcome
+from ..stores._rows import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
+from ..stores._store import Store
 from ._store_fixtures import StoreFixtures
 from ._store_rows import (
     START_US,

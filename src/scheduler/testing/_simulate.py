@@ -22,13 +22,13 @@ from schedule import duration as length_of
 from timerqueue import LifecycleState, seeded_random
 from timerqueue.testing import START, ManualClock
 
-from .._current import RUN
-from .._events import Event, JobAdded, RunEnded, SchedulerStarted
-from .._job import Job
+from .._jobs.current import RUN
+from .._jobs.job import Job
 from .._lifespan import Lifespan
-from .._run import Run
+from .._runs.run import Run
 from .._scheduler import Scheduler
-from .._statistics import JobStatistics, SchedulerStatistics
+from .._values.events import Event, JobAdded, RunEnded, SchedulerStarted
+from .._values.statistics import JobStatistics, SchedulerStatistics
 
 __all__ = ["Build", "Simulation", "simulate"]
 

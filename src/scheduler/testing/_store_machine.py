@@ -7,9 +7,19 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from .._outcome import Outcome
-from .._store import Store
-from .._stored import EVERYTHING, Batch, JobPause, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from .._values.outcome import Outcome
+from .._values.pauses import EVERYTHING
+from ..stores._rows import (
+    Batch,
+    JobPause,
+    Receipt,
+    Retention,
+    StoredJob,
+    StoredPause,
+    StoredState,
+    StoredTick,
+)
+from ..stores._store import Store
 from ..stores.memory import MemoryStore
 from ._store_rows import (
     START_US,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .._outcome import MissedReason, Outcome
-from .._store import Store
-from .._stored import RUNNING, Batch, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from .._values.outcome import MissedReason, Outcome
+from ..stores._rows import RUNNING, Batch, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ..stores._store import Store
 
 MakeStore = Callable[[], Store]
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, Literal, TypeVar
 
-from .._store import Opened, Store, StoreError, StoreUnavailable
-from .._stored import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ..stores._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ..stores._store import Opened, Store, StoreError, StoreUnavailable
 
 __all__ = ["FlakyStore"]
 

@@ -34,7 +34,7 @@ import anyio
 
 from schedule import At, Missed
 from scheduler import Overlap, RunStarted, Scheduler, StoreDown, current_run
-from scheduler._stored import Retention
+from scheduler.stores import Retention
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
 

@@ -21,8 +21,7 @@ from pathlib import Path
 from attrs import frozen
 
 from scheduler import Delivery, JobState, Scheduler, current_run
-from scheduler._store import StoreUnusable
-from scheduler._stored import RUNNING, Batch, Retention
+from scheduler.stores import RUNNING, Batch, Retention, StoreUnusable
 from scheduler.testing import FlakyStore
 from timerqueue.testing import ManualClock
 

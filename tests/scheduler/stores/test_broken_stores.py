@@ -6,8 +6,7 @@ import pytest
 from attrs import evolve
 from hypothesis import Phase, settings
 
-from scheduler._store import Opened
-from scheduler._stored import RUNNING, Batch, Changes, Receipt
+from scheduler.stores import RUNNING, Batch, Changes, Opened, Receipt
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing.stores import StoreConformance
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from psycopg import sql
 
-from scheduler._stored import StoredJob, StoredPause
+from scheduler.stores import StoredJob, StoredPause
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore

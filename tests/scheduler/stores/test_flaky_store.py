@@ -2,8 +2,7 @@
 
 import pytest
 
-from scheduler._store import StoreUnavailable, StoreUnusable
-from scheduler._stored import Batch, Retention, StoredJob
+from scheduler.stores import Batch, Retention, StoredJob, StoreUnavailable, StoreUnusable
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore
 from scheduler.testing.stores import StoreConformance

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from scheduler._store import StoreUnusable
-from scheduler._stored import EVERYTHING, RUNNING, Batch, StoredJob, StoredPause, StoredState, StoredTick
+from scheduler.stores import EVERYTHING, RUNNING, Batch, StoredJob, StoredPause, StoredState, StoredTick, StoreUnusable
 from scheduler.stores.memory import MemoryStore
 
 JOB = StoredJob("a", "task", "@every 1m")

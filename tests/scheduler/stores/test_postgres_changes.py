@@ -6,8 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from scheduler._store import StoreUnusable
-from scheduler._stored import Batch, Changes, Retention, StoredJob, StoredPause
+from scheduler.stores import Batch, Changes, Retention, StoredJob, StoredPause, StoreUnusable
 from scheduler.stores.postgres import PostgresStore
 
 PATIENCE = 10.0

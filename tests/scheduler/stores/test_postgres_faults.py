@@ -11,9 +11,19 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from scheduler._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
-from scheduler._stored import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
-from scheduler.stores._postgres_connection import Connection, psycopg as driver, translated
+from scheduler.stores import (
+    RUNNING,
+    Batch,
+    Receipt,
+    StoredJob,
+    StoredState,
+    StoredTick,
+    StoreError,
+    StoreUnavailable,
+    StoreUnusable,
+    Unstorable,
+)
+from scheduler.stores._postgres.connection import Connection, psycopg as driver, translated
 from scheduler.stores.postgres import PostgresStore
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,8 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from scheduler._store import StoreUnavailable, StoreUnusable
-from scheduler._stored import RUNNING, Batch, StoredJob, StoredState, StoredTick
-from scheduler.stores._postgres_schema import MIGRATIONS, VERSION
+from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick, StoreUnavailable, StoreUnusable
+from scheduler.stores._postgres.schema import MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
 
 NASTY = [

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings, strategies as st
 from psycopg import sql
 
 from scheduler import Scheduler
-from scheduler._sound import MOST
-from scheduler._stored import RUNNING, Changes, StoredJob, StoredPause, StoredState, StoredTick
+from scheduler._journal.sound import MOST
+from scheduler.stores import RUNNING, Changes, StoredJob, StoredPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore

@@ -14,8 +14,16 @@ from pathlib import Path
 import pytest
 
 import scheduler
-from scheduler._store import StoreUnavailable, StoreUnusable
-from scheduler._stored import RUNNING, Batch, Retention, StoredJob, StoredState, StoredTick
+from scheduler.stores import (
+    RUNNING,
+    Batch,
+    Retention,
+    StoredJob,
+    StoredState,
+    StoredTick,
+    StoreUnavailable,
+    StoreUnusable,
+)
 from scheduler.stores.sqlite import SQLiteStore
 
 pytestmark = pytest.mark.slow
@@ -26,8 +34,8 @@ PRELUDE = """
 import os, resource, sys
 import urllib.parse  # pathlib wants it later, when the user who runs this may not be allowed to read Python's library
 from pathlib import Path
-from scheduler._store import StoreUnavailable, StoreUnusable
-from scheduler._stored import RUNNING, Batch, StoredJob, StoredTick
+from scheduler.stores import StoreUnavailable, StoreUnusable
+from scheduler.stores import RUNNING, Batch, StoredJob, StoredTick
 from scheduler.stores.sqlite import SQLiteStore
 
 def say(*words):

@@ -7,9 +7,8 @@ from contextlib import closing
 
 import pytest
 
-from scheduler._store import StoreUnavailable, StoreUnusable
-from scheduler._stored import Batch, StoredJob, StoredState
-from scheduler.stores import _sqlite_schema
+from scheduler.stores import Batch, StoredJob, StoredState, StoreUnavailable, StoreUnusable
+from scheduler.stores._sqlite import schema
 from scheduler.stores.sqlite import SQLiteStore
 
 NOW_US = 1_800_000_000_000_000
@@ -66,7 +65,7 @@ def crash(path):
 
 def test_a_schema_of_a_later_release_is_refused(filled):
     """It could mean something else."""
-    execute(filled, f"PRAGMA user_version = {len(_sqlite_schema.MIGRATIONS) + 1}")
+    execute(filled, f"PRAGMA user_version = {len(schema.MIGRATIONS) + 1}")
     assert "install the release that wrote it" in refusal(filled)
 
 
@@ -139,8 +138,8 @@ def test_a_table_that_is_gone_is_said(filled):
 
 def test_all_migrations_or_none(path, monkeypatch):
     """One that fails leaves no table behind."""
-    scripts = (*_sqlite_schema.MIGRATIONS, "CREATE TABLE more (id TEXT) STRICT;\nCREATE TABLE job (id TEXT) STRICT;\n")
-    monkeypatch.setattr(_sqlite_schema, "MIGRATIONS", scripts)
+    scripts = (*schema.MIGRATIONS, "CREATE TABLE more (id TEXT) STRICT;\nCREATE TABLE job (id TEXT) STRICT;\n")
+    monkeypatch.setattr(schema, "MIGRATIONS", scripts)
     with pytest.raises(StoreUnusable, match="job already exists"):
         opened(path)
     with closing(sqlite3.connect(path)) as connection:
@@ -150,8 +149,8 @@ def test_all_migrations_or_none(path, monkeypatch):
 
 def test_an_older_schema_is_migrated_and_keeps_what_it_holds(filled, monkeypatch):
     """Once; the second time it is of this version."""
-    scripts = (*_sqlite_schema.MIGRATIONS, "ALTER TABLE job ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';\n")
-    monkeypatch.setattr(_sqlite_schema, "MIGRATIONS", scripts)
+    scripts = (*schema.MIGRATIONS, "ALTER TABLE job ADD COLUMN colour TEXT NOT NULL DEFAULT 'red';\n")
+    monkeypatch.setattr(schema, "MIGRATIONS", scripts)
     for _ in range(2):
         store = opened(filled)
         assert sum(map(len, store.load())) == len(JOBS)
@@ -165,8 +164,8 @@ def test_what_the_first_version_owed_is_owed(path):
     """There it stood in the place for a retry, of a tick that a death or a stop had ended."""
     execute(
         path,
-        *_sqlite_schema._statements(_sqlite_schema.MIGRATIONS[0]),
-        f"PRAGMA application_id = {_sqlite_schema.APPLICATION_ID}",
+        *schema._statements(schema.MIGRATIONS[0]),
+        f"PRAGMA application_id = {schema.APPLICATION_ID}",
         "PRAGMA user_version = 1",
         "INSERT INTO job (id, task, schedule) VALUES ('a', 't', '@daily'), ('b', 't', '@daily'), ('c', 't', '@daily')",
         "INSERT INTO job_state (job_id, retry_due_us, retry_attempt, retry_at_us)"

@@ -6,8 +6,17 @@ from contextlib import closing
 
 import pytest
 
-from scheduler._store import StoreUnusable
-from scheduler._stored import EVERYTHING, RUNNING, Batch, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from scheduler.stores import (
+    EVERYTHING,
+    RUNNING,
+    Batch,
+    Retention,
+    StoredJob,
+    StoredPause,
+    StoredState,
+    StoredTick,
+    StoreUnusable,
+)
 from scheduler.stores.sqlite import SQLiteStore
 
 NOW_US = 1_800_000_000_000_000

@@ -7,7 +7,7 @@ import pytest
 from anyio.to_thread import run_sync
 
 from scheduler import StoreDown, StoreUp
-from scheduler.stores._postgres_connection import Connection
+from scheduler.stores._postgres.connection import Connection
 
 pytestmark = pytest.mark.slow
 

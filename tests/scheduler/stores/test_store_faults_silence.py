@@ -5,8 +5,9 @@ from threading import Event
 import anyio
 import pytest
 
-from scheduler import SchedulerError, StoreDown, StoreUp, _ledger, _memory
-from scheduler._store import StoreUnusable
+from scheduler import SchedulerError, StoreDown, StoreUp
+from scheduler._memory import commits, memory
+from scheduler.stores import StoreUnusable
 
 
 class SilentStore:
@@ -32,8 +33,8 @@ def place(place):
 
 @pytest.fixture
 def store(place, monkeypatch):
-    monkeypatch.setattr(_ledger, "STALLED", 0.2)
-    monkeypatch.setattr(_memory, "LAST_WORDS", 0.3)
+    monkeypatch.setattr(commits, "STALLED", 0.2)
+    monkeypatch.setattr(memory, "LAST_WORDS", 0.3)
     store = SilentStore(place.store())
     yield store
     store.may_answer.set()

@@ -8,9 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from scheduler import Scheduler, StoreDown, StoreUp, _memory
-from scheduler._store import StoreUnusable
-from scheduler.stores import _sqlite_connection
+from scheduler import Scheduler, StoreDown, StoreUp
+from scheduler._memory import memory
+from scheduler.stores import StoreUnusable
+from scheduler.stores._sqlite import connection as sqlite_connection
 
 pytestmark = pytest.mark.slow
 
@@ -53,9 +54,9 @@ def exchanged(path):
 @pytest.fixture
 def impatient(monkeypatch):
     """Wait less for locks."""
-    settings = tuple(text.replace("3000", "200") for text in _sqlite_connection._SETTINGS)
-    assert settings != _sqlite_connection._SETTINGS
-    monkeypatch.setattr(_sqlite_connection, "_SETTINGS", settings)
+    settings = tuple(text.replace("3000", "200") for text in sqlite_connection._SETTINGS)
+    assert settings != sqlite_connection._SETTINGS
+    monkeypatch.setattr(sqlite_connection, "_SETTINGS", settings)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -93,7 +94,7 @@ async def test_a_scheduler_whose_database_is_gone_can_be_stopped(
     place, path, ticking, until, events, monkeypatch, caplog
 ):
     """What it could not save, it says in the log."""
-    monkeypatch.setattr(_memory, "LAST_WORDS", 0.5)
+    monkeypatch.setattr(memory, "LAST_WORDS", 0.5)
     with anyio.fail_after(5):
         async with ticking(place.store()) as s:
             path.rename(f"{path}.away")

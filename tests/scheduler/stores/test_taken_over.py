@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler import Scheduler, StoreDown, StoreTakenOver, StoreUnavailable
-from scheduler._stored import Batch
+from scheduler.stores import Batch
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore

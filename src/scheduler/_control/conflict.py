@@ -1,0 +1,100 @@
+"""What becomes of a job that is added under the id of another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+from attrs import define
+
+from .._values.errors import DuplicateJob, InvalidJob
+
+if TYPE_CHECKING:
+    from .._jobs.call import Call
+    from .._jobs.job import Job
+    from .._plan.first_start import FirstStart, Start
+    from .._values.policy import Policy
+
+OnConflict = Literal["error", "update", "replace", "keep"]
+
+_CONFLICTS: Final = ("error", "update", "replace", "keep")
+
+
+class Definable(Protocol):
+    """What has what makes a job apart from its schedule."""
+
+    @property
+    def func(self) -> Callable[..., Any]: ...
+
+    @property
+    def args(self) -> tuple[Any, ...]: ...
+
+    @property
+    def kwargs(self) -> Mapping[str, Any]: ...
+
+    @property
+    def call(self) -> Call: ...
+
+    @property
+    def policy(self) -> Policy: ...
+
+    @property
+    def tags(self) -> frozenset[str]: ...
+
+    @property
+    def name(self) -> str | None: ...
+
+
+@define
+class Early:
+    """A stored job that was added before it was known what the store holds. It begins when that is known."""
+
+    job: Job
+    first: FirstStart
+    on_conflict: OnConflict
+    is_late: bool = False
+    """It was added while the scheduler ran already, by somebody whose mistake is not to end it."""
+
+
+def check_conflict(on_conflict: str) -> None:
+    """Raise InvalidJob for what is no answer."""
+    if on_conflict not in _CONFLICTS:
+        msg = f'on_conflict must be "error", "update", "replace" or "keep", not {on_conflict!r}'
+        raise InvalidJob(msg)
+
+
+def duplicate(id: str) -> DuplicateJob:
+    """The error of on_conflict="error"."""
+    msg = f'there is a job {id!r} already: choose another id, or on_conflict="update", "replace" or "keep"'
+    return DuplicateJob(msg)
+
+
+def stays(job: Job, on_conflict: OnConflict) -> bool:
+    """Whether the job that is there stays as it is. Raises DuplicateJob if that is an error."""
+    if on_conflict == "error":
+        raise duplicate(job.id)
+    return on_conflict == "keep"
+
+
+def refuse_switch(job: Job, other: Job) -> None:
+    """Raise InvalidJob if one of them is stored and the other is not."""
+    if (job.task is None) != (other.task is None):
+        msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
+        raise InvalidJob(msg)
+
+
+def planned_alike(job: Job, other: Job, start: Start) -> bool:
+    """Whether the next start of `job` is also that of a job of the same id with the schedule of `other`."""
+    return job.schedule == other.schedule and not isinstance(start, datetime)
+
+
+def is_same(job: Job, other: Job) -> bool:
+    """Whether two jobs of one id do the same in the same way. What cannot be compared is not the same."""
+    try:
+        return all(
+            getattr(job, name) == getattr(other, name)
+            for name in ("task", "func", "args", "kwargs", "call", "policy", "tags", "name")
+        )
+    except BaseException:  # noqa: BLE001 - an argument's own, such as an array's
+        return False

@@ -1,0 +1,145 @@
+"""How a callable is called: awaited, in a worker thread, or on the loop itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import copy_context
+from functools import partial
+from threading import Lock
+from typing import Any, Final
+
+import anyio
+from anyio.to_thread import run_sync
+
+from timerqueue import is_async
+
+from .._values.errors import InvalidJob, NotASubtask
+from .current import RUN
+
+_UNSET: Final = object()
+
+Call = Callable[[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]], Coroutine[Any, Any, Any]]
+"""From a callable and its arguments to the coroutine that does it."""
+
+
+def call_of(func: Callable[..., Any], *, inline: bool = False) -> Call:
+    """`async def` is awaited; a `def` goes to a worker thread, or onto the loop if `inline`.
+
+    Raises InvalidJob for anything else.
+    """
+    code = getattr(func, "__code__", None)  # of a function or a method: the usual ones are told apart at once
+    if code is not None and code.co_flags & inspect.CO_COROUTINE:
+        return awaited
+    if is_async(func):
+        return called_and_awaited
+    _check(func)
+    return on_the_loop if inline else in_a_thread
+
+
+def awaited(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Coroutine[Any, Any, Any]:
+    """The coroutine that the `async def` itself makes. It can be made anywhere: nothing of it runs yet."""
+    return func(*args, **kwargs) if kwargs else func(*args)  # type: ignore[no-any-return]
+
+
+def called_and_awaited(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Coroutine[Any, Any, Any]:
+    """The coroutine that an object makes which says that it does: a partial, a `__call__`, a wrapper."""
+    return func(*args, **kwargs)  # type: ignore[no-any-return]
+
+
+async def on_the_loop(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call it here and now, and await what it returns if that can be awaited."""
+    value = func(*args, **kwargs)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Call it in a worker thread.
+
+    If it is cancelled the thread goes on, because nothing can stop it: its job is told.
+    """
+    # One unit of the pool is held already, so a second limit here could only get in the way.
+    limiter = anyio.CapacityLimiter(1)
+    thread = ThreadCall(partial(func, *args, **kwargs))
+    try:
+        value = await run_sync(thread, abandon_on_cancel=True, limiter=limiter)
+    except BaseException as exc:
+        has_begun = not thread.forbid()
+        if has_begun and not thread.has_ended:
+            RUN.get().job.keep_thread(thread)
+        if not has_begun and isinstance(exc, (RuntimeError, MemoryError)):
+            msg = f"no worker thread: {str(exc) or type(exc).__name__}"
+            raise NotLaunched(msg) from exc
+        raise
+    thread.keep_context()
+    return value
+
+
+class NotLaunched(Exception):
+    """There was no thread, or no memory, to begin in: no line of the user's code has run, and none will."""
+
+
+class ThreadCall:
+    """A call in a thread, with a flag that says whether the thread is done with it."""
+
+    __slots__ = ("call", "context", "entry", "has_ended")
+
+    def __init__(self, call: partial[Any]) -> None:
+        self.call = call
+        self.context = copy_context()
+        self.entry = Lock()
+        """Taken once and for ever, by the thread that begins or by the loop that forbids it."""
+        self.has_ended = False
+
+    def forbid(self) -> bool:
+        """Let it not begin any more. False: it has begun already."""
+        return self.entry.acquire(blocking=False)
+
+    def __call__(self) -> Any:
+        if not self.entry.acquire(blocking=False):
+            return None
+        try:
+            return self._without_coroutine(self.context.run(self.call))
+        except GeneratorExit as exc:  # thrown into the worker it would close its coroutine, and end all the others
+            msg = f"{self.call.func!r} raised GeneratorExit"
+            raise RuntimeError(msg) from exc
+        finally:
+            self.has_ended = True
+
+    def keep_context(self) -> None:
+        """Set here what was set there, in a copy because a thread may outlive its run, for the subtasks to see."""
+        for variable, value in self.context.items():
+            if variable.get(_UNSET) is not value:
+                variable.set(value)
+
+    def _without_coroutine(self, value: Any) -> Any:
+        if not inspect.iscoroutine(value):
+            return value
+        value.close()
+        msg = f"{self.call.func!r} is a plain `def` that returned a coroutine: make it `async def`, or use inline=True"
+        raise NotASubtask(msg)
+
+
+def _check(func: object) -> None:
+    """Raise InvalidJob for what is no callable, and for one whose call alone does nothing."""
+    if not callable(func):
+        msg = f"func must be something that can be called, not {func!r}"
+        raise InvalidJob(msg)
+    while isinstance(func, partial):
+        func = func.func
+    code = getattr(func, "__code__", None) or getattr(type(func).__call__, "__code__", None)
+    if code is not None and _is_generator(code.co_flags):
+        msg = f"func must not be a generator function, of which nothing would run: let {func!r} return, not yield"
+        raise InvalidJob(msg)
+    if isinstance(func, type) and is_async(func.__call__):
+        msg = f"func must be an instance of {func!r}, whose `__call__` is async: give {func.__name__}(...)"
+        raise InvalidJob(msg)
+
+
+def _is_generator(flags: int) -> bool:
+    """Whether it is code that yields. What `types.coroutine` has marked yields to the loop, and may be awaited."""
+    return (
+        bool(flags & (inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR)) and not flags & inspect.CO_ITERABLE_COROUTINE
+    )

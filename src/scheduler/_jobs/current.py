@@ -1,0 +1,55 @@
+"""What a task may know of the run that it belongs to."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from attrs import field, frozen
+
+from .._plan.timeline import instant_of, some_instant_of
+
+if TYPE_CHECKING:
+    from .._runs.run import Run
+    from .job import Job
+
+RUN: ContextVar[Run] = ContextVar("scheduler_run")
+
+
+@frozen
+class CurrentRun:
+    """The tick that the calling task works for.
+
+    `due` and `deadline` (None: no timeout, or none that ends before the year 10000) are aware, in UTC. `attempt` counts
+    from 1. `fence` rises with every attempt at the same tick: hand it to whatever must refuse a late writer.
+    """
+
+    job_id: str
+    due: datetime
+    attempt: int
+    fence: int
+    deadline: datetime | None
+    _job: Job = field(eq=False, repr=False)
+
+    def set_next_start(self, at: datetime) -> None:
+        """Let the job start next at `at`, whatever comes of this run. See Job.set_next_start."""
+        self._job.set_next_start(at)
+
+
+def current_run() -> CurrentRun:
+    """The run of the calling task or subtask, in its worker thread too. Raises LookupError elsewhere."""
+    try:
+        run = RUN.get()
+    except LookupError:
+        msg = "current_run() was called outside a run"
+        raise LookupError(msg) from None
+    deadline = run.deadline_us
+    return CurrentRun(
+        run.job.id,
+        instant_of(run.due_us),
+        run.attempt,
+        run.fence,
+        None if deadline is None else some_instant_of(deadline),
+        run.job,
+    )

@@ -1,0 +1,250 @@
+"""A job: the definition that recurs, and the handle by which users hold it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from schedule import Schedule
+from timerqueue import OUT, Alarm
+
+from .._plan.timeline import us_of
+from .._values.sparse import Rare
+from .._values.state import SCHEDULED
+from .._values.statistics import Histogram, JobStatistics, Success, Tally, counted
+
+if TYPE_CHECKING:
+    from .._plan.planner import Planner
+    from .._runs.owing import Owed
+    from .._runs.run import Run
+    from .._values.pauses import Pause
+    from .._values.policy import Policy
+    from ..stores._rows import StoredState
+    from .call import Call, ThreadCall
+    from .next_attempt import NextAttempt
+
+
+class Control(Protocol):
+    """What a handle asks of its scheduler. All of it may be called from any thread."""
+
+    def tick(self, job: Job) -> None: ...
+
+    def remove(self, job: Job) -> None: ...
+
+    def pause(self, job: Job, reason: str | None, until: datetime | None) -> None: ...
+
+    def resume(self, job: Job) -> None: ...
+
+    def run_now(self, job: Job) -> None: ...
+
+    def set_next_start(self, job: Job, at: datetime) -> None: ...
+
+    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
+
+    def next_start(self, job: Job) -> datetime | None: ...
+
+    def next_starts(self, job: Job, count: int) -> list[datetime]: ...
+
+
+class Job(Alarm):
+    """The handle that `Scheduler.add` returns. Its verbs are safe from any thread and any task.
+
+    It is its own entry in the timer heap, and what only some jobs have is made when first needed: 100,000 jobs must
+    fit.
+    """
+
+    __slots__ = (
+        "args",
+        "call",
+        "control",
+        "dated_us",
+        "due_us",
+        "func",
+        "id",
+        "is_plain",
+        "is_removed",
+        "kwargs",
+        "lateness",
+        "name",
+        "planner",
+        "policy",
+        "runs",
+        "schedule",
+        "schedule_text",
+        "special",
+        "state",
+        "tags",
+        "tally",
+        "task",
+    )
+
+    backlog: Rare[deque[tuple[int, int]] | None] = Rare(None)
+    """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
+    error: Rare[str | None] = Rare(None)
+    """Why it does not start by itself."""
+    held_by: Rare[Pause | None] = Rare(None)
+    """A pause of all jobs or of one of its tags."""
+    is_due_by_hand = Rare(False)  # noqa: FBT003 - its usual value
+    """Somebody has set the next start: it is no slot of the schedule."""
+    is_parked = Rare(False)  # noqa: FBT003
+    is_paused = Rare(False)  # noqa: FBT003
+    """It does not start by itself, for any of these reasons."""
+    owed: Rare[Owed | None] = Rare(None)
+    """Ticks that a death or a stop has cut off, and that will be tried again."""
+    paused_by: Rare[Pause | None] = Rare(None)
+    """Its own pause."""
+    retry: Rare[NextAttempt | None] = Rare(None)
+    stood: Rare[StoredState | None] = Rare(None)
+    """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
+    threads: Rare[list[ThreadCall] | None] = Rare(None)
+    """Threads that outlived the run they worked for."""
+
+    def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
+        self,
+        control: Control,
+        id: str,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        call: Call,
+        schedule: Schedule,
+        planner: Planner,
+        policy: Policy,
+        lateness: Histogram,
+        name: str | None,
+        tags: frozenset[str],
+    ) -> None:
+        # Written out, not through super(): adding jobs is measured too.
+        self.due = 0.0
+        self.slot = OUT
+        self.control = control
+        self.id = id
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+        self.call = call
+        self.schedule = schedule
+        self.planner = planner
+        self.policy = policy
+        self.lateness = lateness
+        self.name = name
+        self.tags = tags
+        self.task: str | None = None
+        """The name of its task in the store; None: it is not stored."""
+        self.schedule_text: str | None = None
+        """Its schedule as it stands in the store; None: it does not."""
+        self.is_plain = False
+        """Nothing is remembered of its runs, and nothing is to be looked at when one begins."""
+        self.state = SCHEDULED
+        self.due_us: int | None = None
+        """The next regular start, on the planner's time base; None: there is none."""
+        self.dated_us: int | None = None
+        """The start that somebody has set, or the first if it was given as a datetime, on the planner's time base. No
+        regular one comes before it.
+        """
+        self.runs: tuple[Run, ...] = ()
+        self.special: dict[str, Any] | None = None
+        """What only some jobs have (Rare); None: it has nothing of that."""
+        self.is_removed = False
+        self.tally: Tally | Success | None = None
+        """Its counts. Many jobs run once and are gone: a first success stands here as it is, until there is more to
+        count or somebody asks.
+        """
+
+    def __repr__(self) -> str:
+        return f"<Job {self.id!r} {self.schedule} {self.state.value}>"
+
+    @property
+    def next_start(self) -> datetime | None:
+        """When it starts next, retries included. None: not by itself."""
+        return self.control.next_start(self)
+
+    def next_starts(self, count: int) -> list[datetime]:
+        """Its next `count` regular starts, or as many as there are."""
+        return self.control.next_starts(self, count)
+
+    def statistics(self) -> JobStatistics:
+        """Its counts at this moment. From another thread the run that ends just now may be left out."""
+        runs, tally = self.runs, counted(self.tally)
+        while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
+            runs, tally = self.runs, counted(self.tally)
+        for run in runs:
+            started = run.started
+            if not run.is_counted and started is not None:
+                tally.begin(run.owner.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
+        return tally.snapshot()
+
+    def remove(self) -> None:
+        """Take it out of its scheduler. A run that goes on is cancelled. Twice is harmless."""
+        self.control.remove(self)
+
+    def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
+        """Start it no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
+
+        Once more: with this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
+        """
+        self.control.pause(self, reason, until)
+
+    def resume(self) -> None:
+        """Start it again from its next slot on; what it missed while it was paused stays missed.
+
+        Also brings back a job that was disabled. It ends the job's own pause alone: under a pause of all jobs or of
+        one of its tags (`Scheduler.pause`) it is held until that ends too.
+        """
+        self.control.resume(self)
+
+    def set_next_start(self, at: datetime) -> None:
+        """Let `at` take the place of its next regular start and of any retry. What is past means now.
+
+        Then it goes back to its schedule: Every to its grid, After to its interval from the end of that run; a
+        one-shot has been moved. A start that comes while a run goes on waits for its end, unless the overlap rule
+        lets them run side by side; set during a run it comes whatever becomes of that run. The last call wins, and
+        a new schedule wins over it. A paused job keeps it, and `resume` honours it if it is still to come.
+
+        Raises InvalidJob for a naive datetime, JobNotFound, AlreadyStopped.
+        """
+        self.control.set_next_start(self, at)
+
+    def run_now(self) -> None:
+        """Run it once, now, under the same limits and the same overlap rule as ever.
+
+        Its schedule is not moved, but what counts from the end of a run (After) counts from the end of this one.
+        """
+        self.control.run_now(self)
+
+    def update(self, *, schedule: Schedule | str | None = None, **changes: Any) -> None:
+        """Change its schedule, its function or any option of `Scheduler.add`. What is not named stays. No run is
+        caused or lost by it.
+
+        Raises InvalidJob or ScheduleError, and then nothing has changed.
+        """
+        self.control.update(self, schedule, changes)
+
+    def fire(self) -> None:
+        self.control.tick(self)
+
+    @property
+    def paused_until_us(self) -> int | None:
+        """When its own pause ends by itself, in UTC microseconds."""
+        until = None if self.paused_by is None else self.paused_by.until
+        return None if until is None else us_of(until)
+
+    def settle_pause(self) -> None:
+        """Put together from its pauses whether it starts by itself, and why not."""
+        pause = self.paused_by or self.held_by
+        self.is_paused = self.is_parked or pause is not None
+        if not self.is_parked:  # else `error` says what is wrong with its schedule
+            self.error = None if pause is None else pause.text
+
+    def counts(self) -> Tally:
+        """To be changed, by the loop alone."""
+        tally = self.tally
+        if type(tally) is not Tally:
+            self.tally = tally = counted(tally)
+        return tally
+
+    def keep_thread(self, thread: ThreadCall) -> None:
+        """Remember a thread that outlived its run: while it goes on, the job counts as running."""
+        self.threads = [*(self.threads or ()), thread]

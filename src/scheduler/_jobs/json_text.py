@@ -1,0 +1,192 @@
+"""JSON that gives back what was put into it, or refuses: for what jobs are called with and how they are run."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+
+from .._values.errors import InvalidJob
+
+LARGEST: Final = 1024 * 1024
+"""Characters in a stored row."""
+
+MOST: Final = 100_000
+"""Values in one column."""
+
+DEEPEST: Final = 100
+"""Lists and mappings inside each other."""
+
+_SHORT: Final = 1_000
+_SHOWN: Final = 100
+_NESTED: Final = frozenset({list, tuple, dict})
+_LARGEST_NUMBER: Final = 10_000
+"""Bits of a whole number: Python reads back no number of more than 4,300 digits."""
+
+_dump: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":")).encode
+
+
+T = TypeVar("T")
+
+
+def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
+    """What a reader makes of the last `size` texts is kept for the next rows that hold them; not that of long texts,
+    which would fill the memory.
+    """
+
+    def decorate(read: Callable[[str], T]) -> Callable[[str], T]:
+        remember = lru_cache(maxsize=size)(read)
+        return wraps(read)(lambda text: remember(text) if len(text) <= _SHORT else read(text))
+
+    return decorate
+
+
+def json_text(value: Any, place: str) -> str:
+    """`value` as compact JSON with sorted keys. `place` is what errors call it, such as "args".
+
+    Tuples become lists. Raises InvalidJob for what JSON cannot give back: other types, subclasses too, keys that are
+    no texts, NaN and infinities, texts that are no Unicode or hold NUL, and too much of anything.
+    """
+    check_json(value, place)
+    return _dump(value)
+
+
+def check_json(value: Any, place: str) -> None:
+    """Raises InvalidJob as `json_text` does."""
+    rest: list[tuple[Any, _Place, int]] = [(value, _Place(None, place), 0)]
+    count = 0
+    while rest:
+        value, where, depth = rest.pop()
+        kind = type(value)
+        is_nested = kind in _NESTED
+        count += len(value) if is_nested else 0
+        if depth > DEEPEST or count > MOST:
+            msg = f"{where} holds too much: at most {DEEPEST} levels and {MOST} values"
+            raise InvalidJob(msg)
+        if not is_nested:
+            _check_single(value, where)
+        elif kind is dict:
+            for key in value:
+                _check_key(key, where)
+            rest += [(item, _Place(where, key), depth + 1) for key, item in value.items() if not _is_fine(item)]
+        else:
+            rest += [(item, _Place(where, index), depth + 1) for index, item in enumerate(value) if not _is_fine(item)]
+
+
+def copied(value: T) -> T:
+    """The value, with lists and mappings of its own: what is stored is to stay what it is, whoever has the value."""
+    match value:
+        case dict():
+            return {key: copied(item) for key, item in value.items()}  # type: ignore[return-value]
+        case list():
+            return list(map(copied, value))  # type: ignore[return-value]
+        case tuple():
+            return tuple(map(copied, value))  # type: ignore[return-value]
+        case _:
+            return value
+
+
+def read_json(text: str) -> Any:
+    """What `text` says. Raises InvalidJob for what `json_text` would not write, and for a key that comes twice."""
+    try:
+        value = _load(text)
+    except (ValueError, RecursionError) as exc:
+        reason = "it is nested too deeply" if isinstance(exc, RecursionError) else str(exc)
+        msg = f"it is not JSON as it should be: {reason}"
+        raise InvalidJob(msg) from None
+    if not text.isascii() or "\\u" in text or _is_large(text):
+        check_json(value, "value")
+    return value
+
+
+def _is_large(text: str) -> bool:
+    """Whether it may hold more than is allowed."""
+    return len(text) > DEEPEST and (text.count("[") + text.count("{") > DEEPEST or text.count(",") >= MOST)
+
+
+def check_text(value: str, place: object) -> None:
+    """Raises InvalidJob for a text that not every store can hold."""
+    if not value.isprintable() and ("\0" in value or not _is_unicode(value)):
+        msg = f"{place} must be Unicode text without NUL, not {value[:_SHOWN]!r}"
+        raise InvalidJob(msg)
+
+
+class _Place(NamedTuple):
+    """Where a value stands, to be spelt out only if something is wrong with it."""
+
+    parent: _Place | None
+    key: str | int
+
+    def __str__(self) -> str:
+        found = ""
+        place = self
+        while place.parent is not None:
+            key = place.key
+            found = f"[{key}]{found}" if isinstance(key, int) else f"[{json.dumps(key[:_SHOWN])}]{found}"
+            place = place.parent
+        return f"{place.key}{found if len(found) <= _SHOWN else f'{found[:_SHOWN]}...'}"
+
+
+def _is_fine(value: Any) -> bool:
+    """What most values are, told quickly; False: it must be looked at."""
+    return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
+
+
+def _check_single(value: Any, place: _Place) -> None:
+    kind = type(value)
+    if kind is str:
+        check_text(value, place)
+    elif kind is float:
+        if not math.isfinite(value):
+            msg = f"{place} must be a finite number, not {value!r}"
+            raise InvalidJob(msg)
+    elif kind is int:
+        if value.bit_length() > _LARGEST_NUMBER:
+            msg = f"{place} is a number of {value.bit_length()} bits: at most {_LARGEST_NUMBER} can be stored"
+            raise InvalidJob(msg)
+    elif value is not None and kind is not bool:
+        msg = (
+            f"{place} is a {kind.__qualname__}, and a stored job holds only what JSON can: texts, numbers, booleans, "
+            "None, and lists and dicts of them"
+        )
+        raise InvalidJob(msg)
+
+
+def _check_key(key: Any, place: _Place) -> None:
+    if type(key) is not str:
+        msg = f"{place} has a key that is a {type(key).__qualname__}: keys must be texts"
+        raise InvalidJob(msg)
+    check_text(key, f"a key of {place}")
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        msg = f"the key {next(key for key in keys if keys.count(key) > 1)[:_SHOWN]!r} comes twice"
+        raise ValueError(msg)
+    return found
+
+
+def _finite(text: str) -> float:
+    if math.isinf(number := float(text)):
+        _refuse(text)
+    return number
+
+
+def _refuse(text: str) -> NoReturn:
+    msg = f"{text[:_SHOWN]} is no number that can be stored"
+    raise ValueError(msg)
+
+
+_load: Final = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_object).decode

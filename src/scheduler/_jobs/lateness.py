@@ -1,0 +1,38 @@
+"""How late the runs of a scheduler began: a histogram for each kind of job, which all jobs of that kind share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import TYPE_CHECKING
+
+from .._values.statistics import Histogram, LatenessStatistics
+
+if TYPE_CHECKING:
+    from .._runs.run import Run
+
+
+class Lateness:
+    """Of one scheduler. `uncounted`: the runs that go on and are not counted yet."""
+
+    def __init__(self, uncounted: Callable[[], Iterable[Run]]) -> None:
+        self.by_kind: dict[str, Histogram] = {}
+        """Of every kind of which there has been a job."""
+        self._uncounted = uncounted
+        self._runs_so_far = 0
+
+    def of(self, kind: str) -> Histogram:
+        """The one that the jobs of that kind share."""
+        return self.by_kind.setdefault(kind, Histogram())
+
+    def now(self) -> Mapping[str, Histogram]:
+        """Of every run that has begun. Any thread."""
+        histograms = {kind: deepcopy(histogram) for kind, histogram in dict(self.by_kind).items()}
+        for run in self._uncounted():
+            histograms.setdefault(run.job.policy.kind, Histogram()).add(run.lateness)
+        return histograms
+
+    def runs_so_far(self, lateness: Mapping[str, LatenessStatistics]) -> int:
+        """How many have begun. Never less than it has said before: another thread may look while one is counted."""
+        self._runs_so_far = max(self._runs_so_far, sum(each.total for each in lateness.values()))
+        return self._runs_so_far

@@ -1,0 +1,305 @@
+"""What users may say to `Scheduler.add` and `Job.update`, checked and put into the form that the loop works with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from typing import Any, Final, TypeGuard, TypeVar
+
+from attrs import evolve
+
+from schedule import Missed, Schedule, ScheduleError, duration, parse
+from schedule._errors import shown
+from schedule._instant import utc
+from timerqueue import needs_of
+
+from .._values.backoff import LONGEST
+from .._values.errors import InvalidJob
+from .._values.policy import OPTIONS, Delivery, Overlap, Policy
+from .._values.retry import Retry
+from .json_text import LARGEST, check_text
+
+T = TypeVar("T")
+
+DEFAULT: Final = Policy()
+MOST_CATCH_UP: Final = 10_000
+DEFAULT_MAX_RUNNING: Final = 10
+SHORTEST_POLL: Final = 0.001
+"""Seconds. To ask a store more often than that would cost a core."""
+
+
+def schedule_of(value: Schedule | str) -> Schedule:
+    """A schedule, or text for `schedule.parse`. Raises ScheduleError or InvalidJob."""
+    if isinstance(value, Schedule):
+        return value
+    if isinstance(value, str):
+        return parse(value)
+    msg = f'schedule must be a Schedule such as Every("10s"), or text such as "@every 10s", not {shown(value)}'
+    raise InvalidJob(msg)
+
+
+def policy_of(options: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
+    """`base` with these options.
+
+    Raises InvalidJob for a value that makes no sense, and for an option that does not exist.
+    """
+    if options.get("max_running", 1) is None:
+        options = {name: value for name, value in options.items() if name != "max_running"}
+    changes = {name: _CHECKS[name](name, value) for name, value in options.items() if name in _CHECKS}
+    unknown = sorted(set(options) - set(_CHECKS))
+    if unknown:
+        msg = f"there is no option {unknown[0]!r}; there are {', '.join(sorted(_CHECKS))}"
+        raise InvalidJob(msg)
+    if changes.get("overlap") is Overlap.ALLOW and "max_running" not in changes and base.max_running == 1:
+        changes["max_running"] = DEFAULT_MAX_RUNNING
+    policy = evolve(base, **changes)
+    if policy.overlap is Overlap.REPLACE and policy.missed is Missed.ALL:
+        msg = "overlap=REPLACE drops the ticks that missed=ALL would make up for: choose one of them"
+        raise InvalidJob(msg)
+    return policy
+
+
+def limit_of(name: str, value: Any) -> float:
+    """A number of units that may be used at a time. Raises InvalidJob, which names the argument."""
+    if value == math.inf or (_is_number(value) and value >= 1 and value == int(value)):
+        return value  # type: ignore[no-any-return]
+    msg = f"{name} must be a whole number from 1, or math.inf for no limit, not {shown(value)}"
+    raise InvalidJob(msg)
+
+
+def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:
+    """Limits by name. Raises InvalidJob, which names the one that makes no sense."""
+    if limits is None:
+        return None
+    if not isinstance(limits, Mapping) or not all(isinstance(name, str) for name in limits):
+        msg = f'limits must be a mapping from names to numbers, such as {{"http": 200}}, not {shown(limits)}'
+        raise InvalidJob(msg)
+    return {name: limit_of(f"limit {name!r}", value) for name, value in limits.items()}
+
+
+def text_of(name: str, value: Any) -> str | None:
+    """A text or None. Raises InvalidJob, which names the argument."""
+    if value is None or isinstance(value, str):
+        return value
+    msg = f"{name} must be a text, not {shown(value)}"
+    raise InvalidJob(msg)
+
+
+def tag_of(value: Any) -> str | None:
+    """A tag that is paused; None: all jobs are. Raises InvalidJob for what no store can hold."""
+    tag = text_of("tag", value)
+    if tag is not None:
+        check_text(tag, "tag")
+    return tag
+
+
+def reason_of(value: Any) -> str | None:
+    """Why something is paused. Raises InvalidJob for what is no text, or none that a store can hold."""
+    reason = text_of("reason", value)
+    if reason is not None:
+        check_text(reason, "reason")
+        if len(reason) > LARGEST:
+            msg = f"reason is {len(reason)} characters long: at most {LARGEST} can be stored"
+            raise InvalidJob(msg)
+    return reason
+
+
+def part_of(name: str, value: T, verb: str, such_as: str) -> T:
+    """What a scheduler is made of, if it has that verb. Raises TypeError."""
+    if not callable(getattr(value, verb, None)) or isinstance(value, type):
+        msg = f"{name} must be something such as {such_as}, not {shown(value)}"
+        raise TypeError(msg)
+    return value
+
+
+def seconds_of(name: str, value: Any) -> float:
+    """A duration in seconds. Raises InvalidJob, which names the argument."""
+    try:
+        return duration(value).total_seconds()
+    except ScheduleError as exc:
+        msg = f"{name}: {exc}"
+        raise InvalidJob(msg) from None
+
+
+def aware(name: str, value: Any) -> datetime:
+    """A datetime with a zone, in UTC. Raises InvalidJob, which names the argument."""
+    if not isinstance(value, datetime):
+        msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {shown(value)}"
+        raise InvalidJob(msg)
+    if value.utcoffset() is None:
+        msg = (
+            f"{name} must be an aware datetime, not the naive {value.isoformat()}: say in which zone it is meant, as "
+            "in .replace(tzinfo=UTC)"
+        )
+        raise InvalidJob(msg)
+    try:
+        return utc(value)
+    except ScheduleError as exc:
+        msg = f"{name}: {exc}"
+        raise InvalidJob(msg) from None
+
+
+def until_of(value: Any, now: datetime) -> datetime:
+    """The end of a pause, in UTC. Raises InvalidJob unless it is an aware datetime after `now`."""
+    until = aware("until", value)
+    if until <= now:
+        msg = f"until={value} has passed: a pause ends in the future, or with resume()"
+        raise InvalidJob(msg)
+    return until
+
+
+def some_seconds_of(name: str, value: Any) -> float | None:
+    """The same for a length that may be None and may not be nothing."""
+    if value is None:
+        return None
+    seconds = seconds_of(name, value)
+    if not seconds:
+        msg = f"{name} must be longer than nothing, not {shown(value)}; for none give None"
+        raise InvalidJob(msg)
+    return seconds
+
+
+def delay_of(name: str, value: Any) -> float:
+    """A delay in seconds, of a hundred years at most: its end is an instant. Raises InvalidJob, which names it."""
+    return min(seconds_of(name, value), LONGEST)
+
+
+def poll_of(name: str, value: Any) -> float:
+    """How often a store is asked, in seconds. Raises InvalidJob, which names the argument."""
+    seconds = seconds_of(name, value)
+    if seconds < SHORTEST_POLL:
+        msg = f"{name} must be at least {SHORTEST_POLL:g} s, not {shown(value)}"
+        raise InvalidJob(msg)
+    return seconds
+
+
+def _needs(name: str, value: Any) -> Any:
+    try:
+        return needs_of(value)
+    except (TypeError, ValueError) as exc:
+        msg = f"{name}: {str(exc).removeprefix(f'{name} ')}"
+        raise InvalidJob(msg) from None
+
+
+def _priority(name: str, value: Any) -> float:
+    if not _is_number(value):
+        msg = f"{name} must be a finite number, higher goes first, not {shown(value)}"
+        raise InvalidJob(msg)
+    return value
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
+
+
+def count_of(name: str, value: Any) -> int:
+    """A whole number from 1. Raises InvalidJob, which names the argument."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        msg = f"{name} must be a whole number from 1, not {shown(value)}"
+        raise InvalidJob(msg)
+    return value
+
+
+def _catch_up(name: str, value: Any) -> int:
+    if count_of(name, value) > MOST_CATCH_UP:
+        msg = f"{name} must be {MOST_CATCH_UP:,} at most, not {shown(value)}: all of them would wait at once"
+        raise InvalidJob(msg)
+    return int(value)
+
+
+def _delivery(name: str, value: Any) -> Delivery:
+    try:
+        return Delivery(value)
+    except ValueError:
+        msg = f'{name} must be "at_most_once" or "at_least_once", or a Delivery, not {shown(value)}'
+        raise InvalidJob(msg) from None
+
+
+def _one_of(kind: type, *, optional: bool = False) -> Callable[[str, Any], Any]:
+    def check(name: str, value: Any) -> Any:
+        if isinstance(value, kind) or (optional and value is None):
+            return value
+        msg = f"{name} must be {_ARTICLES[kind]} {kind.__name__}, not {shown(value)}: write {_example(kind, value)}"
+        raise InvalidJob(msg)
+
+    return check
+
+
+def _example(kind: type, value: Any) -> str:
+    """What to write instead: the member of that name, if there is one."""
+    members = kind.__members__.values() if issubclass(kind, Enum) else ()
+    return next(
+        (str(each) for each in members if isinstance(value, str) and value.lower() == each.value), _EXAMPLES[kind]
+    )
+
+
+_ARTICLES: Final[Mapping[type, str]] = {Retry: "a", Overlap: "an", Missed: "a"}
+_EXAMPLES: Final[Mapping[type, str]] = {
+    Retry: 'Retry.exponential("1s", max_retries=3)',
+    Overlap: "Overlap.SKIP",
+    Missed: "Missed.LATEST",
+}
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
+    "needs": _needs,
+    "priority": _priority,
+    "timeout": some_seconds_of,
+    "retry": _one_of(Retry, optional=True),
+    "overlap": _one_of(Overlap),
+    "max_running": count_of,
+    "missed": _one_of(Missed),
+    "grace": seconds_of,
+    "catch_up": _catch_up,
+    "delivery": _delivery,
+}
+
+assert set(_CHECKS) == set(OPTIONS)
+
+
+def tags_of(tags: Iterable[str]) -> frozenset[str]:
+    """Tags as a set. A single text is one tag. Raises InvalidJob."""
+    if isinstance(tags, str):
+        return frozenset((tags,))
+    found = frozenset(tags) if isinstance(tags, Iterable) else None
+    if found is None or not all(isinstance(tag, str) for tag in found):
+        msg = f"tags must be texts, not {shown(tags)}"
+        raise InvalidJob(msg)
+    return found
+
+
+def args_of(args: Iterable[Any]) -> tuple[Any, ...]:
+    """Positional arguments.
+
+    Raises InvalidJob for a text, whose letters nobody means, and for what cannot be gone through.
+    """
+    if isinstance(args, (str, bytes)) or not isinstance(args, Iterable):
+        msg = f"args must be a tuple or list of arguments, such as ({shown(args)},), not {shown(args)}"
+        raise InvalidJob(msg)
+    return tuple(args)
+
+
+def kwargs_of(kwargs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Keyword arguments. Raises InvalidJob for anything but a mapping from texts."""
+    if kwargs is None:
+        return NO_KWARGS
+    if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
+        msg = f"kwargs must be a mapping from names to arguments, not {shown(kwargs)}"
+        raise InvalidJob(msg)
+    return dict(kwargs) if kwargs else NO_KWARGS
+
+
+def id_of(id: str) -> str:
+    """A job's id. Raises InvalidJob for anything but a text with something in it."""
+    if not isinstance(id, str) or not id:
+        msg = f"id must be a text with something in it, not {shown(id)}"
+        raise InvalidJob(msg)
+    return id
+
+
+NO_KWARGS: Final[Mapping[str, Any]] = {}
+NO_TAGS: Final[frozenset[str]] = frozenset()

@@ -1,0 +1,126 @@
+"""Which callables stored jobs may name: a registry that the user's code fills. Nothing is ever imported by a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable
+from difflib import get_close_matches
+from threading import Lock
+from typing import Any, Final
+
+from attrs import frozen
+
+from .._values.errors import InvalidJob, UnknownTask
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_SHOWN: Final = 200
+"""So many characters of a wrong name stand in an error."""
+
+
+@frozen
+class Task:
+    """A callable under its name. `inline`: a `def` that runs on the loop itself."""
+
+    name: str
+    func: Callable[..., Any]
+    inline: bool = False
+
+
+class Tasks:
+    """Callables by short names, which stay the same when code moves. Safe from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._tasks: dict[str, Task] = {}
+        self._names: dict[Hashable, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
+        """From now on `name` stands for `func`. The same again changes nothing; `replace`: another may take its place.
+
+        A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. A callable may have
+        several names: the first one is what `name_of` gives. Raises InvalidJob.
+        """
+        task = Task(_checked(name), func, inline)
+        if not callable(func):
+            msg = f"func must be something that can be called, not {func!r}"
+            raise InvalidJob(msg)
+        with self._lock:
+            present = self._tasks.get(name)
+            if present is not None and present != task:
+                if not replace:
+                    msg = f"task {name!r} is {present.func!r} already: choose another name, or give replace=True"
+                    raise InvalidJob(msg)
+                self._forget(present)
+            self._tasks[name] = task
+            self._names.setdefault(_key(func), name)
+
+    def name_of(self, func: Callable[..., Any]) -> str | None:
+        """The name of `func`; None: it has none. The methods of two objects are two callables."""
+        return self._names.get(_key(func))
+
+    def get(self, name: str) -> Callable[..., Any]:
+        """The callable of that name. Raises UnknownTask."""
+        return self.task(name).func
+
+    def task(self, name: str) -> Task:
+        """The same with what was said about it. Raises UnknownTask."""
+        found = self._tasks.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise UnknownTask(self._advice(name))
+        return found
+
+    def names(self) -> list[str]:
+        """All names, in order."""
+        with self._lock:
+            return sorted(self._tasks)
+
+    def _forget(self, task: Task) -> None:
+        del self._tasks[task.name]
+        key = _key(task.func)
+        if self._names.get(key) == task.name:
+            del self._names[key]
+            others = [other.name for other in self._tasks.values() if _key(other.func) == key]
+            if others:
+                self._names[key] = others[0]
+
+    def _advice(self, name: object) -> str:
+        shown = repr(name)[:_SHOWN]
+        try:
+            _checked(name)
+        except InvalidJob as exc:
+            return f"there is no task {shown}: {exc}"
+        known = self.names()
+        if similar := get_close_matches(str(name), known, n=1):
+            return f"there is no task {shown}: did you mean {similar[0]!r}?"
+        return f"there is no task {shown}: register it before the jobs that name it"
+
+
+def name_of(func: Callable[..., Any]) -> str:
+    """The name that a function has by itself. Raises InvalidJob if that is none for a task."""
+    name = getattr(func, "__name__", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        msg = f'{repr(func)[:_SHOWN]} has no name that a task can have: give it one, as in @scheduler.task("check")'
+        raise InvalidJob(msg)
+    return name
+
+
+def _checked(name: object) -> str:
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    msg = (
+        f"the name of a task must be 1 to 128 of the characters A-Z a-z 0-9 . _ - and begin with a letter or a digit, "
+        f"not {repr(name)[:_SHOWN]}: it is a key that Tasks.register gives, not a path to import"
+    )
+    raise InvalidJob(msg)
+
+
+def _key(func: Callable[..., Any]) -> Hashable:
+    """Equal for equal callables, such as a method of an object that was looked up twice."""
+    try:
+        hash(func)
+    except TypeError:
+        return id(func)
+    return func

@@ -1,0 +1,194 @@
+"""A job's definition between memory and a store: strict on the way in, faithful or refused on the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import frozen
+
+from schedule import Schedule, ScheduleError, parse, text_of
+
+from .._jobs.json_text import LARGEST, check_text, json_text, kept, read_json
+from .._jobs.options import NO_KWARGS, NO_TAGS
+from .._values.errors import InvalidJob, MalformedJob
+from .._values.policy import Policy
+from ..stores._rows import StoredJob
+from .options_text import options_text, read_options
+
+LONGEST_ID: Final = 512
+_END_OF_TIME: Final = 253_402_300_800_000_000
+_SHOWN: Final = 200
+"""So many characters of a wrong value stand in an error."""
+
+
+@frozen
+class Definition:
+    """What a row of the table of jobs says, checked. The task's name is not: see Tasks."""
+
+    schedule: Schedule
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    policy: Policy
+    inline: bool
+    tags: frozenset[str]
+    name: str | None
+
+
+def stored_job(  # noqa: PLR0917 - the columns, in their order
+    id: str,
+    task: str,
+    schedule: Schedule,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    policy: Policy,
+    inline: bool,  # noqa: FBT001 - a column too
+    tags: frozenset[str],
+    name: str | None,
+    paused: str | None,
+    paused_until_us: int | None,
+) -> StoredJob:
+    """The row that reads back as the same job: equal definitions have equal rows.
+
+    Tuples among the arguments become lists, nothing else changes. `schedule` may be as it was given or bound to the
+    job. Raises InvalidJob, which names the argument, for what cannot be stored.
+    """
+    _check_id(id)
+    row = StoredJob(
+        id,
+        task,
+        _schedule_text(schedule, id),
+        json_text(args, "args") if args else "[]",
+        json_text(dict(kwargs), "kwargs") if kwargs else "{}",
+        options_text(policy, inline),
+        json_text(sorted(tags), "tags") if tags else "[]",
+        name,
+        paused,
+        paused_until_us,
+    )
+    for column, text in (("name", name), ("paused", paused)):
+        if text is not None:
+            check_text(text, column)
+    check_size(row)
+    return row
+
+
+def definition_of(row: StoredJob) -> Definition:
+    """What the row says. Raises MalformedJob, which names id, column and value, for whatever is wrong with it."""
+    column = "id"
+    try:
+        _check_types(row)
+        _check_id(row.id)
+        check_size(row)
+        column = "schedule"
+        schedule = _read_schedule(row.schedule)
+        column = "args"
+        args = () if row.args == "[]" else _read_args(row.args)
+        column = "kwargs"
+        kwargs = NO_KWARGS if row.kwargs == "{}" else _read_kwargs(row.kwargs)
+        column = "options"
+        policy, inline = read_options(row.options)
+        column = "tags"
+        tags = NO_TAGS if row.tags == "[]" else _read_tags(row.tags)
+        column = "name"
+        if row.name is not None:
+            check_text(row.name, "name")
+    except _Mistyped as exc:
+        raise _malformed(row, exc.column, exc) from None
+    except (InvalidJob, ScheduleError) as exc:
+        raise _malformed(row, column, exc) from None
+    return Definition(schedule, args, kwargs, policy, inline, tags, row.name)
+
+
+class _Mistyped(InvalidJob):
+    """A column holds what is no text."""
+
+    def __init__(self, column: str, wanted: str) -> None:
+        super().__init__(f"it must be {wanted}")
+        self.column = column
+
+
+def _malformed(row: StoredJob, column: str, reason: Exception) -> MalformedJob:
+    why = str(reason)
+    if len(why) > 2 * _SHOWN:  # what is wrong stands at the start, what to do about it at the end
+        why = f"{why[:_SHOWN]}...{why[-_SHOWN:]}"
+    msg = f"stored job {_shown(row.id)}: {column} {_shown(getattr(row, column))}: {why}"
+    return MalformedJob(msg)
+
+
+def _shown(value: object) -> str:
+    """The start of a value; of a long text no more than that is looked at."""
+    try:
+        text = repr(value[: _SHOWN + 1] if isinstance(value, str | bytes) else value)
+    except ValueError:  # a number of thousands of digits
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _check_types(row: StoredJob) -> None:
+    if {*map(type, row[:7])} != _TEXT:
+        raise next(
+            _Mistyped(name, "text") for name, value in zip(row._fields, row, strict=True) if type(value) is not str
+        )
+    if row.name is not None and type(row.name) is not str:
+        raise _Mistyped("name", "text or null")
+    if row.paused is not None and type(row.paused) is not str:
+        raise _Mistyped("paused", "text or null")
+    until = row.paused_until_us
+    if until is not None and (type(until) is not int or not 0 <= until < _END_OF_TIME):
+        raise _Mistyped("paused_until_us", "null or whole microseconds from 1970 on, before the year 10000")
+
+
+def _check_id(id: str) -> None:
+    if not isinstance(id, str) or not 1 <= len(id) <= LONGEST_ID or not id.isprintable():
+        msg = f"id must be 1 to {LONGEST_ID} printable characters, not {_shown(id)}"
+        raise InvalidJob(msg)
+
+
+def check_size(row: StoredJob) -> None:
+    """Raise InvalidJob for a row whose texts are too long together."""
+    size = sum(map(len, row[:7])) + len(row.name or "") + len(row.paused or "")
+    if size > LARGEST:
+        msg = f"its texts are {size} characters together: at most {LARGEST} can be stored"
+        raise InvalidJob(msg)
+
+
+def _schedule_text(schedule: Schedule, id: str) -> str:
+    try:
+        return text_of(schedule, id)
+    except ScheduleError as exc:
+        msg = f"schedule: {exc}"
+        raise InvalidJob(msg) from None
+
+
+@kept(4096)
+def _read_schedule(text: str) -> Schedule:
+    return parse(text)
+
+
+def _read_args(text: str) -> tuple[Any, ...]:
+    found = read_json(text)
+    if not isinstance(found, list):
+        msg = "it must be a JSON array of arguments"
+        raise InvalidJob(msg)
+    return tuple(found)
+
+
+def _read_kwargs(text: str) -> Mapping[str, Any]:
+    found = read_json(text)
+    if not isinstance(found, dict):
+        msg = "it must be a JSON object from names to arguments"
+        raise InvalidJob(msg)
+    return found or NO_KWARGS
+
+
+@kept(1024)
+def _read_tags(text: str) -> frozenset[str]:
+    found = read_json(text)
+    if not isinstance(found, list) or not all(isinstance(tag, str) for tag in found):
+        msg = "it must be a JSON array of texts"
+        raise InvalidJob(msg)
+    return frozenset(found)
+
+
+_TEXT: Final = {str}

@@ -1,0 +1,234 @@
+"""What the next commit will hold, and what has been sealed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set as AbstractSet, Sized
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from attrs import Factory, define
+
+from .._values.outcome import MissedReason, Outcome
+from ..stores._rows import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
+from .results import result_text
+from .rows import state_of
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+    from .._plan.timeline import Timeline
+    from .._runs.run import MarkedRun
+    from .._starts.crash_floors import Floor
+
+MOST_JOBS: Final = 2_000
+"""Rows, and states that have no tick with them, in one batch."""
+
+Flushed = Callable[[Exception | None], object]
+"""Told that all is durable, or why some of it is lost."""
+
+
+@define
+class Sealed:
+    """A batch that has been, or is to be, sent."""
+
+    batch: Batch
+    runs: list[MarkedRun]
+    """Those whose marks it holds."""
+    flushed: list[Flushed]
+
+    def job_ids(self) -> list[str]:
+        batch = self.batch
+        ticks = (*batch.ended, *batch.missed, *batch.marks)
+        of_rows = (*batch.jobs, *batch.paused, *batch.finished, *batch.states)
+        return list(dict.fromkeys([*of_rows, *(tick.job_id for tick in ticks)]))
+
+    def by_job(self) -> list[Sealed]:
+        """One for the pauses and one for each job. Whoever waits for all of it waits for the last."""
+        parts = [self._of(job_id) for job_id in self.job_ids()]
+        if self.batch.pauses:
+            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
+        if parts:
+            parts[-1].flushed = self.flushed
+        return parts
+
+    def _of(self, job_id: str) -> Sealed:
+        batch = self.batch
+        part = Batch(
+            {key: row for key, row in batch.jobs.items() if key == job_id},
+            {key: state for key, state in batch.states.items() if key == job_id},
+            {},
+            [tick for tick in batch.ended if tick.job_id == job_id],
+            [tick for tick in batch.missed if tick.job_id == job_id],
+            [tick for tick in batch.marks if tick.job_id == job_id],
+            {key: pause for key, pause in batch.paused.items() if key == job_id},
+            {key: text for key, text in batch.finished.items() if key == job_id},
+        )
+        return Sealed(part, [run for run in self.runs if run.job.id == job_id], [])
+
+
+@define
+class Pending:
+    """What the next batch will hold. The states of dirty jobs are written down when it is sealed."""
+
+    jobs: dict[str, StoredJob | None] = Factory(dict)
+    paused: dict[str, JobPause] = Factory(dict)
+    """Of rows that are not among `jobs`."""
+    finished: dict[str, str] = Factory(dict)
+    """Schedules of rows that are not among `jobs` either."""
+    pauses: dict[str, StoredPause | None] = Factory(dict)
+    dirty: dict[Job, bool] = Factory(dict)
+    """Jobs whose states have changed; True: together with a tick that is in here."""
+    marks: dict[MarkedRun, None] = Factory(dict)
+    ended: list[StoredTick] = Factory(list)
+    missed: list[StoredTick] = Factory(list)
+    last_missed: dict[Job, int] = Factory(dict)
+    """Where the last of `missed` of a job stands, unless the job has run since."""
+    flushed: list[Flushed] = Factory(list)
+
+    def __len__(self) -> int:
+        """How many changes there are; those who wait to be told count too."""
+        of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty
+        of_ticks = self.marks, self.ended, self.missed
+        parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed)
+        return sum(map(len, parts))
+
+    def name_missed(self, next_fence: Callable[[], int]) -> None:
+        """What is missed is recorded like the end of a run, with a fence of its own, so that the store says whether the
+        name of its tick is taken: after the clock was set back, or by a start that somebody has asked for.
+        """
+        self.ended += [tick._replace(fence=next_fence()) for tick in self.missed]
+        self.missed = []
+
+    def put(self, id: str, row: StoredJob | None) -> None:
+        """The row as a whole, or None: it is removed."""
+        self.jobs[id] = row
+        self.paused.pop(id, None)
+        self.finished.pop(id, None)
+
+    def remove(self, id: str, schedule: str | None) -> None:
+        """The row goes; with a schedule, which is over, only if it still has that."""
+        if schedule is None or id in self.jobs:  # then it is this program that has written it last
+            self.put(id, None)
+        else:
+            self.finished[id] = schedule
+
+    def pause(self, id: str, pause: JobPause) -> None:
+        """Two columns of the row, which may have been put here."""
+        if id not in self.jobs:
+            self.paused[id] = pause
+        elif (row := self.jobs[id]) is not None:
+            self.jobs[id] = with_pause(row, pause)
+
+    def miss(self, job: Job, tick: StoredTick) -> None:
+        """Ticks of the job have no run. Those that follow one another for one reason are one record."""
+        index = self.last_missed.get(job)
+        if index is None or self.missed[index].reason != tick.reason:
+            self.last_missed[job] = len(self.missed)
+            self.missed.append(tick)
+            return
+        one = self.missed[index]
+        self.missed[index] = one._replace(
+            count=one.count + tick.count,
+            due_us=min(tick.due_us, one.due_us),  # what waits for room is dropped after newer ticks
+            last_due_us=max(tick.last_due_us or tick.due_us, one.last_due_us or one.due_us),
+            ended_us=tick.ended_us,
+            error=one.error or tick.error,
+        )
+
+    def seal(self, timeline: Timeline, floors: Mapping[Job, Floor], now_us: int) -> tuple[Sealed, Pending]:
+        """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
+        jobs = dict(islice(self.jobs.items(), MOST_JOBS))
+        later = self.jobs.keys() - jobs.keys()
+        chosen = self._chosen(later)
+        states = {job.id: state_of(job, timeline, floors.get(job)) for job in chosen if not job.is_removed}
+        marks = [
+            StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
+        ]
+        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished)
+        rest = Pending()
+        if later or len(chosen) < len(self.dirty):
+            rest.jobs = {id: row for id, row in self.jobs.items() if id in later}
+            rest.dirty = {job: False for job in self.dirty if job not in chosen or job.id in later}
+            rest.flushed = self.flushed
+        for run in self.marks:
+            run.is_sent = True
+        return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
+
+    def _chosen(self, later: AbstractSet[str]) -> dict[Job, None]:
+        """Jobs whose states go with this batch: those with ticks in it, and some of the others whose rows are there."""
+        if len(self.dirty) <= MOST_JOBS and not later:
+            return dict.fromkeys(self.dirty)
+        with_ticks = (job for job, is_with_tick in self.dirty.items() if is_with_tick)
+        others = (job for job, is_with_tick in self.dirty.items() if not is_with_tick and job.id not in later)
+        return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])
+
+
+def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
+    """The row with these two columns."""
+    return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
+
+
+def ended_tick(
+    run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None, *, owed: bool
+) -> StoredTick:
+    """The record of a run that has ended, at `ended` in UTC seconds."""
+    return StoredTick(
+        run.job.id,
+        run.due_us,
+        run.attempt,
+        run.fence_number,
+        outcome.value,
+        int(run.started_at * 1e6),
+        int(ended * 1e6),
+        run.lateness,
+        error,
+        trace,
+        result=result_text(run.results) if run.results else None,
+        owed=owed,
+    )
+
+
+def unmarked_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
+    """The end, `now_us`, of a tick whose mark may be durable, of a run that never began."""
+    if run.attempt == 1:
+        return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
+    return dropped_tick(run, reason, now_us)
+
+
+def dropped_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
+    """The end, `now_us`, of an attempt that never began, of a tick that has had, or may have, another."""
+    error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
+    before = run.attempt - 1  # the last one that there was
+    cancelled = Outcome.CANCELLED.value
+    return StoredTick(run.job.id, run.due_us, before, run.fence_number, cancelled, ended_us=now_us, error=error)
+
+
+def renamed_tick(tick: StoredTick) -> StoredTick:
+    """The record of missed ticks whose name is taken, under the next one."""
+    due_us = tick.due_us + 1
+    return tick._replace(due_us=due_us, last_due_us=max(due_us, tick.last_due_us or due_us))
+
+
+def missed_tick(  # noqa: PLR0917 - the columns, in their order
+    job_id: str,
+    first_us: int,
+    last_us: int,
+    count: int,
+    reason: MissedReason,
+    now_us: int,
+    *,
+    fence: int = 0,
+    is_exact: bool = True,
+) -> StoredTick:
+    """The record, made `now_us`, of ticks in a row that have no run. Its age counts from then, however long the gap."""
+    return StoredTick(
+        job_id,
+        first_us,
+        0,
+        fence,
+        Outcome.MISSED.value,
+        ended_us=now_us,
+        error=None if is_exact else AT_LEAST,
+        reason=reason.value,
+        count=count,
+        last_due_us=last_us,
+    )

@@ -1,0 +1,284 @@
+"""What a job is and where it stands, as a store keeps it, and back. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from .._jobs.call import on_the_loop
+from .._jobs.json_text import copied
+from .._plan.planner import Grid, is_counted
+from .._plan.timeline import instant_of, some_instant_of, us_of
+from .._runs.run import MarkedRun
+from .._values.outcome import Outcome
+from .._values.pauses import Pause
+from .._values.statistics import Tally
+from ..stores._rows import JobPause, StoredJob, StoredPause, StoredState
+from .definition import check_size, stored_job
+
+if TYPE_CHECKING:
+    from schedule import Schedule
+
+    from .._control.update import Update
+    from .._jobs.job import Job
+    from .._plan.timeline import Timeline
+    from .._starts.crash_floors import Floor
+
+
+def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
+    """The job's state at this moment.
+
+    A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
+    the process die now, the job goes on with it. What is owed stands in its own record.
+    """
+    tally = job.counts()
+    until_us = None if floor is None else floor.until_us
+    if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
+        return _counted(job.stood._replace(not_before_us=until_us), tally)
+    due_us = job.dated_us if job.is_due_by_hand and job.is_paused else job.due_us
+    next_us = None if due_us is None else timeline.reported(due_us, steady=job.planner.steady)
+    retry = (
+        None if job.retry is None else (job.retry.due_us, job.retry.attempt, timeline.us(job.retry.due, steady=False))
+    )
+    if floor is not None and floor.first_us is not None and next_us is not None:
+        next_us = min(next_us, floor.first_us)
+    if job.runs or job.backlog:
+        for due_us, attempt in unmarked(job):
+            if attempt == 1 and not _is_slot(job, due_us, next_us):
+                continue
+            if attempt > 1:
+                retry = (due_us, attempt, due_us) if retry is None else min(retry, (due_us, attempt, due_us))
+            else:
+                next_us = due_us if next_us is None else min(next_us, due_us)
+    retry_due_us, retry_attempt, retry_at_us = retry or (None, None, None)
+    state = (
+        job.id,
+        next_us,
+        job.is_due_by_hand or (job.dated_us is not None and job.dated_us == job.due_us),
+        retry_due_us,
+        retry_attempt,
+        retry_at_us,
+        until_us,
+        *_counts_of(tally),
+        None if next_us is None else job.schedule_text,
+    )
+    return StoredState._make(state)
+
+
+def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredState:
+    """The same of a job whose next start somebody has set, instead of the regular one and of any retry."""
+    return state._replace(
+        next_us=at_us, next_by_hand=True, next_of=schedule, retry_due_us=None, retry_attempt=None, retry_at_us=None
+    )
+
+
+def _counted(state: StoredState, tally: Tally) -> StoredState:
+    """The same with these counts."""
+    first = state._fields.index("runs")
+    return StoredState._make((*state[:first], *_counts_of(tally), state.next_of))
+
+
+def _counts_of(tally: Tally) -> tuple[Any, ...]:
+    """The fields of a state from `runs` to `last_error`."""
+    return (
+        tally.runs,
+        tally.successes,
+        tally.failures,
+        tally.timeouts,
+        tally.cancellations,
+        tally.missed,
+        tally.consecutive_failures,
+        tally.consecutive_crashes,
+        tally.total_duration,
+        tally.total_duration_failures,
+        tally.lateness_sum,
+        tally.lateness_max,
+        some_us(tally.last_start),
+        some_us(tally.last_finish),
+        some_us(tally.last_successful_finish),
+        None if tally.last_outcome is None else tally.last_outcome.value,
+        tally.last_error,
+    )
+
+
+def tally_of(state: StoredState, schedule: Schedule) -> Tally | None:
+    """The counts in a state of a job with that schedule; None where nothing has been counted yet."""
+    if not state.runs and not state.missed:
+        return None
+    tally = Tally()
+    if not is_counted(schedule, state.missed):
+        tally.missed_is_exact = False
+    tally.successes = state.successes
+    tally.runs = state.runs
+    tally.failures = state.failures
+    tally.timeouts = state.timeouts
+    tally.cancellations = state.cancellations
+    tally.missed = state.missed
+    tally.consecutive_failures = state.consecutive_failures
+    tally.consecutive_crashes = state.consecutive_crashes
+    tally.total_duration = state.total_duration
+    tally.total_duration_failures = state.total_duration_failures
+    tally.lateness_sum = state.lateness_sum
+    tally.lateness_max = state.lateness_max
+    tally.last_start = _some_seconds(state.last_start_us)
+    tally.last_finish = _some_seconds(state.last_finish_us)
+    tally.last_successful_finish = _some_seconds(state.last_success_us)
+    tally.last_outcome = _OUTCOMES.get(state.last_outcome or "")
+    tally.last_error = state.last_error
+    return tally
+
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+
+
+def some_us(seconds: float | None) -> int | None:
+    """UTC seconds as whole microseconds."""
+    return None if seconds is None else int(seconds * 1e6)
+
+
+def _some_seconds(us: int | None) -> float | None:
+    return None if us is None else us * 1e-6
+
+
+def row_of(job: Job) -> StoredJob:
+    """The definition of a stored job. Raises InvalidJob for what cannot be stored."""
+    assert job.task is not None
+    return stored_job(
+        job.id,
+        job.task,
+        job.schedule,
+        job.args,
+        job.kwargs,
+        job.policy,
+        job.call is on_the_loop,
+        job.tags,
+        job.name,
+        None if job.paused_by is None else job.paused_by.reason,
+        job.paused_until_us,
+    )
+
+
+def job_pause(job: Job) -> JobPause:
+    """Of its row what says whether it is paused."""
+    return JobPause() if job.paused_by is None else JobPause(job.paused_by.reason, job.paused_until_us)
+
+
+def new_row(job: Job) -> StoredJob:
+    """The same of a job that is added. Its arguments are its own from now on: it is called with what is stored,
+    whatever the caller does with what was given.
+    """
+    row = row_of(job)
+    job.args, job.kwargs = copied(job.args), copied(job.kwargs)
+    return row
+
+
+def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
+    """Raise InvalidJob if the job could not be stored with that update."""
+    inline = update.call is on_the_loop
+    stored_job(
+        job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
+    )
+
+
+def check_pause(job: Job, reason: str | None) -> None:
+    """Raise InvalidJob if a stored job could not be stored with that reason of a pause."""
+    check_size(row_of(job)._replace(paused=reason))
+
+
+def _is_slot(job: Job, due_us: int, next_us: int | None) -> bool:
+    """Whether a job that goes on from there stays on its grid. What `run_now` asked for does not lie on it."""
+    grid = job.planner
+    return next_us is None or not isinstance(grid, Grid) or (next_us - due_us) % grid.interval == 0
+
+
+def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
+    """Whether the state of the job can tell the next scheduler that this tick is still to come."""
+    if job.task is None:
+        return False
+    next_us = None if job.due_us is None else timeline.reported(job.due_us, steady=job.planner.steady)
+    return attempt > 1 or _is_slot(job, due_us, next_us)
+
+
+def unmarked(job: Job) -> list[tuple[int, int]]:
+    """Ticks of the job that are due, not owed, and have no mark yet: their due instants and attempts."""
+    waiting = [
+        (run.due_us, run.attempt)
+        for run in job.runs
+        if isinstance(run, MarkedRun) and not run.is_held and run.owes is None
+    ]
+    return [*waiting, *(job.backlog or ())]
+
+
+def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
+    """The first microsecond from `us` on at which no tick of the job has been, is, or will be due; as users see it."""
+    taken = {run.due_us for run in job.runs}
+    taken.update(due_us for due_us, _ in job.backlog or ())
+    if job.due_us is not None:
+        taken.add(timeline.reported(job.due_us, steady=job.planner.steady))
+    if job.retry is not None:
+        taken.add(job.retry.due_us)
+    shift = timeline.shift_us if job.planner.steady else 0
+    while us in taken or (job.tally is not None and _may_have_been(job, us - shift)):
+        us += 1
+    return us
+
+
+def has_just_started(job: Job, us: int) -> bool:
+    """Whether a run of the job has begun at this very microsecond, as users see it."""
+    started = None if job.tally is None else job.counts().last_start
+    return started is not None and round(started * 1e6) == us
+
+
+def _may_have_been(job: Job, us: int) -> bool:
+    """Whether a tick of the job may have been due at that instant, on its planner's base."""
+    planner = job.planner
+    if planner.waits_for_end:
+        return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0
+    try:
+        return planner.first(job.id, us - 1) == us
+    except Exception:  # noqa: BLE001 - a user's schedule may raise anything
+        return False
+
+
+def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
+    """The start that is counted from the end of the last run; there has been none: from now. All on the steady base."""
+    finish = None if job.tally is None else job.counts().last_finish
+    finish_us = now_us if finish is None else int(finish * 1e6) - shift_us
+    return job.planner.following(min(finish_us, now_us))
+
+
+def next_start(job: Job, timeline: Timeline) -> datetime | None:
+    """When it starts next, retries included."""
+    starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
+    if job.retry is not None:
+        starts.append(timeline.us(job.retry.due, steady=False))
+    if job.owed is not None and not job.is_paused:
+        starts.append(timeline.us(job.owed.due, steady=False))
+    return some_instant_of(min(starts)) if starts else None
+
+
+def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
+    """Its next `count` regular starts, or as many as there are."""
+    starts: list[datetime] = []
+    due = job.due_us
+    while due is not None and len(starts) < count:
+        instant = some_instant_of(timeline.reported(due, steady=job.planner.steady))
+        if instant is None:
+            break
+        starts.append(instant)
+        by_hand = job.is_due_by_hand and len(starts) == 1
+        due = job.planner.back(job.id, due) if by_hand else job.planner.following(due)
+    return starts
+
+
+def stored_pause(pause: Pause) -> StoredPause:
+    """The same as a store keeps it."""
+    return StoredPause(
+        pause.scope, pause.reason, us_of(pause.since), None if pause.until is None else us_of(pause.until)
+    )
+
+
+def pause_of(stored: StoredPause) -> Pause:
+    """The same as users see it."""
+    until = None if stored.until_us is None else instant_of(stored.until_us)
+    return Pause(stored.scope, stored.reason, instant_of(stored.since_us), until)

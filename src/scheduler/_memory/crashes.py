@@ -1,0 +1,131 @@
+"""Ticks that the end of a process has cut off, as the next scheduler finds them: counted, rested for, and owed.
+
+One death is one crash of a job, however many of its ticks it has ended. What follows is decided in `_recovery.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
+
+from attrs import frozen
+
+from .._plan.after_restart import after_crash, rest_until
+from .._runs.owing import is_owed_by
+from .._starts.crash_floors import Floor
+from .._values.events import RunEnded
+from .._values.outcome import Outcome
+from ..stores._rows import StoredState, StoredTick
+
+if TYPE_CHECKING:
+    from timerqueue import Random
+
+    from .._jobs.job import Job
+    from .._loop.loop import Loop
+    from .commits import Ledger
+
+logger = getLogger(__name__)
+
+DIED: Final = "the process died under it"
+
+
+@frozen
+class Lost:
+    """Ticks of one job that were cut off. `crashes`: found RUNNING. `owed`: known as owed since."""
+
+    crashes: Sequence[StoredTick] = ()
+    owed: Sequence[StoredTick] = ()
+
+
+NOTHING_LOST: Final = Lost()
+
+
+class Losses:
+    """Those that one scheduler finds in its store."""
+
+    def __init__(self, loop: Loop, ledger: Ledger, random: Random, *, crash_floor: float) -> None:
+        self._loop = loop
+        self._ledger = ledger
+        self._random = random
+        self._floor_us = int(crash_floor * 1e6)
+
+    def take(
+        self, job: Job, state: StoredState | None, lost: Lost, *, is_readable: bool
+    ) -> tuple[StoredState | None, str | None]:
+        """Let the job rest after its crashes, and have what it owes. Its state after that, and why it is to be
+        quarantined, if it is.
+
+        Whether a tick is owed cannot be told while the job's row is not readable: then it is until that is mended.
+        """
+        quarantine = None
+        if lost.crashes:
+            state, quarantine = self._crashed(job, state, lost.crashes, is_owed=not is_readable or is_owed_by(job))
+        if lost.owed:
+            self._loop.runs.owing.put(job, lost.owed)
+        if state is not None and state.not_before_us is not None:
+            self._rest(job, state.not_before_us)
+        return state, quarantine
+
+    def without_job(self, lost: Lost, error: str, why: str) -> None:
+        """Their job is gone: none of them is tried again, and their records say so."""
+        for tick in lost.crashes:
+            self._ledger.crashed(tick, self._now_us(), error)
+        for tick in lost.owed:
+            self._ledger.give_up(tick, why)
+
+    def _crashed(
+        self, job: Job, state: StoredState | None, ticks: Sequence[StoredTick], *, is_owed: bool
+    ) -> tuple[StoredState, str | None]:
+        now_us = self._now_us()
+        tally = job.counts()
+        tally.crash(DIED)
+        aftermath = after_crash(
+            now_us,
+            self._floor_us,
+            tally.consecutive_crashes,
+            job.policy,
+            interval=job.planner.interval,
+            random=self._random(),
+            not_before_us=None if state is None else state.not_before_us,
+        )
+        records = [self._ledger.crashed(each, now_us, DIED, job, owed=is_owed) for each in ticks]
+        if is_owed:
+            self._loop.runs.owing.put(job, records)
+        for each in ticks:
+            self._tell(each, now_us)
+        logger.warning("job %r: %s %d time(s) in a row", job.id, DIED, tally.consecutive_crashes)
+        state = (state or StoredState(job.id))._replace(not_before_us=aftermath.not_before_us)
+        return state, aftermath.quarantine
+
+    def _rest(self, job: Job, not_before_us: int) -> None:
+        """Let it rest as long as that floor holds."""
+        until_us = rest_until(
+            not_before_us,
+            self._now_us(),
+            self._floor_us,
+            job.counts().consecutive_crashes,
+            job.policy,
+            interval=job.planner.interval,
+        )
+        if until_us is not None:
+            self._loop.floors.by_job[job] = Floor(until_us)
+
+    def _tell(self, tick: StoredTick, now_us: int) -> None:
+        started = (tick.started_us or tick.due_us) * 1e-6
+        self._loop.listeners.tell(
+            RunEnded(
+                tick.job_id,
+                tick.due_us * 1e-6,
+                started,
+                now_us * 1e-6,
+                tick.attempt,
+                0.0,
+                now_us * 1e-6 - started,
+                Outcome.CRASHED,
+                DIED,
+            )
+        )
+
+    def _now_us(self) -> int:
+        return self._loop.timeline.us(self._loop.monotonic(), steady=False)

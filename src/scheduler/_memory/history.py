@@ -1,0 +1,69 @@
+"""What history tells of a tick."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from .._plan.timeline import instant_of
+from .._values.outcome import MissedReason, Outcome
+from ..stores._rows import AT_LEAST, RUNNING
+
+if TYPE_CHECKING:
+    from ..stores._rows import StoredTick
+
+
+@frozen(kw_only=True)
+class Record:
+    """The one record of a tick. Instants are aware, in UTC; `lateness` is in seconds.
+
+    `outcome`: None while it runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
+    ticks: `count` in a row, from `due` to `last_due`; not `is_exact`: or more. `owed`: it will be tried again, because
+    a death or a stop has cut it off and its delivery is at least once. `result`: the run's last, as JSON gives it
+    back; None if it had none, or none that JSON can hold in 2,048 characters.
+    """
+
+    job_id: str
+    due: datetime
+    attempt: int
+    outcome: Outcome | None
+    started: datetime | None
+    ended: datetime | None
+    lateness: float | None
+    error: str | None
+    traceback: str | None
+    reason: MissedReason | None
+    count: int
+    last_due: datetime
+    result: object
+    owed: bool = False
+    is_exact: bool = True
+
+
+def record_of(tick: StoredTick) -> Record:
+    """The record that a store keeps, for people."""
+    is_least = tick.outcome == Outcome.MISSED.value and tick.error == AT_LEAST
+    return Record(
+        job_id=tick.job_id,
+        due=instant_of(tick.due_us),
+        attempt=tick.attempt,
+        outcome=None if tick.outcome == RUNNING else Outcome(tick.outcome),
+        started=_instant(tick.started_us),
+        ended=_instant(tick.ended_us),
+        lateness=tick.lateness,
+        error=None if is_least else tick.error,
+        traceback=tick.trace,
+        reason=None if tick.reason is None else MissedReason(tick.reason),
+        count=tick.count,
+        last_due=instant_of(tick.due_us if tick.last_due_us is None else tick.last_due_us),
+        result=None if tick.result is None else json.loads(tick.result),
+        owed=tick.owed,
+        is_exact=not is_least,
+    )
+
+
+def _instant(us: int | None) -> datetime | None:
+    return None if us is None else instant_of(us)

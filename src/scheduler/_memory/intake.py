@@ -1,0 +1,64 @@
+"""What a scheduler takes in from its store: sound rows, and a warning, once, for each value that made no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
+
+from .._journal.sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
+from .._values.telling import shown
+
+if TYPE_CHECKING:
+    from ..stores._rows import StoredJob, StoredPause, StoredState, StoredTick
+
+logger = getLogger(__name__)
+
+REMEMBERED: Final = 10_000
+"""Warnings that are not given twice. After so many they begin anew."""
+
+
+class Intake:
+    """That of one scheduler."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, ...]] = set()
+
+    def job(self, row: StoredJob) -> StoredJob | None:
+        """The row; None: it can be no job."""
+        sound, wrong = sound_job(row)
+        self._say("job", wrong, row.id)
+        return sound
+
+    def state(self, row: StoredState | None) -> StoredState | None:
+        """The state without what makes no sense."""
+        if row is None:
+            return None
+        sound, wrong = sound_state(row)
+        self._say("job_state", wrong, row.job_id)
+        return sound
+
+    def pause(self, row: StoredPause) -> StoredPause | None:
+        """The pause; None: it is one of nothing."""
+        sound, wrong = sound_pause(row)
+        self._say("pause", wrong, row.scope)
+        return sound
+
+    def ticks(self, rows: Iterable[StoredTick]) -> Iterator[StoredTick]:
+        """Those that can be told."""
+        for row in rows:
+            sound, wrong = sound_tick(row)
+            self._say("tick", wrong, row.job_id, row.due_us)
+            if sound is not None:
+                yield sound
+
+    def _say(self, table: str, wrong: list[Wrong], *key: object) -> None:
+        for each in wrong:
+            said = (table, *map(shown, key), each.column, shown(each.value))
+            if said in self._said:
+                continue
+            if len(self._said) >= REMEMBERED:
+                self._said.clear()
+            self._said.add(said)
+            where = ", ".join(map(shown, key))
+            logger.warning("%s %s: %s is %s: %s", table, where, each.column, shown(each.value), each.taken)

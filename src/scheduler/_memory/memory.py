@@ -1,0 +1,348 @@
+"""A scheduler's memory: opens its store, reads it, listens to it while the scheduler runs, and closes it.
+
+    open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> poll ... -> close
+
+What a row becomes is in _adoption.py, what is written and when in _ledger.py. With a store that waits (`is_immediate`
+is false) everything that touches it happens in threads.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
+from itertools import chain, islice
+from logging import getLogger
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
+
+from timerqueue import LifecycleError
+
+from .._runs.owing import REMOVED
+from .._values.statistics import StoreStatistics
+from ..stores._rows import StoredJob, StoredState
+from ..stores._store import StoreError, StoreUnavailable, Unstorable
+from .commits import Ledger
+from .crashes import NOTHING_LOST, Losses, Lost
+from .intake import Intake
+from .reconciler import Adoption
+from .writer import InlineWriter, ThreadWriter
+
+if TYPE_CHECKING:
+    from .._control.registry import Registry
+    from .._jobs.tasks import Tasks
+    from .._journal.pending import Flushed, Sealed
+    from .._loop.loop import Loop
+    from ..stores._rows import Batch, Changes, Receipt, Retention, StoredTick
+    from ..stores._store import Store
+    from .writer import Writer
+
+logger = getLogger(__name__)
+
+T = TypeVar("T")
+
+Chunk = list[tuple[StoredJob, StoredState | None]]
+Rows = Iterator[Chunk]
+
+LAST_WORDS: Final = 5.0
+"""Seconds that a store has at the end of the scheduler to take what is not durable yet."""
+
+
+def memory_of(
+    store: Store,
+    loop: Loop,
+    registry: Registry,
+    tasks: Tasks,
+    *,
+    crash_floor: float,
+    retention: Retention,
+    poll: float,
+) -> Memory:
+    """Put it together, and let the loop and the registry know their ledger."""
+    writer = InlineWriter() if store.is_immediate else ThreadWriter(loop.call_soon)
+    ledger = Ledger(
+        store,
+        writer,
+        queue=loop.queue,
+        timeline=loop.timeline,
+        listeners=loop.listeners,
+        marks=loop.runs.marks,
+        floors=loop.floors,
+        retention=retention,
+    )
+    loop.runs.marks.ledger = registry.stored.ledger = ledger
+    registry.stored.early = {}
+    losses = Losses(loop, ledger, loop.runs.random, crash_floor=crash_floor)
+    return Memory(
+        store,
+        writer=writer,
+        loop=loop,
+        registry=registry,
+        ledger=ledger,
+        adoption=Adoption(registry, loop, ledger, tasks, losses),
+        losses=losses,
+        poll=poll,
+    )
+
+
+SLICE: Final = 100
+"""Jobs that are read, or follow their rows, before others on the event loop have their turn."""
+
+BETWEEN_LAST_WORDS: Final = 0.25
+
+
+class Memory:
+    """One scheduler's dealings with its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        writer: Writer,
+        loop: Loop,
+        registry: Registry,
+        ledger: Ledger,
+        adoption: Adoption,
+        losses: Losses,
+        poll: float,
+    ) -> None:
+        self.store = store
+        self.ledger = ledger
+        self.adoption = adoption
+        self._losses = losses
+        self._writer = writer
+        self._loop = loop
+        self._registry = registry
+        self._poll_every = poll
+        self._flushes: dict[Flushed, None] = {}
+        """Those who wait for all to be durable."""
+        self._is_loaded = False
+        self._is_polling = False
+        self._is_over = False
+        self._is_called = Lock()
+        """Held by a thread that is in the store, for `open` and `load`."""
+        self._is_given_up = False
+        self._intake = Intake()
+
+    async def load(self, first_loaded: anyio.Event) -> None:
+        """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there.
+
+        Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
+        """
+        now_us = self._loop.timeline.us(self._loop.monotonic(), steady=False)
+        opened = await self._ask(lambda: self.store.open(now_us, self._hint))
+        for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
+            if pause is not None:
+                self._registry.stored.pause_scope(pause.scope, pause)
+        crashes = _by_job(self._intake.ticks(await self._ask(self.store.running)))
+        owed = _by_job(self._intake.ticks(await self._ask(self.store.owed)))
+        rows = await self._ask(self.store.load)
+        count = 0
+        while (chunk := await self._next_rows(rows, first_loaded)) is not None:
+            for number, (raw, state) in enumerate(chunk):
+                row = self._intake.job(raw)
+                if row is not None:
+                    lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
+                    self.adoption.adopt(row, self._intake.state(state), lost)
+                if not number % SLICE:
+                    await checkpoint()
+            count += len(chunk)
+            if not self._registry.stored.early:
+                self.ledger.open(opened.epoch)
+                first_loaded.set()
+        gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))
+        self._losses.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
+        while self._registry.begin_early(SLICE):
+            await checkpoint()
+        self.ledger.open(opened.epoch)
+        first_loaded.set()
+        self._is_loaded = True
+        logger.info("%d jobs are in %r", count, self.store)
+        self._look()
+
+    async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
+        """Some more. Once the loop runs only the writer touches the store, which is not made for two at a time."""
+        if self.store.is_immediate or not is_running.is_set():
+            return await self._ask(lambda: next(rows, None))
+        answer: list[tuple[Chunk | None, Exception | None]] = []
+        done = anyio.Event()
+
+        def answered(chunk: Chunk | None, error: Exception | None) -> None:
+            answer.append((chunk, error))
+            done.set()
+
+        self._writer.submit(lambda: next(rows, None), answered)
+        await done.wait()
+        chunk, error = answer[0]
+        if error is not None:
+            raise error
+        return chunk
+
+    async def flush(self) -> None:
+        """Return when all that has been asked for until now is durable. Raises StoreError if some of it is lost."""
+        done = anyio.Event()
+        lost: list[Exception] = []
+
+        def flushed(error: Exception | None) -> None:
+            if error is not None:
+                lost.append(error)
+            done.set()
+
+        self._flushes[flushed] = None
+        try:
+            self._loop.call_soon(self.ledger.flush, flushed)
+            await done.wait()
+        finally:
+            del self._flushes[flushed]
+        if lost:
+            msg = f"some of it could not be stored in {self.store!r}: {lost[0]}"
+            raise StoreError(msg) from lost[0]
+
+    async def history(self, job_id: str | None, limit: int, before_us: int | None) -> list[StoredTick]:
+        """Records of ticks, latest first."""
+        read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
+        ticks = read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
+        return list(self._intake.ticks(ticks))
+
+    def statistics(self) -> StoreStatistics:
+        return StoreStatistics(self.ledger.commits, self.ledger.unsaved, self.ledger.trouble)
+
+    async def close(self) -> None:
+        """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
+        self._is_over = True
+        lost: Exception | None = StoreUnavailable(
+            f"{self.store!r} does not answer: {self.ledger.unsaved} changes are lost"
+        )
+        with anyio.move_on_after(LAST_WORDS, shield=True):
+            lost = (
+                self._say_last_words() if self.store.is_immediate else await run_sync(self._end, abandon_on_cancel=True)
+            )
+        if lost is not None and self.ledger.unsaved:
+            logger.error("what was not saved at the end is lost: %s", lost)
+        for flushed in list(self._flushes):
+            flushed(lost)
+
+    def _end(self) -> Exception | None:
+        """The last words, once the call that is under way has come to its end."""
+        if not self._is_called.acquire(timeout=LAST_WORDS):
+            self._is_given_up = True
+            return StoreUnavailable(f"{self.store!r} does not answer")
+        try:
+            return self._say_last_words()
+        finally:
+            self._is_called.release()
+
+    def _say_last_words(self) -> Exception | None:
+        """In a thread of its own, or on the loop for an immediate store. What went wrong."""
+        if not self._writer.close(LAST_WORDS, self.store.close):
+            return StoreUnavailable(f"{self.store!r} does not answer")
+        try:
+            while (sealed := self.ledger.left()) is not None:
+                self.ledger.said(self._commit_last(sealed))
+        except StoreError as exc:
+            return exc
+        finally:
+            self.store.close()
+        return None
+
+    def _commit_last(self, sealed: Sealed) -> list[Receipt]:
+        """If it cannot be stored as a whole, store what can."""
+        try:
+            return [self._insist(sealed.batch)]
+        except Exception as exc:
+            if isinstance(exc, StoreError) and not isinstance(exc, Unstorable):
+                raise
+            parts = sealed.by_job()
+            if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
+                logger.critical("what should be stored of %r is lost", sealed.job_ids(), exc_info=exc)
+                return []
+            return [receipt for part in parts for receipt in self._commit_last(part)]
+
+    def _insist(self, batch: Batch) -> Receipt:
+        """Try for some seconds: what is not said now is taken for a crash by the next scheduler."""
+        for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
+            try:
+                return self.store.commit(batch)
+            except StoreUnavailable:
+                Event().wait(BETWEEN_LAST_WORDS)
+        return self.store.commit(batch)
+
+    async def _ask(self, call: Callable[[], T]) -> T:
+        if self.store.is_immediate:
+            return call()
+        return await run_sync(self._alone, call, abandon_on_cancel=True)
+
+    def _alone(self, call: Callable[[], T]) -> T:
+        """One call at a time. What nobody waits for any more lets go of the store at its end."""
+        with self._is_called:
+            try:
+                return call()
+            finally:
+                if self._is_given_up:
+                    self.store.close()
+
+    # -- while it runs -------------------------------------------------------------------------------------------------
+
+    def _hint(self) -> None:
+        """Somebody has changed something. Any thread."""
+        self._loop.call_soon(self._poll)
+
+    def _look(self) -> None:
+        """Every now and then: what others have changed, and whether the store still answers."""
+        if self._is_over or self.store.is_immediate:
+            return
+        now = self._loop.monotonic()
+        self.ledger.look(now)
+        self._poll()
+        with suppress(LifecycleError):
+            self._loop.queue.push(now + self._poll_every, self._look)
+
+    def _poll(self) -> None:
+        if self._is_loaded and not self._is_polling and not self._is_over:
+            self._is_polling = True
+            self._writer.submit(self.store.changes, self._polled)
+
+    def _polled(self, changes: Changes | None, error: Exception | None) -> None:
+        self._is_polling = False
+        if error is not None:
+            self.ledger.failed(error)
+            return
+        self.ledger.answered()
+        if changes:
+            for scope, pause in changes.pauses.items():
+                self._registry.stored.pause_scope(scope, None if pause is None else self._intake.pause(pause))
+            unfollowed = self._registry.stored.unfollowed
+            is_going_on = bool(unfollowed)
+            for id, row in changes.jobs.items():
+                if not self.ledger.holds(id):
+                    unfollowed[id] = self.ledger.as_it_will_be(id, None if row is None else self._intake.job(row))
+            if not is_going_on:
+                self._follow_some()
+
+    def _follow_some(self) -> None:
+        """Some at a time: others are not to wait."""
+        unfollowed = self._registry.stored.unfollowed
+        for id in list(islice(unfollowed, SLICE)):
+            if id in unfollowed:
+                self._follow(id, unfollowed.pop(id))
+        if unfollowed:
+            self._loop.call_soon(self._follow_some)
+
+    def _follow(self, id: str, row: StoredJob | None) -> None:
+        """One changed row. Whatever is wrong with it, the next one is looked at."""
+        try:
+            self.adoption.change(id, row)
+        except Exception:
+            logger.exception("the changed row of job %r cannot be followed", id)
+
+
+def _by_job(ticks: Iterable[StoredTick]) -> dict[str, list[StoredTick]]:
+    found: defaultdict[str, list[StoredTick]] = defaultdict(list)
+    for tick in ticks:
+        found[tick.job_id].append(tick)
+    return dict(found)

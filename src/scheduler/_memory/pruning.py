@@ -1,0 +1,78 @@
+"""When history is pruned: after each thousand records, or after so many bytes of them, and each hour if there is one.
+
+The store forgets some at a time, so that no commit waits for long; it is asked again until all is within the bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
+
+from ..stores._rows import Batch, Retention, size_of
+
+if TYPE_CHECKING:
+    from ..stores._store import Store
+    from .writer import Writer
+
+logger = getLogger(__name__)
+
+AFTER_RECORDS: Final = 1_000
+
+SHARE_OF_BYTES: Final = 16
+"""It is pruned after a sixteenth of the bytes that may be kept."""
+
+AT_LEAST_EVERY: Final = 3_600.0
+"""Seconds after which it is pruned if there is anything new at all."""
+
+
+class Pruning:
+    """That of one store's history. `now_us`: the instant, in UTC microseconds, that ages are counted to."""
+
+    def __init__(self, store: Store, writer: Writer, retention: Retention, now_us: Callable[[], int]) -> None:
+        self._store = store
+        self._writer = writer
+        self._retention = retention
+        self._now_us = now_us
+        self._records = AFTER_RECORDS  # what is there at the start may be over the bounds
+        self._bytes = 0
+        self._began_at = 0.0
+        self._is_under_way = False
+
+    def written(self, batch: Batch, now: float) -> None:
+        """This has been committed; it is `now` in monotonic seconds."""
+        new = [*batch.ended, *batch.missed]
+        self._records += len(new)
+        if self._retention.total_bytes is not None:
+            self._bytes += sum(map(size_of, new))
+        if self._is_due(now):
+            self._began_at = now
+            self.begin()
+
+    def begin(self) -> None:
+        """Let what is over the bounds go, now."""
+        if self._is_under_way:
+            return
+        self._records = self._bytes = 0
+        self._is_under_way = True
+        self._ask()
+
+    def _is_due(self, now: float) -> bool:
+        most = self._retention.total_bytes
+        return (
+            self._records >= AFTER_RECORDS
+            or (most is not None and self._bytes > most // SHARE_OF_BYTES)
+            or (self._records > 0 and now - self._began_at > AT_LEAST_EVERY)
+        )
+
+    def _ask(self) -> None:
+        now_us = self._now_us()
+        self._writer.submit(lambda: self._store.prune(self._retention, now_us), self._answered)
+
+    def _answered(self, count: int | None, error: Exception | None) -> None:
+        if error is None and count:
+            self._ask()
+            return
+        self._is_under_way = False
+        if error is not None:
+            logger.warning("history could not be pruned: %s", error)

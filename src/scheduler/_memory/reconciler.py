@@ -1,0 +1,368 @@
+"""What becomes of the rows of a store: jobs of this scheduler.
+
+A row is adopted at the start, or when somebody else has written or changed it while the scheduler runs. Each stands for
+itself: one that cannot be read, or names a task that is not registered, becomes a parked job with an error that says
+why, and no other job notices. All of it happens on the loop.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from schedule import Schedule, ScheduleError, parse
+from timerqueue import UnknownLimit
+
+from .._control.conflict import duplicate
+from .._jobs.job import Job
+from .._jobs.next_attempt import NextAttempt
+from .._journal.reading import Reading, Unreadable, check_interval, read, unreadable
+from .._journal.rows import row_of, state_of, tally_of
+from .._plan.after_restart import after_downtime, retry_by
+from .._plan.first_start import FirstStart
+from .._plan.planner import Once
+from .._values.errors import DuplicateJob, InvalidJob, MalformedJob
+from .._values.events import JobAdded, JobChanged
+from .._values.telling import error_text, loggable
+from .crashes import DIED, NOTHING_LOST, Losses, Lost
+
+if TYPE_CHECKING:
+    from .._control.conflict import Early
+    from .._control.registry import Registry
+    from .._jobs.tasks import Tasks
+    from .._loop.loop import Loop
+    from ..stores._rows import StoredJob, StoredState
+    from .commits import Ledger
+
+logger = getLogger(__name__)
+
+
+class Adoption:
+    """Makes jobs of rows, and lets jobs follow their rows."""
+
+    def __init__(self, registry: Registry, loop: Loop, ledger: Ledger, tasks: Tasks, losses: Losses) -> None:
+        self._registry = registry
+        self._loop = loop
+        self._ledger = ledger
+        self._tasks = tasks
+        self._losses = losses
+
+    def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
+        """Make a job of the row. `lost`: its ticks that were cut off.
+
+        Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
+        """
+        early = None if self._registry.stored.early is None else self._registry.stored.early.get(row.id)
+        if early is None and self._registry.find(row.id) is not None:
+            logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
+            return
+        try:
+            if early is None:
+                self._adopt(row, state, lost)
+            else:
+                self._resolve(early, row, state, lost)
+        except DuplicateJob:
+            raise
+        except Exception as exc:  # noqa: BLE001 - whatever it is, no other job is to notice
+            self._give_up(row, exc)
+
+    def _resolve(self, early: Early, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
+        """A job was added under the id of the row before that was read."""
+        match early.on_conflict:
+            case "error":
+                if not early.is_late:
+                    raise duplicate(row.id)
+                logger.error("%s: the one in the store stays, the new one is dropped", duplicate(row.id))
+                self._registry.drop(early.job)
+                self._adopt(row, state, lost)
+            case "replace":
+                self._losses.without_job(lost, DIED, "its job has been replaced")
+            case "keep":
+                self._take_early(early.job)
+                self._adopt(row, state, lost, early.job)
+            case "update":
+                self._take_early(early.job)
+                wanted = row_of(early.job)._replace(paused=row.paused, paused_until_us=row.paused_until_us)
+                if state is not None and wanted.schedule != row.schedule and not self._is_promised(state):
+                    state = state._replace(
+                        next_us=early.first.due_us, next_by_hand=False, next_of=wanted.schedule, retry_at_us=None
+                    )
+                self._adopt(wanted, state, lost, early.job)
+                if wanted != row:
+                    self._registry.stored.remember(early.job)
+
+    def change(self, id: str, row: StoredJob | None) -> None:
+        """Somebody else has changed this row, or removed it."""
+        job = self._registry.find(id)
+        if job is not None and job.task is None:
+            logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
+        elif row is None:
+            if job is not None:
+                logger.info("job %r is gone from the store", id)
+                self._registry.stored.unreadable.pop(id, None)
+                self._registry.stored.without_task.pop(id, None)
+                self._registry.drop(job)
+        elif job is None:
+            logger.info("job %r has come into the store", id)
+            self.adopt(row, None)
+            self._loop.listeners.tell(JobAdded(id))
+        elif not self._is_known(job, row):
+            logger.info("job %r has been changed in the store", id)
+            try:
+                self._follow(job, row)
+            except Exception as exc:  # noqa: BLE001 - as in `adopt`
+                self._give_up(row, exc)
+
+    def revive(self, task: str) -> None:
+        """The task has been registered: jobs that waited for it come alive."""
+        for id, row in list(self._registry.stored.without_task.items()):
+            job = self._registry.find(id)
+            if row.task == task and job is not None:
+                self._come_alive(job, row)
+
+    # -- one row -------------------------------------------------------------------------------------------------------
+
+    def _adopt(
+        self,
+        row: StoredJob,
+        state: StoredState | None,
+        lost: Lost = NOTHING_LOST,
+        job: Job | None = None,
+    ) -> None:
+        reading, first = self._read(row, is_known=state is not None)
+        if job is None:
+            job = self._job_of(row, reading, first)
+            self._registry.enter(job)
+        else:
+            self._set(job, reading, first)
+        job.task, job.schedule_text = row.task, row.schedule
+        if state is not None and job.tally is None:
+            job.tally = tally_of(state, job.schedule)
+        if state is not None and (state.last_start_us or 0) > self._now_us():
+            self._loop.timeline.has_been(state.last_start_us)
+        is_readable = not isinstance(reading.schedule, Unreadable)
+        state, quarantine = self._losses.take(job, state, lost, is_readable=is_readable)
+        if reading.error is not None:
+            job.stood = state
+            self._park(job, row, reading)
+        if quarantine is not None:  # once it is known whether the row can be written anew
+            self._registry.pause(job, quarantine)
+        if reading.error is not None:
+            return
+        job.stood = None
+        self._loop.enroll(job)
+        self._loop.look_at_owed(job)
+        self._loop.pausing.reconsider(job)
+        self._pause_as(job, row)
+        if state is None:
+            self._ledger.touch(job)
+            self._begin(job, first)
+        else:
+            self._go_on(job, state)
+
+    def _read(
+        self, row: StoredJob, start: datetime | None = None, *, is_known: bool = False
+    ) -> tuple[Reading, FirstStart]:
+        """What the row says, and when its job would start for the first time."""
+        reading = read(row, self._tasks)
+        try:
+            self._loop.runs.check_needs(reading.policy.needs)
+            first = self._first(row.id, reading.schedule, start, is_known=is_known)
+            check_interval(row.id, first.planner.interval)
+            return reading, first
+        except (InvalidJob, ScheduleError, UnknownLimit, ValueError, ArithmeticError, RecursionError) as exc:
+            reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
+            return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
+
+    def _first(self, id: str, schedule: Schedule, start: datetime | None, *, is_known: bool) -> FirstStart:
+        return self._registry.planned(schedule, id) if is_known else self._registry.plan(schedule, id, start)
+
+    def _job_of(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
+        return Job(
+            self._registry,
+            row.id,
+            reading.func,
+            reading.args,
+            reading.kwargs,
+            reading.call,
+            first.schedule,
+            first.planner,
+            reading.policy,
+            self._registry.lateness.of(reading.policy.kind),
+            reading.name,
+            reading.tags,
+        )
+
+    def _set(self, job: Job, reading: Reading, first: FirstStart) -> None:
+        job.func, job.args, job.kwargs, job.call = reading.func, reading.args, reading.kwargs, reading.call
+        job.policy, job.tags, job.name = reading.policy, reading.tags, reading.name
+        job.schedule, job.planner = first.schedule, first.planner
+        job.lateness = self._registry.lateness.of(reading.policy.kind)
+
+    def _come_alive(self, job: Job, row: StoredJob) -> None:
+        """What kept it parked is mended: it goes on where it stood."""
+        stood = job.stood
+        self._take_early(job)
+        self._adopt(row, stood, NOTHING_LOST, job)
+
+    def _park(self, job: Job, row: StoredJob, reading: Reading) -> None:
+        """It stays as it is in the store, visible and with its error, until somebody mends it."""
+        assert reading.error is not None
+        if isinstance(reading.schedule, Unreadable):
+            self._registry.stored.unreadable[row.id] = row
+        else:
+            self._registry.stored.without_task[row.id] = row
+        self._loop.pausing.park_because(job, reading.error)
+
+    def _give_up(self, row: StoredJob, error: Exception) -> None:
+        """What the row or its state says cannot be carried out: its job is parked."""
+        reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
+        reading = unreadable(row, reason)
+        first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
+        job = self._registry.find(row.id)
+        if job is None:
+            job = self._job_of(row, reading, first)
+            self._registry.enter(job)
+        else:
+            self._set(job, reading, first)
+        job.task, job.schedule_text = row.task, row.schedule
+        self._park(job, row, reading)
+        logger.error("job %r is parked", row.id, exc_info=loggable(error))
+
+    def _is_promised(self, state: StoredState) -> bool:
+        """Whether somebody has set a start that is still to come: a new schedule begins after it."""
+        return state.next_by_hand and state.next_us is not None and state.next_us > self._now_us()
+
+    def _take_early(self, job: Job) -> None:
+        """The job is here already, and is about to be told what it is."""
+        if self._registry.stored.early is not None:
+            self._registry.stored.early.pop(job.id, None)
+        self._registry.stored.without_task.pop(job.id, None)
+        self._registry.stored.unreadable.pop(job.id, None)
+        if job.is_parked:
+            job.is_parked = False
+            job.settle_pause()
+            self._loop.pausing.settle_state(job)
+
+    def _pause_as(self, job: Job, row: StoredJob) -> None:
+        if row.paused is not None:
+            self._registry.stored.pause(job, row.paused, row.paused_until_us)
+
+    # -- when it starts ------------------------------------------------------------------------------------------------
+
+    def _begin(self, job: Job, first: FirstStart) -> None:
+        """A row that somebody wrote by hand: it starts like a job that is added."""
+        if first.at_once and not job.is_paused:
+            self._loop.start_at_once(job)
+        if first.due_us is not None and not job.is_paused:
+            self._loop.plan(job, first.due_us)
+
+    def _is_simple(self, job: Job, state: StoredState) -> bool:
+        """Its next start is to come within an interval, and there is nothing else to be seen to."""
+        interval = job.planner.interval
+        if job.is_paused or state.next_by_hand or interval is None or state.next_us is None:
+            return False
+        if state.not_before_us is not None or state.retry_at_us is not None or job.owed is not None:
+            return False
+        if state.next_of != job.schedule_text or not 0 < state.next_us - self._now_us() <= interval:
+            return False
+        planner, shift = job.planner, self._loop.timeline.shift_us
+        return not planner.steady or planner.slot(job.id, state.next_us - shift) == state.next_us - shift
+
+    def _go_on(self, job: Job, state: StoredState) -> None:
+        """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
+        loop = self._loop
+        if self._is_simple(job, state) and state.next_us is not None:  # what nearly all are, at a restart of 100,000
+            loop.plan_first(job, state.next_us - (loop.timeline.shift_us if job.planner.steady else 0))
+            return
+        if job.is_paused:
+            if state.next_by_hand:
+                shift = loop.timeline.shift_us if job.planner.steady else 0
+                job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
+            return
+        if state.retry_at_us is not None and state.retry_due_us is not None:
+            self._retry(job, state.retry_due_us, state.retry_attempt or 1, state.retry_at_us)
+        loop.try_owed(job)
+        floor = loop.floors.by_job.get(job)
+        shift = loop.timeline.shift_us if job.planner.steady else 0
+        back = after_downtime(
+            job.planner,
+            job.id,
+            job.policy,
+            self._now_us() - shift,
+            next_us=_minus(state.next_us, shift),
+            is_by_hand=state.next_by_hand,
+            is_of_another=state.next_of is not None and state.next_of != job.schedule_text,
+            not_before_us=None if floor is None else floor.until_us - shift,
+            last_finish_us=_minus(state.last_finish_us, shift),
+        )
+        job.is_due_by_hand = back.is_by_hand
+        job.dated_us = back.due_us if job.is_due_by_hand else None
+        if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job not in loop.floors.by_job:
+            loop.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
+        else:
+            comes_again = (job.retry is not None or job.owed is not None) and not back.is_by_hand
+            loop.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
+        if back.skipped is not None and back.skipped.first_missed is not None and floor is not None:
+            floor.first_us = back.skipped.first_missed + shift
+        if back.due_us is None:
+            loop.retire_if_done(job)
+
+    def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
+        """Let the tick, which has failed, be tried again at its time, but not while the job rests."""
+        loop, floor = self._loop, self._loop.floors.by_job.get(job)
+        if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
+            return  # a store of the first version says it twice
+        failures = job.counts().consecutive_failures
+        at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
+        job.retry = NextAttempt(loop.runs, job, due_us, attempt)
+        at_us = at_us if floor is None else max(at_us, floor.until_us)
+        loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
+
+    # -- rows that change ----------------------------------------------------------------------------------------------
+
+    def _is_known(self, job: Job, row: StoredJob) -> bool:
+        if job.id in self._registry.stored.unreadable:
+            return self._registry.stored.unreadable[job.id] == row
+        return row_of(job) == row
+
+    def _follow(self, job: Job, row: StoredJob) -> None:
+        """Let the job be as its row says. Its counts, its runs, and with the same schedule its next start stay."""
+        if job.stood is not None:
+            self._come_alive(job, row)
+            self._loop.listeners.tell(JobChanged(job.id, job.state, "updated"))
+            return
+        was_parked = job.is_parked
+        self._take_early(job)
+        before = job.schedule
+        is_known = not was_parked and self._has_schedule(job, row)
+        reading, first = self._read(row, self._registry.dated_start(job), is_known=is_known)
+        if reading.error is not None:
+            job.stood = state_of(job, self._loop.timeline, self._loop.floors.by_job.get(job))
+            job.task = row.task
+            self._park(job, row, reading)
+            return
+        job.task, job.schedule_text = row.task, row.schedule
+        self._ledger.touch(job)
+        self._registry.fill(job, reading, None if first.schedule == before and not was_parked else first, stored=True)
+        if row.paused is None:
+            self._registry.stored.resume(job)
+        elif row.paused is not None:
+            self._pause_as(job, row)
+
+    def _has_schedule(self, job: Job, row: StoredJob) -> bool:
+        """Whether the row says the job's schedule, be it in other words. A one-shot may have passed by now."""
+        if row.schedule == job.schedule_text:
+            return True
+        try:
+            return self._registry.planned(parse(row.schedule), job.id).schedule == job.schedule
+        except ScheduleError:
+            return False
+
+    def _now_us(self) -> int:
+        return self._loop.timeline.us(self._loop.monotonic(), steady=False)
+
+
+def _minus(us: int | None, shift: int) -> int | None:
+    return None if us is None else us - shift

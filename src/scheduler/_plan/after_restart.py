@@ -1,0 +1,178 @@
+"""What follows when a scheduler starts again: after a crash of its process, and after any downtime. Pure.
+
+A tick that is found RUNNING at the start is a crash. What happens then:
+
+    found -> nothing of its job starts before the floor -> the same tick again (at least once)
+                                                        -> the next regular start from there on (at most once)
+
+The floor is counted once, from the moment when the crash was found, and stored: yet another start does not move it.
+Another death under the job, in a run by hand while it rests, has a floor of its own. Two ticks of one job that one
+death has ended are one crash of that job.
+
+What is stored of a next start is a slot of the schedule that gave it, on the clock by which it was planned. With
+another schedule, or a clock that is right again, it is neither: nothing that was planned keeps a job longer than its
+own schedule would from now on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import frozen
+
+from .._values.policy import Policy
+from .planner import Gap, Planner
+
+QUARANTINE_AFTER: Final = 3
+"""Deaths in a row under one job after which it does not start by itself any more: it may be what kills."""
+
+_MOST_RANDOM: Final = 1 - 2**-53
+
+LONGEST_FLOOR: Final = 86_400_000_000
+"""Microseconds. A rule of retries without a cap postpones a job no further than this."""
+
+
+@frozen
+class Aftermath:
+    """What follows a crash. `not_before_us`: no start of the job before then, in UTC microseconds. `quarantine`: why
+    the job is to be paused; None: it is not.
+    """
+
+    not_before_us: int
+    quarantine: str | None = None
+
+
+def after_crash(
+    now_us: int,
+    crash_floor_us: int,
+    consecutive_crashes: int,
+    policy: Policy,
+    *,
+    interval: int | None,
+    random: float,
+    not_before_us: int | None = None,
+) -> Aftermath:
+    """Decide what follows a crash that was found at `now_us`.
+
+    `consecutive_crashes`: deaths under this job in a row, this one included. `interval`: of the job's schedule, in
+    microseconds. `random`: in [0, 1). `not_before_us`: the floor that is stored for the job, of a crash before this
+    one; a run by hand may have begun under it.
+    """
+    floor = now_us + max(crash_floor_us, _back_off(consecutive_crashes, policy, interval, random))
+    if not_before_us is not None:
+        floor = max(floor, not_before_us)
+    if consecutive_crashes >= QUARANTINE_AFTER:
+        return Aftermath(floor, f"quarantined: its process died under it {consecutive_crashes} times in a row")
+    return Aftermath(floor)
+
+
+def rest_until(
+    not_before_us: int | None,
+    now_us: int,
+    crash_floor_us: int,
+    consecutive_crashes: int,
+    policy: Policy,
+    *,
+    interval: int | None,
+) -> int | None:
+    """The stored floor as far as it still holds: not beyond the longest rest that a crash found now would bring, for
+    the clock may have been ahead when it was found. None: it is over.
+    """
+    if not_before_us is None or not_before_us <= now_us:
+        return None
+    longest = int(min(_longest_delay(consecutive_crashes, policy, interval), LONGEST_FLOOR))
+    return min(not_before_us, now_us + max(crash_floor_us, longest))
+
+
+def retry_by(retry_at_us: int, now_us: int, failures: int, policy: Policy, *, interval: int | None) -> int:
+    """When a stored retry comes: not later than a failure now would have it."""
+    return min(retry_at_us, now_us + int(_longest_delay(failures, policy, interval)))
+
+
+def _back_off(crashes: int, policy: Policy, interval: int | None, random: float) -> int:
+    return int(min(_delay(crashes, policy, interval, random), LONGEST_FLOOR))
+
+
+def _longest_delay(count: int, policy: Policy, interval: int | None) -> float:
+    """Whatever the luck."""
+    return max(_delay(max(count, 1), policy, interval, random) for random in (0.0, _MOST_RANDOM))
+
+
+def _delay(count: int, policy: Policy, interval: int | None, random: float) -> float:
+    """Microseconds by the job's own rule of retries. Whether it has retries left does not matter here."""
+    if policy.retry is None:
+        return 0.0
+    return policy.retry.delay(count, random, None if interval is None else interval * 1e-6) * 1e6
+
+
+@frozen
+class Return:
+    """How a job comes back. `due_us`: its next start, which may have passed: what then runs is the policy's to say,
+    when it fires. None: it has none. `skipped`: regular starts that the floor after a crash has cost it.
+    `is_by_hand`: somebody has set that start.
+    """
+
+    due_us: int | None
+    skipped: Gap | None = None
+    is_by_hand: bool = False
+
+
+def after_downtime(
+    planner: Planner,
+    key: str,
+    policy: Policy,
+    now_us: int,
+    *,
+    next_us: int | None,
+    is_by_hand: bool = False,
+    is_of_another: bool = False,
+    not_before_us: int | None = None,
+    last_finish_us: int | None = None,
+) -> Return:
+    """Plan the next regular start of the job `key` from what is stored of it.
+
+    All instants in microseconds on the planner's base. `next_us`: None for a job that has not been planned, and for
+    one that counts from the end of a run: then it starts its interval after `last_finish_us`, or at once.
+    `is_of_another`: another schedule than the job's has given it; then it counts only if somebody has set it and it is
+    still to come.
+    """
+    if is_of_another and not (is_by_hand and next_us is not None and next_us > now_us):
+        next_us, is_by_hand = None, False
+    due = _as_stored(planner, key, now_us, next_us, last_finish_us)
+    if next_us is not None and due is not None and not is_by_hand:
+        due = _in_place(planner, key, now_us, due)
+    floor = not_before_us
+    if due is None or floor is None or floor <= now_us or floor <= due:
+        return Return(due, is_by_hand=is_by_hand and due is not None)
+    if is_by_hand or planner.waits_for_end:
+        return Return(floor, is_by_hand=is_by_hand)
+    gap = planner.gap(due, floor - 1, policy)
+    if gap.following is None:  # its last start: late is better than never
+        return Return(floor)
+    return Return(gap.following, _all_missed(due, gap))
+
+
+def _as_stored(planner: Planner, key: str, now_us: int, next_us: int | None, last_finish_us: int | None) -> int | None:
+    if next_us is not None:
+        return next_us
+    if not planner.waits_for_end:
+        return planner.first(key, now_us)
+    return now_us if last_finish_us is None else planner.following(min(last_finish_us, now_us))
+
+
+def _in_place(planner: Planner, key: str, now_us: int, due: int) -> int | None:
+    """The start as a slot of the schedule on today's clock, and not further ahead than the schedule would have it."""
+    if planner.waits_for_end:
+        return min(due, now_us + (planner.interval or 0))
+    slot = planner.slot(key, due)
+    if slot is None or slot <= now_us:
+        return slot
+    if planner.steady:
+        return planner.first(key, now_us)
+    return planner.replanned(due, now_us)
+
+
+def _all_missed(due: int, gap: Gap) -> Gap:
+    """The same gap with nothing of it run."""
+    last = gap.run[-1] if gap.run else gap.last_missed
+    return Gap((), gap.following, gap.missed + len(gap.run), due, last, gap.is_exact)

@@ -1,0 +1,47 @@
+"""What follows from the end of a run. Pure."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from .._values.outcome import Outcome
+from .._values.policy import Policy
+
+
+@frozen
+class Verdict:
+    """What to do after a run. By default nothing: the next regular start comes as planned.
+
+    `retry_in`: seconds until the same tick is tried again. `disable`: why the job must not start by itself again.
+    """
+
+    retry_in: float | None = None
+    disable: str | None = None
+
+
+GO_ON = Verdict()
+
+
+def after_run(
+    outcome: Outcome,
+    failures: int,
+    policy: Policy,
+    next_start_in: float | None,
+    random: float,
+    *,
+    interval: float | None = None,
+) -> Verdict:
+    """Decide what follows.
+
+    `failures`: in a row, including this run. `next_start_in`: seconds to the next regular start. `random`: in [0, 1).
+    `interval`: of the job's schedule, in seconds; None: it has none.
+    """
+    retry = policy.retry
+    if retry is None or outcome not in (Outcome.FAILED, Outcome.TIMED_OUT):
+        return GO_ON
+    if retry.is_exhausted(failures):
+        return Verdict(disable=f"failed {failures} times in a row, with {retry.max_retries} retries allowed")
+    delay = retry.delay(failures, random, interval)
+    if next_start_in is not None and next_start_in <= delay and not retry.past_next_start:
+        return GO_ON
+    return Verdict(retry_in=delay)

@@ -1,0 +1,289 @@
+"""What a job's schedule means in microseconds: the first start, the one that follows, and what a gap has cost.
+
+Pure, and free of datetimes where every run passes: a plain `Every` is arithmetic on integers (`Grid`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, Protocol, TypeGuard
+
+from attrs import frozen
+
+from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, catch_up, duration, phase_us
+from schedule._missed import COUNTED
+
+from .._values.errors import SchedulerError
+from .._values.policy import Policy
+from .timeline import LAST_US, instant_of, us_of
+
+_MICROSECOND: Final = duration(1e-6)
+
+_DAY: Final = 86_400_000_000
+_UNITS: Final = {"day": _DAY, "week": 7 * _DAY, "month": 30 * _DAY, "year": 360 * _DAY}
+"""Calendar units where lengths are compared: a month counts as 30 days."""
+
+LONGEST_GRID: Final = 1_000 * _UNITS["year"]
+"""Longer intervals are no arithmetic: most of their slots lie behind the last instant that there is."""
+
+
+class WrongAnswer(SchedulerError, ValueError):
+    """A schedule's `next` answered something that is not later than what it was asked about."""
+
+
+@frozen
+class Gap:
+    """Several starts have passed at once.
+
+    `run`: those to run now, oldest first. The others, `missed` of them, are not run.
+    """
+
+    run: tuple[int, ...]
+    following: int | None
+    missed: int = 0
+    first_missed: int | None = None
+    last_missed: int | None = None
+    is_exact: bool = True
+
+
+class Planner(Protocol):
+    """All instants in microseconds, on the steady base or on the wall."""
+
+    @property
+    def steady(self) -> bool:
+        """Whether its instants are on the steady base."""
+
+    @property
+    def waits_for_end(self) -> bool:
+        """Whether the next start depends on when the run ends."""
+
+    @property
+    def interval(self) -> int | None:
+        """Microseconds from start to start, where a month counts as 30 days; None: the schedule names none."""
+
+    def first(self, key: str, now: int) -> int | None:
+        """The first start later than `now`."""
+
+    def following(self, due: int) -> int | None:
+        """The start after `due`; after the end of the run if `waits_for_end`. None: never again."""
+
+    def back(self, key: str, due: int) -> int | None:
+        """The start after `due`, which is no slot but an instant that somebody has chosen. None: never again.
+
+        After the end of the run if `waits_for_end`.
+        """
+
+    def slot(self, key: str, due: int) -> int | None:
+        """`due` if it is a slot, else the next one; on the wall any start that was planned is taken for one."""
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        """What to do about `due` when the start that follows it has passed as well.
+
+        Costs the same for a second and a decade.
+        """
+
+    def replanned(self, due: int, now: int) -> int | None:
+        """The next start after the wall clock was set back to `now`, when `due` was the next until then."""
+
+
+@frozen
+class Grid:
+    """Every `interval` microseconds, through `anchor` or through the job's phase."""
+
+    interval: int
+    anchor: int | None = None
+    steady: bool = True
+    waits_for_end: bool = False
+
+    def first(self, key: str, now: int) -> int:
+        anchor = phase_us(key, self.interval) if self.anchor is None else self.anchor
+        return now + self.interval - (now - anchor) % self.interval
+
+    def following(self, due: int) -> int:
+        return due + self.interval
+
+    def back(self, key: str, due: int) -> int:
+        return self.first(key, due)
+
+    def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
+        return due
+
+    def slot(self, key: str, due: int) -> int:
+        return self.first(key, due - 1)
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        slots = (now - due) // self.interval + 1
+        newest = due + (slots - 1) * self.interval
+        kept = min(slots, _kept(policy, newest, now))
+        run = tuple(range(newest - (kept - 1) * self.interval, newest + 1, self.interval))
+        missed = slots - kept
+        last = due + (missed - 1) * self.interval
+        return Gap(run, newest + self.interval, missed, due if missed else None, last if missed else None)
+
+
+@frozen
+class Delay:
+    """`interval` microseconds after the end of the previous run; never again if that is after the last instant."""
+
+    interval: int
+    steady: bool = True
+    waits_for_end: bool = True
+
+    def first(self, key: str, now: int) -> int | None:
+        return _in_the_calendar(now + 1 + phase_us(key, self.interval))
+
+    def following(self, due: int) -> int | None:
+        return _in_the_calendar(due + self.interval)
+
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - it counts from there
+        return _in_the_calendar(due + self.interval)
+
+    def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - intervals keep their spacing
+        return due
+
+    def slot(self, key: str, due: int) -> int:  # noqa: ARG002 - the same for every job
+        return due
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:  # noqa: ARG002 - there is never more than one
+        return Gap((due,), None)
+
+
+@frozen
+class Once:
+    """One start, at `at`."""
+
+    at: int
+    steady: bool = False
+    waits_for_end: bool = False
+    interval: None = None
+
+    def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the same for every job
+        return self.at if self.at > now else None
+
+    def following(self, due: int) -> int | None:
+        return self.at if self.at > due else None
+
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - its one start has been moved
+        return None
+
+    def replanned(self, due: int, now: int) -> int:  # noqa: ARG002 - it has not run yet
+        return due
+
+    def slot(self, key: str, due: int) -> int:  # noqa: ARG002 - the same for every job
+        return due
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:  # noqa: ARG002 - there is never more than one
+        return Gap((due,), None)
+
+
+@frozen(eq=False)
+class Dates:
+    """Any other schedule."""
+
+    schedule: Schedule
+    steady: bool = False
+    waits_for_end: bool = False
+    interval: int | None = None
+
+    def first(self, key: str, now: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+        return self.following(now)
+
+    def following(self, due: int) -> int | None:
+        return checked_next(self.schedule, due)
+
+    def back(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+        return self.following(due)
+
+    def replanned(self, due: int, now: int) -> int | None:
+        """What has run already does not run again, unless sparing it would leave the job silent for two of its own
+        intervals.
+        """
+        following = self.following(due)
+        if following is None or due - now <= 2 * (following - due):
+            return due
+        return self.following(now)
+
+    def slot(self, key: str, due: int) -> int | None:  # noqa: ARG002 - the schedule has been bound to its job
+        return self.following(due - 1) if self.steady else due
+
+    def gap(self, due: int, now: int, policy: Policy) -> Gap:
+        caught = catch_up(
+            self.schedule,
+            instant_of(due),
+            instant_of(now),
+            policy.missed,
+            grace=duration(policy.grace),
+            cap=policy.catch_up,
+        )
+        return Gap(
+            tuple(map(us_of, caught.run)),
+            self.following(now),
+            caught.missed,
+            None if caught.first_missed is None else us_of(caught.first_missed),
+            None if caught.last_missed is None else us_of(caught.last_missed),
+            caught.exact,
+        )
+
+
+def planner_for(schedule: Schedule, shift: int = 0) -> Planner:
+    """The cheapest planner that does what the schedule says. It must have been bound to its job's id.
+
+    `shift`: microseconds from the steady base to the wall, on which anchors are given.
+    """
+    if type(schedule) is After:
+        return Delay(schedule.interval // _MICROSECOND)
+    if type(schedule) is At:
+        return Once(us_of(schedule.when))
+    if is_grid(schedule):
+        anchor = None if schedule.anchor is None else us_of(schedule.anchor) - shift
+        return Grid(schedule.interval // _MICROSECOND, anchor)
+    return Dates(schedule, steady=type(schedule) is Every, interval=interval_of(schedule))
+
+
+def is_grid(schedule: Schedule) -> TypeGuard[Every]:
+    """Whether a Grid stands for it, which need not be bound to a job."""
+    return type(schedule) is Every and not schedule.jitter and schedule.interval // _MICROSECOND <= LONGEST_GRID
+
+
+def interval_of(schedule: Schedule) -> int | None:
+    """See Planner.interval."""
+    if isinstance(schedule, (Every, After)):
+        return schedule.interval // _MICROSECOND
+    if isinstance(schedule, Calendar):
+        count, unit = schedule.interval.rstrip("s").split()
+        return int(count) * _UNITS[unit]
+    return None
+
+
+def is_counted(schedule: Schedule, missed: int) -> bool:
+    """Whether so many missed ticks of it have been counted: by a formula, or because they were few."""
+    return missed <= COUNTED or type(schedule) in {Every, After, At, Calendar, Cron}
+
+
+def checked_next(schedule: Schedule, after: int) -> int | None:
+    """`schedule.next`, which may be a user's. Raises WrongAnswer, or whatever it raises."""
+    answer = schedule.next(instant_of(after))
+    if answer is None:
+        return None
+    if not isinstance(answer, datetime) or answer.tzinfo is None:
+        msg = f"{schedule!r}.next() answered {answer!r}: it must be an aware datetime or None"
+        raise WrongAnswer(msg)
+    us = us_of(answer)
+    if us <= after:
+        msg = f"{schedule!r}.next({instant_of(after)}) answered {answer}, which is not later"
+        raise WrongAnswer(msg)
+    return us
+
+
+def _in_the_calendar(us: int) -> int | None:
+    return us if us <= LAST_US else None
+
+
+def _kept(policy: Policy, newest: int, now: int) -> int:
+    match policy.missed:
+        case Missed.ALL:
+            return policy.catch_up
+        case Missed.LATEST:
+            return 1
+        case Missed.SKIP:
+            return int(now - newest <= policy.grace * 1e6)

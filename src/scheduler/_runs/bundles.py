@@ -1,0 +1,329 @@
+"""Runs that are due together, or the subtasks of one task, as one piece of work.
+
+Most of them are short `async def`s that never wait, or wait once for the network, and what a pool does for a piece of
+work costs more than such a one does itself. So what needs no named limit shares a place in the pool: a worker begins
+one after another. As soon as one has to wait, it leaves with the unit that they share, and the rest asks for another.
+
+The loops over runs and over subtasks are written out, each with the way of its commonest case: a task that has nothing
+to it but its code, never waits, and returns None. Whatever differs from that goes the way of `open` and `close`, by
+which it would have gone alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from contextvars import Context
+from itertools import groupby
+from logging import getLogger
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from timerqueue import UNKNOWN, Bundle, Detached, Host, Runner
+
+from .._jobs.call import awaited
+from .._jobs.current import RUN
+from .._values.state import RUNNING
+from .run import Owner, Run
+from .subtask import Subtask
+from .subtask_work import SubtaskWork
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+
+logger = getLogger(__name__)
+
+HEAD_START: Final = 60.0
+"""Seconds by which subtasks go before entries that were due when their run was: jobs that have begun finish first.
+
+Counted from the run, so that they keep it however long the others wait; and bounded, so that those of later runs
+do not keep an entry from a limit for ever.
+"""
+
+_belongs_to: Final = RUN.set
+
+
+class RunsOwner(Owner, Protocol):
+    """What a volley of runs asks of those who have put it together."""
+
+    def run_succeeded(self, run: Run, now: float) -> None:
+        """It has ended, without anything to it but its entry task, which returned None."""
+
+    def begun(self, run: Run) -> None:
+        """This one has left its volley, and goes on or ends by itself."""
+
+    def emptied(self, volley: RunVolley) -> None:
+        """None of its runs is left."""
+
+
+def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskVolley | SubtaskWork]:
+    """The places in the pool that the new subtasks of a run need, in their order. `context`: their parent's."""
+    due = run.due - HEAD_START
+    special = {id(each) for each in subtasks if each.call is not awaited or each.needs or each.timeout is not None}
+    if not special:
+        return [SubtaskVolley(run, subtasks, due, context)]
+    places: list[SubtaskVolley | SubtaskWork] = []
+    for is_special, group in groupby(subtasks, key=lambda each: id(each) in special):
+        if is_special:
+            places += [SubtaskWork(run, subtask, due, context) for subtask in group]
+        else:
+            places.append(SubtaskVolley(run, group, due, context))
+    return places
+
+
+class RunVolley(Bundle):
+    """Entry tasks of one priority, oldest first."""
+
+    __slots__ = ("_moved", "_owner", "left")
+
+    steps_back = True
+
+    def __init__(self, owner: RunsOwner, priority: float, due: float) -> None:
+        super().__init__((), priority, due)
+        self._owner = owner
+        self.left: deque[Run] = deque()
+        """Those that have not begun. Another thread may copy it."""
+        self._moved: dict[Run, float] | None = None
+        """Who has come to stand for a newer tick, with the due time by which it keeps its place in the line."""
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
+        return self.left[0].job.func if self.left else None
+
+    def keep_place(self, run: Run) -> None:
+        """It is about to stand for a newer tick."""
+        if self._moved is None:
+            self._moved = {}
+        self._moved.setdefault(run, run.due)
+
+    def put(self, run: Run) -> None:
+        run.volley = self
+        self.left.append(run)
+
+    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912, PLR0915 - as said above
+        left, owner, fresh = self.left, self._owner, workers.context.copy
+        monotonic, cancelling = workers.monotonic, worker.cancelling
+        next_run, succeeded, listeners = left.popleft, owner.run_succeeded, owner.listeners
+        habit_of, known, habit, first = workers.habits.of, None, UNKNOWN, left[0] if left else None
+        now = monotonic()
+        while left and now < until:
+            workers.current = run = next_run()
+            job = run.job
+            if job.func is not known:
+                known = job.func
+                habit = habit_of(known)
+                if not habit.is_quiet and run is not first and not workers.begins_elsewhere:
+                    left.appendleft(run)
+                    break
+            context = fresh()
+            running: Any = None
+            value: Any = None
+            try:
+                if job.is_plain and not listeners.anybody and not owner.is_stopping:
+                    run.started = now if now > run.due else run.due  # noqa: FURB136 - as in Run.open
+                    job.state = RUNNING
+                    context.run(_belongs_to, run)
+                    running = job.func(*job.args)
+                else:
+                    running = context.run(run.open, now)
+                if running is not None:
+                    if not habit.is_quiet:
+                        return self._leaves(Detached(run, context, running, is_new=True), worker)
+                    yielded = context.run(running.send, None)
+                    return self._leaves(Detached(run, context, running, is_waiting=True, yielded=yielded), worker)
+            except StopIteration as stop:
+                if running is None:
+                    return self._leaves(Detached(run, context, error=stop), worker)
+                value = stop.value
+            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this run's outcome
+                try:
+                    return self._leaves(Detached(run, context, running, error=exc), worker)
+                finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+                    del self, left, run, job, context, running, next_run
+            if worker.is_cancelled or cancelling():
+                return self._leaves(Detached(run, context, running, value=value), worker)
+            now = monotonic()
+            try:
+                if value is None and run.special is None and running is not None:
+                    succeeded(run, now)
+                    continue
+                self._has_begun(run, context)
+                run.close(value, None, now)
+            except Exception:
+                logger.exception("the end of a run of job %r was not worked off", job.id)
+            run.context = None
+            if run.subtasks:
+                break  # those of what has started go first
+        workers.current = None
+        self._settle()
+        return None
+
+    def stand(self) -> bool:
+        """It is about to stand in the line, where its oldest does by now. False: all of it has been cancelled."""
+        self._moved = None
+        self._rank_rest()
+        return bool(self.left)
+
+    def dissolve(self) -> list[Run]:
+        """Let each run go on its own way."""
+        runs = list(self.left)
+        self.left.clear()
+        for run in runs:
+            run.volley = None
+        return runs
+
+    def take_out(self, run: Run) -> bool:
+        """It has been cancelled, and will not begin. False: it has begun."""
+        if run not in self.left:
+            return False
+        self.left.remove(run)
+        run.volley = None
+        self._settle()
+        return True
+
+    def drop(self) -> None:
+        while self.left:
+            run = self.left[0]
+            self.take_out(run)
+            run.drop()
+
+    def _leaves(self, begun: Detached, worker: Runner) -> Detached:
+        """One leaves, with the unit."""
+        assert isinstance(begun.work, Run)
+        begun.work.worker = worker
+        self._has_begun(begun.work, begun.context)
+        self._settle()
+        return begun
+
+    def _has_begun(self, run: Run, context: Context) -> None:
+        run.volley = None
+        run.context = context
+        self._owner.begun(run)
+
+    def _rank_rest(self) -> None:
+        """The rest stands where its oldest does."""
+        if self.left:
+            oldest = self.left[0]
+            self.due = oldest.due if self._moved is None else self._moved.get(oldest, oldest.due)
+
+    def _settle(self) -> None:
+        if self.left:
+            self._rank_rest()
+        else:
+            self._moved = None  # they hold this by their `volley`, and garbage in a circle waits for the collector
+            self._owner.emptied(self)
+
+
+class SubtaskVolley(Bundle):
+    """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
+
+    It stands among the run's `subtasks` for those that have not begun and for the one that runs now. Only who has to
+    wait, or has failed, gets a SubtaskWork.
+    """
+
+    __slots__ = ("left", "run")
+
+    def __init__(self, run: Run, subtasks: Iterable[Subtask], due: float, context: Context | None) -> None:
+        super().__init__((), run.priority, due, context)
+        self.run = run
+        self.left = deque(subtasks)
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def job(self) -> Job:
+        return self.run.job
+
+    @property
+    def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
+        return self.left[0].func if self.left else None
+
+    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912 - as said above
+        left, base = self.left, self.context
+        fresh = (workers.context if base is None else base).copy
+        monotonic, cancelling, next_subtask = workers.monotonic, worker.cancelling, left.popleft
+        workers.current = self
+        workers.steps += 1  # this is not what a watchdog has seen here in an earlier slice
+        habit_of, known, habit, first = workers.habits.of, None, UNKNOWN, left[0] if left else None
+        now = monotonic()
+        while left and now < until:
+            subtask = next_subtask()
+            if subtask.func is not known:
+                known = subtask.func
+                habit = habit_of(known)
+                if not habit.is_quiet and subtask is not first and not workers.begins_elsewhere:
+                    left.appendleft(subtask)
+                    break
+            context = fresh()
+            running: Any = None
+            try:
+                if subtask.kwargs:
+                    running = subtask.func(*subtask.args, **subtask.kwargs)
+                else:
+                    running = subtask.func(*subtask.args)
+                if not habit.is_quiet:
+                    return Detached(self._moves_out(workers, worker, subtask, context), context, running, is_new=True)
+                yielded = context.run(running.send, None)
+                return self._leaves(workers, worker, subtask, context, running, is_waiting=True, yielded=yielded)
+            except StopIteration as stop:
+                if running is None:
+                    return self._leaves(workers, worker, subtask, context, error=stop)
+                value = stop.value
+            except BaseException as exc:  # noqa: BLE001 - whatever it was, it is this subtask's outcome
+                try:
+                    return self._leaves(workers, worker, subtask, context, running, error=exc)
+                finally:  # the exception holds this frame by its traceback, and is not to hold what this frame holds
+                    del self, left, base, fresh, subtask, context, running, next_subtask
+            if worker.is_cancelled or cancelling():
+                return self._leaves(workers, worker, subtask, context, running, value=value)
+            now = monotonic()
+            if value is not None:
+                self._take(value, context)
+        workers.current = None
+        if not left:
+            self._end()
+        return None
+
+    def drop(self) -> None:
+        self.left.clear()
+        self._end()
+        self.context = None  # the line in which it stood may keep it for long
+        del self.run
+
+    def _take(self, value: Any, context: Context) -> None:
+        """What one has returned: a result, or more subtasks."""
+        try:
+            self.run.task_ended(value, None, context)
+        except Exception:
+            logger.exception("the end of a subtask of job %r was not worked off", self.job.id)
+
+    def _end(self) -> None:
+        """None is left. Nor is one that runs."""
+        try:
+            self.run.let_go(self)
+            self.run.task_ended(None, None, None)
+        except Exception:
+            logger.exception("the end of a run of job %r was not worked off", self.job.id)
+
+    def _leaves(
+        self,
+        workers: Host,
+        worker: Runner,
+        subtask: Subtask,
+        context: Context,
+        running: Coroutine[Any, Any, Any] | None = None,
+        **state: Any,
+    ) -> Detached:
+        """One leaves, with the unit. `state`: how far it has come, as in Detached."""
+        return Detached(self._moves_out(workers, worker, subtask, context), context, running, **state)
+
+    def _moves_out(self, workers: Host, worker: Runner, subtask: Subtask, context: Context) -> SubtaskWork:
+        work = SubtaskWork(self.run, subtask, self.due, context)
+        workers.current, work.worker = work, worker
+        self.run.hold(work)
+        if not self.left:
+            self.run.let_go(self)
+        return work

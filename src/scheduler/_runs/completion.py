@@ -1,0 +1,152 @@
+"""The end of a run that was more than a plain success: counted, followed by what its job's policy says, and told.
+
+The outcome is decided in `Run.outcome`, and acted on here; what a failure is followed by is decided in `after_run`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from logging import INFO, WARNING, getLogger
+from typing import TYPE_CHECKING, Protocol
+
+from timerqueue import LifecycleError, Random, TimerQueue
+
+from .._jobs.next_attempt import NextAttempt, Starter
+from .._journal.pending import ended_tick
+from .._plan.after_run import Verdict, after_run
+from .._plan.timeline import Timeline
+from .._values.events import RunEnded
+from .._values.listeners import Listeners
+from .._values.outcome import SUCCEEDED, Outcome
+from .deadline import Cause
+from .marks import Marks
+from .owing import is_owed_by
+from .run import MarkedRun, Run
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+
+logger = getLogger(__name__)
+
+
+class Plans(Protocol):
+    """What the runs ask of those who plan the starts."""
+
+    only_on_demand: bool
+
+    def go_on(self, job: Job) -> None:
+        """A run has ended, and the job may have something to do next."""
+
+    def disable(self, job: Job, reason: str | None) -> None:
+        """The job must not start by itself any more."""
+
+
+class Running(Starter, Protocol):
+    """What the ends ask of the runs."""
+
+    plans: Plans
+    is_stopping: bool
+
+
+def count_begin(run: Run) -> None:
+    """It counts from now on. What a store remembers has been counted as a run when it was marked."""
+    run.is_counted = True
+    run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
+    run.job.lateness.add(run.lateness)
+
+
+class Ends:
+    """Those of one scheduler's runs."""
+
+    def __init__(
+        self,
+        runs: Running,
+        *,
+        queue: TimerQueue,
+        timeline: Timeline,
+        marks: Marks,
+        listeners: Listeners,
+        random: Random,
+    ) -> None:
+        self._runs = runs
+        self._queue = queue
+        self._timeline = timeline
+        self._marks = marks
+        self._listeners = listeners
+        self._random = random
+
+    def record(self, run: Run, started: float, now: float) -> None:
+        """Count a run that has ended, decide what follows, do it, and tell."""
+        job = run.job
+        duration = now - started
+        ended = now + self._timeline.offset
+        outcome = run.outcome()
+        if not run.is_counted:
+            count_begin(run)
+        job.counts().end(outcome, ended, duration, run.error_text())
+        retry_at: float | None = None
+        if outcome is not SUCCEEDED:
+            retry_in = self._follow(run, self._verdict(run, outcome, now), now)
+            retry_at = None if retry_in is None else ended + retry_in
+        if job.task is not None:
+            self._remember_end(run, outcome, ended)
+        if self._listeners.anybody:
+            self._tell_end(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
+        run.error = None  # its traceback holds frames, and those hold the run
+
+    def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
+        if isinstance(run, MarkedRun) and self._marks.ledger is not None:
+            error = None if outcome is SUCCEEDED else run.error_text()
+            is_owed = self._is_owed(run)
+            record = ended_tick(run, outcome, ended, error, run.traceback_text(), owed=is_owed)
+            self._marks.ledger.ended(run.job, record)
+
+    def _is_owed(self, run: Run) -> bool:
+        """Whether it was cut off by a stop, and the next scheduler is to try its tick again."""
+        return run.cause is Cause.STOPPED and self._marks.ledger is not None and is_owed_by(run.job)
+
+    def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
+        job = run.job
+        level = INFO if outcome is Outcome.CANCELLED else WARNING
+        logger.log(level, "a run of job %r %s: %s", job.id, outcome.value, run.error_text())
+        next_start_in = job.due - now if job.is_waiting and not self._runs.plans.only_on_demand else None
+        failures, interval = job.counts().consecutive_failures, job.planner.interval
+        seconds = None if interval is None else interval * 1e-6
+        return after_run(outcome, failures, job.policy, next_start_in, self._random(), interval=seconds)
+
+    def _follow(self, run: Run, verdict: Verdict, now: float) -> float | None:
+        """Do what was decided. Seconds to the retry, if there is one."""
+        job = run.job
+        if verdict.disable is not None:
+            logger.warning("job %r starts no more until it is resumed: %s", job.id, verdict.disable)
+            self._runs.plans.disable(job, verdict.disable)
+        if job.is_due_by_hand:
+            verdict = Verdict()  # that start stands in for a retry
+        if job.task is not None and self._is_owed(run):
+            return 0.0  # by whoever starts next
+        if verdict.retry_in is None or job.is_removed or job.is_paused or (self._runs.is_stopping and job.task is None):
+            return None
+        if job.retry is not None:  # of a run beside this one
+            return None
+        job.retry = NextAttempt(self._runs, job, run.due_us, run.attempt + 1)
+        with suppress(LifecycleError):  # the queue has stopped: it is only remembered
+            self._queue.arm(job.retry, now + verdict.retry_in)
+        return verdict.retry_in
+
+    def _tell_end(self, run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None) -> None:
+        self._listeners.tell(
+            RunEnded(
+                run.job.id,
+                run.due_us * 1e-6,
+                run.started_at,
+                ended,
+                run.attempt,
+                run.lateness,
+                duration,
+                outcome,
+                None if outcome is SUCCEEDED else run.error_text(),
+                run.traceback_text(),
+                tuple(run.results),
+                retry_at,
+            )
+        )

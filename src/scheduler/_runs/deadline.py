@@ -1,0 +1,52 @@
+"""What cuts a run off: who may do it, and when a time is over."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from timerqueue import Alarm
+
+if TYPE_CHECKING:
+    from .run import Run
+
+
+class Cause(enum.Enum):
+    """Who cancelled a run."""
+
+    TIMEOUT = "timeout"
+    REMOVED = "removed"
+    REPLACED = "replaced"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+
+
+class Deadline(Alarm):
+    """The end of a run's time, `seconds` from when it is armed."""
+
+    __slots__ = ("run", "seconds")
+
+    def __init__(self, run: Run, seconds: float) -> None:
+        super().__init__()
+        self.run = run
+        self.seconds = seconds
+
+
+class Timeout(Deadline):
+    """The run, or one of its subtasks, has taken too long: it is cancelled, unless it is already."""
+
+    __slots__ = ()
+
+    def fire(self) -> None:
+        if self.run.cause is None:
+            self.run.time_allowed = self.seconds
+            self.run.terminate(Cause.TIMEOUT)
+
+
+class GiveUp(Deadline):
+    """The run has been cancelled and goes on all the same: it is given up."""
+
+    __slots__ = ()
+
+    def fire(self) -> None:
+        self.run.give_up()

@@ -1,0 +1,115 @@
+"""Between room and begin: a run of a stored job is held until it is durable that it begins.
+
+While the store does not work the runs that wait for it step aside: they hand back their room, so that those that need
+no store, and the subtasks of what runs, go on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from timerqueue import TaskPool, Work
+
+from .._values.outcome import MissedReason
+from .run import MarkedRun
+
+if TYPE_CHECKING:
+    from .._memory.commits import Ledger
+    from .._plan.timeline import Timeline
+
+logger = getLogger(__name__)
+
+
+class Marks:
+    """Those of one scheduler's runs. `soon`: calls a function in the next turn of the loop."""
+
+    def __init__(self, pool: TaskPool, timeline: Timeline, soon: Callable[..., object]) -> None:
+        self._pool = pool
+        self._timeline = timeline
+        self._soon = soon
+        self._aside: set[MarkedRun] = set()
+        self._held: list[MarkedRun] = []
+        """Runs whose marks were asked for while the store did not work, for one turn."""
+        self.ledger: Ledger | None = None
+        """What remembers the runs of stored jobs, if anything does."""
+
+    def mark(self, run: MarkedRun) -> bool:
+        """It has room: let its mark be committed. False: nothing remembers it."""
+        if self.ledger is None:
+            return False
+        self.ledger.mark(run)
+        if self.ledger.trouble is not None:
+            if not self._held:
+                self._soon(self._step_aside)
+            self._held.append(run)
+        return True
+
+    def leave_due(self, run: MarkedRun) -> bool:
+        """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
+
+        False: it is too late for that, because a mark of it may be durable.
+        """
+        if self.ledger is None or (run.is_held and not self.ledger.withdraw(run)):
+            return False
+        job = run.job
+        job.backlog = deque(sorted([*(job.backlog or ()), (run.due_us, run.attempt)]))
+        self.ledger.touch(job)
+        return True
+
+    def withdraw(self, work: Work) -> bool:
+        """Whether it had stepped aside; if so it does not come back."""
+        if work in self._aside:
+            self._aside.discard(work)
+            return True
+        return False
+
+    def committed(self, runs: Iterable[MarkedRun]) -> None:
+        """These may begin; those that have stepped aside as soon as they have room again."""
+        runs = list(runs)
+        for run in runs:
+            run.is_marked = True
+        self._pool.let_begin(runs)
+        back = [run for run in runs if run in self._aside]
+        self._aside.difference_update(back)
+        self._pool.submit(*back)
+
+    def refused(self, run: MarkedRun) -> None:
+        """Its tick has a record.
+
+        If the clock was set back the same instants come once more, and whoever starts at them has a tick of its own:
+        the first free microsecond after the due instant. (So does the record of one that was dropped meanwhile: see
+        Ledger.unmark.)
+        """
+        if run.is_over:
+            return
+        has_been = self._timeline.us(run.due, steady=False) <= self._timeline.furthest_us
+        if has_been and run.attempt == 1 and self.ledger is not None and run.cause is None:
+            run.due_us += 1
+            run.job.counts().runs -= 1
+            self.ledger.mark(run)
+            return
+        logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
+        self._drop(run, MissedReason.REPEATED)
+
+    def lost(self, run: MarkedRun) -> None:
+        """The store cannot take its mark, now or ever."""
+        if not run.is_over:
+            self._drop(run, MissedReason.STORE)
+
+    def _drop(self, run: MarkedRun, reason: MissedReason) -> None:
+        run.dropped_for = reason
+        run.owner.cancel(run)
+
+    def store_down(self, runs: Iterable[MarkedRun]) -> None:
+        """The store does not work: these wait for it."""
+        self._held.extend(runs)
+        self._step_aside()
+
+    def _step_aside(self) -> None:
+        held, self._held = self._held, []
+        if self.ledger is not None and self.ledger.trouble is None:
+            return
+        self._aside.update(run for run in self._pool.step_aside(held) if isinstance(run, MarkedRun))

@@ -1,0 +1,155 @@
+"""What becomes of a tick that comes while an earlier run of its job has not ended.
+
+Ticks may wait: in the pool for room, which has one of them at a time in the form of a run that can still be exchanged,
+and in the job's backlog for the end of a run. When one too many waits it is always the oldest that goes. So what waits
+are the newest ticks, without holes, and whoever knows the oldest of them knows them all: that is what a store is told.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from schedule import Missed
+
+from .._values.outcome import MissedReason
+from .._values.policy import Overlap
+from .deadline import Cause
+from .run import MarkedRun, Run
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+    from .._plan.timeline import Timeline
+
+
+Tick = tuple[int, int]
+"""Its due instant in UTC microseconds, and which attempt at it."""
+
+
+class Missing(Protocol):
+    """Counts what is missed."""
+
+    timeline: Timeline
+
+    def miss(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
+        """Ticks have no run."""
+
+
+def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) -> bool:
+    """Whether a tick may run now although the job has a run; if not, it waits or something is missed here."""
+    overlap = job.policy.overlap
+    if job.threads:
+        job.threads = [thread for thread in job.threads if not thread.has_ended] or None
+    if not job.runs and not job.threads:
+        return True
+    if overlap is Overlap.ALLOW and has_place(job) and not job.backlog:  # older ones go first
+        return True
+    waiting = _waiting(job)
+    room = _backlog_room(job)
+    if waiting and (room == 0 or overlap is Overlap.REPLACE):
+        reason = waits_for(waiting[0])
+        _miss(runs, job, _shift(waiting, due, due_us, attempt), reason)
+    elif not job.runs or room == 0:
+        _miss(runs, job, (due_us, attempt), _in_the_way(job))
+    else:
+        _queue(runs, job, (due_us, attempt), room, waiting)
+        if overlap is Overlap.REPLACE:
+            for run in job.runs:
+                run.terminate(Cause.REPLACED)
+    return False
+
+
+def has_place(job: Job) -> bool:
+    """Whether a run may begin beside those that the job has."""
+    return not job.runs or (job.policy.overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running)
+
+
+def drop_waiting(job: Job) -> None:
+    """The ticks that wait for room are missed."""
+    for run in _waiting(job):
+        run.terminate(Cause.REPLACED)
+
+
+def hold_back(job: Job) -> None:
+    """The job has been paused: what has not begun does not. What is owed waits for the end of the pause."""
+    for run in job.runs:
+        if run.started is None:
+            run.terminate(Cause.PAUSED)
+
+
+def _waiting(job: Job) -> list[Run]:
+    """The runs that wait for room and may stand for other ticks, oldest first, which is how they stand in the queue."""
+    return [run for run in job.runs if _is_exchangeable(run)]
+
+
+def _is_exchangeable(run: Run) -> bool:
+    return run.started is None and not run.is_promised and not (isinstance(run, MarkedRun) and run.is_sent)
+
+
+def waits_for(run: Run) -> MissedReason:
+    """What keeps a run from beginning, as the reason of a tick that goes because of it."""
+    if run.started is not None or (isinstance(run, MarkedRun) and run.is_marked):  # or it is about to
+        return MissedReason.OVERLAP
+    return MissedReason.STORE if isinstance(run, MarkedRun) and run.is_held else MissedReason.NO_ROOM
+
+
+def _in_the_way(job: Job) -> MissedReason:
+    """Why a job can take in no further tick: what it has in hand goes on, or where the first of it waits."""
+    if job.threads or any(run.started is not None for run in job.runs):
+        return MissedReason.OVERLAP
+    return waits_for(job.runs[0])
+
+
+def _miss(runs: Missing, job: Job, tick: Tick, reason: MissedReason) -> None:
+    """It has no run. Told last: whoever hears it may pause the job, and what waits has to be in order by then."""
+    due_us, attempt = tick
+    if attempt == 1:  # of another attempt's tick it is known already how it ended
+        runs.miss(job, due_us, due_us, 1, reason)
+
+
+def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> Tick:
+    """The oldest tick is gone, and is the answer: each run stands for the next one, in the place in the queue that it
+    has already, so that older ticks begin first.
+    """
+    oldest = waiting[0].due_us, waiting[0].attempt
+    for run in waiting:
+        if run.volley is not None:
+            run.volley.keep_place(run)
+    for run, following in pairwise(waiting):
+        run.due, run.due_us, run.attempt = following.due, following.due_us, following.attempt
+    last = waiting[-1]
+    last.due, last.due_us, last.attempt = due, due_us, attempt
+    return oldest
+
+
+def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Run]) -> None:
+    """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
+    if job.backlog is None:
+        job.backlog = deque()
+    backlog, missed = job.backlog, []
+    backlog.append(tick)
+    while len(backlog) > room:
+        oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are attempts that are owed
+        backlog.remove(oldest)
+        due_us, attempt = oldest
+        if waiting and oldest is not tick:
+            reason = waits_for(waiting[0])
+            missed.append((_shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt), reason))
+        else:
+            missed.append((oldest, _in_the_way(job)))
+    for each, reason in missed:
+        _miss(runs, job, each, reason)
+
+
+def _backlog_room(job: Job) -> int:
+    """How many ticks of a job may wait for the end of its run."""
+    if job.policy.missed is Missed.ALL:
+        return job.policy.catch_up
+    match job.policy.overlap:
+        case Overlap.SKIP | Overlap.ALLOW:
+            return 0
+        case Overlap.QUEUE | Overlap.REPLACE:
+            return 1
+        case _ as never:
+            assert_never(never)

@@ -1,0 +1,170 @@
+"""What is owed: ticks that a death or a stop has cut off, of jobs whose delivery is at least once.
+
+The record of such a tick says that it is owed, until the mark of its next attempt takes the record's place. So nothing
+that befalls its job can forget it: no pause, no other schedule, no run beside it, and no start of a program that does
+not know the task. What is here is only who waits: the ticks of one job, oldest first, until the rest after a crash is
+over and there is room beside the job's other runs. An attempt that does not begin comes back. Only a verb of the user's
+gives a tick up, and then its record says so.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable
+from contextlib import suppress
+from logging import getLogger
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, Protocol
+
+from timerqueue import Alarm, LifecycleError, TimerQueue
+
+from .._values.outcome import MissedReason
+from .._values.policy import Delivery
+from .marks import Marks
+from .overlap import has_place
+from .run import MarkedRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._jobs.job import Job
+    from ..stores._rows import StoredTick
+
+logger = getLogger(__name__)
+
+THREAD_AGAIN: Final = 1.0
+"""Seconds until it is looked at again whether a thread that outlived a run of the job has ended."""
+
+NEARLY: Final = 0.001
+"""Seconds before the end of a rest at which it counts as over: what floating point may cost, and more."""
+
+REMOVED: Final = "its job has been removed"
+AT_MOST_ONCE: Final = "its job's delivery is at most once now"
+
+_BY_DUE: Final = attrgetter("due_us")
+
+
+class Plans(Protocol):
+    """Who plans the starts."""
+
+    only_on_demand: bool
+
+
+class Starter(Protocol):
+    """Who starts the next attempts."""
+
+    is_stopping: bool
+
+    @property
+    def plans(self) -> Plans:
+        """Who plans the starts."""
+
+    def start_surely(
+        self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
+    ) -> None: ...
+
+
+class Owed(Alarm):
+    """What one job owes: the records of its ticks, oldest first. None of them starts before `due`."""
+
+    __slots__ = ("job", "owing", "ticks")
+
+    def __init__(self, owing: Owing, job: Job) -> None:
+        super().__init__()
+        self.owing = owing
+        self.job = job
+        self.ticks: list[StoredTick] = []
+
+    def fire(self) -> None:
+        self.owing.start(self.job)
+
+
+class Owing:
+    """What the jobs of one scheduler owe."""
+
+    def __init__(self, runs: Starter, *, queue: TimerQueue, marks: Marks, monotonic: Callable[[], float]) -> None:
+        self._runs = runs
+        self._queue = queue
+        self._marks = marks
+        self._monotonic = monotonic
+
+    def put(self, job: Job, ticks: Iterable[StoredTick]) -> None:
+        """The job owes these too. They wait until it is told when they may start."""
+        owed = job.owed
+        if owed is None:
+            owed = job.owed = Owed(self, job)
+            owed.due = self._monotonic()
+        for tick in ticks:
+            insort(owed.ticks, tick, key=_BY_DUE)
+
+    def arm(self, job: Job, at: float) -> None:
+        """Let what the job owes start at `at` (monotonic seconds) or as soon after that as there is room."""
+        owed = job.owed
+        if owed is None:
+            return
+        due = max(at, self._monotonic())
+        with suppress(LifecycleError):  # the queue has stopped: the next scheduler finds it owed
+            if not self._queue.rearm(owed, due):
+                self._queue.arm(owed, due)
+
+    def start(self, job: Job) -> None:
+        """Start of what the job owes as much as may run now beside its other runs."""
+        owed, runs = job.owed, self._runs
+        if owed is None or job.is_paused or job.is_removed or runs.is_stopping or runs.plans.only_on_demand:
+            return
+        now = self._monotonic()
+        if owed.due - now > NEARLY:
+            return
+        if job.threads and not all(thread.has_ended for thread in job.threads):
+            self.arm(job, now + THREAD_AGAIN)
+            return
+        while owed.ticks and has_place(job):
+            tick = owed.ticks.pop(0)
+            runs.start_surely(job, owed.due, tick.due_us, tick.attempt + 1, tick)
+        if not owed.ticks:
+            self._queue.disarm(owed)
+            job.owed = None
+
+    def keeps(self, run: MarkedRun, reason: MissedReason) -> bool:
+        """The run will not begin, and what becomes of its tick has been seen to here: it is owed. False: it is not.
+
+        The tick of a first attempt is owed if its mark may be durable and the scheduler stops.
+        """
+        ledger, job = self._marks.ledger, run.job
+        if ledger is None or run.dropped_for is not None:
+            return ledger is not None and self._is_refused(run)
+        if run.owes is None and not (reason is MissedReason.STOPPED and run.is_held and is_owed_by(job)):
+            return False
+        if run.owes is not None and not (run.is_held and not ledger.withdraw(run)):
+            record = run.owes
+        else:
+            record = ledger.postpone(run, reason)
+        if job.is_removed:
+            ledger.give_up(record, REMOVED)
+        else:
+            self.put(job, [record])
+        return True
+
+    def _is_refused(self, run: MarkedRun) -> bool:
+        """Whether the store cannot take the mark of an attempt that is owed: the next scheduler tries it again."""
+        if run.owes is None or run.dropped_for is not MissedReason.STORE:
+            return False
+        run.job.counts().runs -= 1
+        return True
+
+    def give_up(self, job: Job, why: str) -> None:
+        """The user wants nothing of what the job owes any more. Each record says so."""
+        owed, ledger = job.owed, self._marks.ledger
+        if owed is None:
+            return
+        self._queue.disarm(owed)
+        job.owed = None
+        for tick in owed.ticks:
+            logger.info("job %r: its tick %d is given up: %s", job.id, tick.due_us, why)
+            if ledger is not None:
+                ledger.give_up(tick, why)
+
+
+def is_owed_by(job: Job) -> bool:
+    """Whether a tick of the job that is cut off now is owed."""
+    return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed

@@ -1,0 +1,88 @@
+"""What could not even be launched, for want of a thread or of memory: it is no run and no failure. It keeps its place,
+its due instant and its attempt, and is tried again, ever more seldom, for as long as it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from logging import getLogger
+from typing import TYPE_CHECKING, Final
+
+from timerqueue import Alarm, LifecycleError, TimerQueue, Work
+
+from .._values.backoff import Backoff
+from .._values.events import RunNotLaunched
+from .._values.listeners import Listeners
+
+if TYPE_CHECKING:
+    from .run import Run
+
+logger = getLogger(__name__)
+
+RETRY: Final = Backoff(1.0, 60.0)
+"""How long after a failure it is tried again."""
+
+
+class Stretch(Alarm):
+    """All the tries of one piece of work, until one succeeds or it is given up."""
+
+    __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
+
+    def __init__(self, run: Run, work: Work, again: Callable[[Work], None]) -> None:
+        super().__init__()
+        self.run = run
+        self.work = work
+        self.again = again
+        self.context: Context | None = None
+        self.count = 0
+        self.error = ""
+        self.is_pending = False
+        """It waits for its next try, and nobody else has the work."""
+
+    def fire(self) -> None:
+        if self.is_pending:
+            self.is_pending = False
+            self.work.context = self.context
+            self.again(self.work)
+
+
+class Launches:
+    """What of a scheduler's work waits to be launched once more. `submit`: gives it to the pool again."""
+
+    def __init__(self, queue: TimerQueue, submit: Callable[[Work], None], listeners: Listeners) -> None:
+        self._queue = queue
+        self._submit = submit
+        self._listeners = listeners
+        self.stretches: dict[Work, Stretch] = {}
+
+    def failed(self, run: Run, work: Work, error: BaseException) -> None:
+        """Try it again later. Said once, however often it fails."""
+        stretch = self.stretches.get(work)
+        if stretch is None:
+            stretch = self.stretches[work] = Stretch(run, work, self._submit)
+            logger.warning("a run of job %r cannot be launched and is tried again until it can: %s", run.job.id, error)
+        stretch.count += 1
+        stretch.error = str(error)
+        stretch.context = work.context
+        stretch.is_pending = True
+        with suppress(LifecycleError):  # the queue has stopped: the run is about to be cancelled
+            self._queue.arm(stretch, self._queue.clock.monotonic() + RETRY.after(stretch.count))
+
+    def withdraw(self, work: Work) -> bool:
+        """Try it no more. False: it was not waiting for that."""
+        stretch = self.stretches.get(work)
+        if stretch is None or not stretch.is_pending:
+            return False
+        stretch.is_pending = False
+        self._queue.disarm(stretch)
+        return True
+
+    def run_ended(self, run: Run) -> None:
+        """The run is over, or was given up before it could begin: tell how often it could not be launched."""
+        for work, stretch in list(self.stretches.items()):
+            if stretch.run is run:
+                self.withdraw(work)
+                del self.stretches[work]
+                self._listeners.tell(RunNotLaunched(run.job.id, run.due_us * 1e-6, stretch.error, stretch.count))

@@ -1,0 +1,371 @@
+"""One attempt at one tick, with all its subtasks: from waiting for room to its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from contextvars import Context
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, assert_never
+
+from timerqueue import HELD, Held, Needs, Work
+
+from .._jobs.call import NotLaunched
+from .._jobs.current import RUN
+from .._jobs.json_text import copied
+from .._jobs.options import NO_KWARGS
+from .._values.errors import TooManySubtasks
+from .._values.outcome import SUCCEEDED, MissedReason, Outcome
+from .._values.policy import Delivery
+from .._values.sparse import Rare
+from .._values.state import RUNNING, STARTING, JobState
+from .._values.telling import error_text, trace_text
+from .deadline import Cause, Deadline, GiveUp
+from .subtask import Subtask, subtasks_in
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+    from .._values.listeners import Listeners
+    from ..stores._rows import StoredTick
+    from .bundles import RunVolley, SubtaskVolley
+    from .subtask_work import SubtaskWork
+
+    Task: TypeAlias = "Run | SubtaskWork | SubtaskVolley"
+
+
+class Owner(Protocol):
+    """What a run asks of the loop."""
+
+    max_subtasks: int
+    kill_after: float
+    is_stopping: bool
+    listeners: Listeners
+
+    def mark(self, run: MarkedRun, now: float) -> bool:
+        """It has room, at `now`. True: it begins once its mark is durable. False: it need not wait for that."""
+
+    def run_began(self, run: Run) -> bool:
+        """It has room, and there is something to look at or to tell. False: it is too late, do not run."""
+
+    def run_terminates(self, run: Run) -> None:
+        """It has been cancelled and has not ended yet."""
+
+    def run_ended(self, run: Run, now: float) -> None:
+        """It and all its subtasks have ended, or it was dropped before it began."""
+
+    def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
+        """There was nothing to begin in: it is tried again later."""
+
+    def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
+        """Let them run as soon as there is room, and stand among those of the run. `context`: their parent's."""
+
+    def check_needs(self, needs: Needs) -> None: ...
+
+    def arm_deadline(self, deadline: Deadline) -> None: ...
+
+    def disarm_deadline(self, deadline: Deadline) -> None: ...
+
+    def cancel(self, work: Task) -> None: ...
+
+    def is_cancellation(self, error: BaseException) -> bool:
+        """Whether what is being told of its end by `error` has been cancelled, by us or from outside."""
+
+    def kill(self, run: Run, works: Sequence[Work]) -> None: ...
+
+    def monotonic(self) -> float: ...
+
+    def utc(self, monotonic: float) -> float: ...
+
+    def wall_us(self, monotonic: float) -> int: ...
+
+
+class Run(Work):
+    """The entry task of a tick, and the account of everything that came of it.
+
+    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
+    """
+
+    __slots__ = ("attempt", "due_us", "job", "owner", "special", "started", "subtasks", "volley")
+
+    cause: Rare[Cause | None] = Rare(None)
+    deadline: Rare[Deadline | None] = Rare(None)
+    error: Rare[BaseException | None] = Rare(None)
+    is_counted = Rare(False)  # noqa: FBT003 - its usual value
+    """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
+    is_missed = Rare(False)  # noqa: FBT003 - its usual value
+    """It had room and does not begin. Its tick has been accounted for."""
+    results: Rare[list[object] | tuple[()]] = Rare(())
+    time_allowed = Rare(0.0)
+    _error_text: Rare[str | None] = Rare(None)
+    _started_at: Rare[float | None] = Rare(None)
+    _trace_text: Rare[str | None] = Rare(None)
+
+    def __init__(  # noqa: PLR0917 - keywords would cost as for Job
+        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunVolley | None = None
+    ) -> None:
+        # Written out, not through super(): this is made for every run.
+        policy = job.policy
+        self.needs = policy.needs
+        self.priority = policy.priority
+        self.due = due
+        self.context = None
+        self.is_waiting = False
+        self.worker = None
+        self.owner = owner
+        self.job = job
+        self.due_us = due_us
+        self.attempt = attempt
+        self.volley = volley
+        """In which it waits for its turn, if it does."""
+        self.started: float | None = None
+        self.special: dict[str, Any] | None = None
+        """What only some runs have (Rare); None: nothing has become of it but its entry task."""
+        self.subtasks: Subtasks | None = None
+
+    @property
+    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
+        return self.job.func
+
+    @property
+    def name(self) -> str:
+        return f"job {self.job.id}"
+
+    @property
+    def is_over(self) -> bool:
+        """It has ended, or was given up or dropped."""
+        return self not in self.job.runs
+
+    @property
+    def is_promised(self) -> bool:
+        """It is another attempt at a tick that must not be lost: nothing takes its place."""
+        return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
+
+    @property
+    def open_tasks(self) -> int:
+        """How many of its tasks have not ended, between two steps of the loop. Subtasks begin when the first has."""
+        if self.is_over:
+            return 0
+        return 1 if self.subtasks is None else sum(task.size for task in self.subtasks)
+
+    @property
+    def lateness(self) -> float:
+        """Seconds from due to begin, once it has begun."""
+        return 0.0 if self.started is None else self.started - self.due
+
+    @property
+    def started_at(self) -> float:
+        """When it began, in UTC seconds; 0.0 if it has not."""
+        if self._started_at is None:
+            if self.started is None:
+                return 0.0
+            self._started_at = self.owner.utc(self.started)
+        return self._started_at
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When its timeout ends it, in UTC microseconds."""
+        if not self.time_allowed or self.started is None:
+            return None
+        return self.owner.wall_us(self.started + self.time_allowed)
+
+    @property
+    def fence(self) -> int:
+        """Rises with every attempt at its tick."""
+        return self.attempt
+
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
+        job, owner = self.job, self.owner
+        self.started = now if now > self.due else self.due  # noqa: FURB136 - `max` costs more than the rest of the line
+        if not job.is_plain or owner.is_stopping or owner.listeners.anybody:
+            if not owner.run_began(self):
+                self.started = None
+                return None
+        elif job.state is STARTING:
+            job.state = RUNNING
+        RUN.set(self)
+        return job.call(job.func, job.args, job.kwargs)
+
+    def close(self, value: Any, error: BaseException | None, now: float) -> None:
+        if value is None and error is None and self.special is None:
+            self.owner.run_ended(self, now)
+        elif type(error) is NotLaunched and self.may_wait:
+            self.owner.not_launched(self, self, error)
+        else:
+            self.task_ended(value, error, self.context)
+
+    @property
+    def may_wait(self) -> bool:
+        """Nobody has ended it."""
+        return self.cause is None and not self.is_over
+
+    def drop(self) -> None:
+        self.finish()
+
+    def task_ended(self, value: Any, error: BaseException | None, context: Context | None) -> None:
+        """One of its tasks has ended: take its result, start its subtasks, and end with the last of them."""
+        if error is not None:
+            self._fail(error)
+        elif value is not None:
+            self._take(value, context)
+        if not self.subtasks:
+            self.finish()
+
+    def hold(self, task: SubtaskWork | SubtaskVolley) -> None:
+        """Go on until this has ended too."""
+        if self.subtasks is not None:  # else it was given up
+            self.subtasks.add(task)
+
+    def let_go(self, task: SubtaskWork | SubtaskVolley) -> None:
+        """Do not wait for this any more."""
+        if self.subtasks is not None:
+            self.subtasks.discard(task)
+
+    def take_back_start(self) -> None:
+        """It could not be launched: it has not begun."""
+        self.started = self._started_at = None
+
+    def terminate(self, cause: Cause) -> None:
+        """Cancel whatever of it runs or waits. It ends when that has ended."""
+        if self.cause is not None or self.is_over or self.is_missed:
+            return
+        self.cause = cause
+        self.owner.run_terminates(self)
+        for work in self._works():
+            self.owner.cancel(work)
+        if self.is_over:
+            return
+        if self.deadline is not None:
+            self.owner.disarm_deadline(self.deadline)
+        self.deadline = GiveUp(self, self.owner.kill_after)
+        self.owner.arm_deadline(self.deadline)
+
+    def give_up(self) -> None:
+        """It has ignored its cancellation: end it here and now, whatever its code is doing."""
+        if self.is_over:
+            return
+        self.owner.kill(self, self._works())
+        self.subtasks = None
+        self.finish()
+
+    def outcome(self) -> Outcome:
+        """How it ended. The one place where that is decided."""
+        if self.cause is None:
+            return SUCCEEDED if self.error is None else Outcome.FAILED
+        match self.cause:
+            case Cause.TIMEOUT:
+                return Outcome.TIMED_OUT
+            case Cause.REMOVED | Cause.REPLACED | Cause.PAUSED | Cause.STOPPED:
+                return Outcome.CANCELLED
+            case _ as never:
+                assert_never(never)
+
+    def error_text(self) -> str | None:
+        """What went wrong, in one line."""
+        if self.cause is Cause.TIMEOUT:
+            return f"took longer than its timeout of {self.time_allowed:g} s"
+        if self.cause is not None:
+            return f"cancelled: {self.cause.value}"
+        if self.error is not None and self._error_text is None:
+            self._error_text = error_text(self.error)
+        return self._error_text
+
+    def traceback_text(self) -> str | None:
+        if self.error is not None and self._trace_text is None:
+            self._trace_text = trace_text(self.error)
+        return self._trace_text
+
+    def _works(self) -> list[Task]:
+        return [self, *(self.subtasks or ())]
+
+    def _fail(self, error: BaseException) -> None:
+        if self.cause is None and self.owner.is_cancellation(error):
+            self.cause = Cause.STOPPED  # not by us: the scheduler itself is being cancelled from outside
+        if self.error is None:
+            self.error = error
+
+    def _take(self, value: Any, context: Context | None) -> None:
+        try:
+            subtasks = subtasks_in(value)
+            if subtasks is None:
+                self.results = self.results or []
+                self.results.append(value)
+            elif self.cause is None and not self.is_over:
+                self._start_subtasks(subtasks, context)
+        except BaseException as exc:  # noqa: BLE001 - bad subtasks are the run's failure, whatever is wrong with them
+            self._fail(exc)
+
+    def _start_subtasks(self, subtasks: list[Subtask], context: Context | None) -> None:
+        if self.subtasks is None:
+            self.subtasks = Subtasks()
+        self.subtasks.so_far += len(subtasks)
+        if self.subtasks.so_far > self.owner.max_subtasks:
+            msg = (
+                f"job {self.job.id!r} asked for more than {self.owner.max_subtasks} subtasks in one run: does it recurse "  # noqa: E501
+                f"without end? If not, raise Scheduler(max_subtasks=...)"
+            )
+            raise TooManySubtasks(msg)
+        for subtask in subtasks:
+            if subtask.needs:
+                self.owner.check_needs(subtask.needs)
+        self.owner.submit_subtasks(self, subtasks, context)
+
+    def finish(self) -> None:
+        """All of it has ended."""
+        if self.is_over:
+            return
+        if self.deadline is not None:
+            self.owner.disarm_deadline(self.deadline)
+        self.owner.run_ended(self, self.owner.monotonic())
+
+
+class MarkedRun(Run):
+    """A run of a stored job: it begins once it is durable that it does.
+
+    `is_held`: its mark has been asked for. `is_sent`: the mark has been given to the store and may be durable, so that
+    its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
+    """
+
+    owes: Rare[StoredTick | None] = Rare(None)
+    """The record that says that its tick is owed: this is the next attempt."""
+
+    __slots__ = ("dropped_for", "fence_number", "is_held", "is_marked", "is_sent")
+
+    def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
+        super().__init__(owner, job, due, due_us, attempt)
+        self.fence_number = 0
+        self.is_held = False
+        self.is_sent = False
+        self.is_marked = False
+        self.dropped_for: MissedReason | None = None
+        """Why it does not begin, if that is because of its mark."""
+
+    @property
+    def fence(self) -> int:
+        return self.fence_number
+
+    def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
+        job = self.job
+        if not self.is_marked and self.owner.mark(self, now):
+            return HELD
+        self.started = max(now, self.due)
+        if not self.owner.run_began(self):
+            self.started = None
+            return None
+        RUN.set(self)
+        # Copies: what the task does with them is not to change what is stored, nor what the next run is given.
+        return job.call(job.func, copied(job.args) if job.args else (), copied(job.kwargs) if job.kwargs else NO_KWARGS)
+
+
+def state_of_runs(runs: tuple[Run, ...]) -> JobState:
+    """Where a job stands some of whose runs go on: where the one that is furthest along does."""
+    begun = [run for run in runs if run.started is not None]
+    if not begun:
+        return JobState.STARTING
+    return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING
+
+
+class Subtasks(set["SubtaskWork | SubtaskVolley"]):
+    """What of a run's subtasks has not ended, many of them in one. `so_far`: for how many it has asked."""
+
+    __slots__ = ("so_far",)
+
+    def __init__(self) -> None:
+        self.so_far = 0

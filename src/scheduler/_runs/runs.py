@@ -1,0 +1,399 @@
+"""Runs: whether a tick may start, what it counts for when it has ended, and what follows.
+
+The path of a tick is
+
+    start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> Ends.record
+
+and with a store, between room and run_began: mark -> (the ledger commits) -> marks_committed.
+
+All of it happens in the thread of the event loop, in callbacks of the timer queue and of the pool, so there are no
+locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import Context
+from functools import partial
+from logging import getLogger
+from typing import TYPE_CHECKING
+
+from schedule import Missed
+from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
+
+from .._jobs.call import NotLaunched
+from .._jobs.job import Job
+from .._jobs.next_attempt import NextAttempt
+from .._journal.rows import beside_ticks
+from .._plan.timeline import AT_ONCE, Timeline
+from .._starts.missed import Misses
+from .._values.events import RunAbandoned, RunStarted
+from .._values.listeners import Listeners
+from .._values.outcome import MissedReason
+from .._values.policy import Overlap
+from .._values.state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
+from .._values.statistics import Tally
+from .bundles import RunVolley, SubtaskVolley, places_of
+from .completion import Ends, Plans, count_begin
+from .deadline import Cause, Deadline, Timeout
+from .marks import Marks
+from .overlap import has_place, may_start
+from .owing import Owing
+from .relaunch import Launches
+from .run import MarkedRun, Run, state_of_runs
+from .subtask import Subtask
+from .subtask_work import SubtaskWork
+
+if TYPE_CHECKING:
+    from .._memory.commits import Ledger
+    from ..stores._rows import StoredTick
+
+logger = getLogger(__name__)
+
+_START = TRANSITIONS[Step.START]
+_BEGIN = TRANSITIONS[Step.BEGIN]
+_END = TRANSITIONS[Step.END]
+_SKIP = Missed.SKIP
+
+
+class Runs:
+    """Every run of a scheduler. `plans` is told what follows from their ends."""
+
+    def __init__(
+        self,
+        plans: Plans,
+        *,
+        clock: Clock,
+        pool: TaskPool,
+        queue: TimerQueue,
+        timeline: Timeline,
+        listeners: Listeners,
+        random: Random,
+        max_subtasks: int,
+        kill_after: float,
+    ) -> None:
+        self.plans = plans
+        self.pool = pool
+        self.queue = queue
+        self.timeline = timeline
+        self.listeners = listeners
+        self.random = random
+        self.max_subtasks = max_subtasks
+        self.kill_after = kill_after
+        self.monotonic = clock.monotonic
+        self.active: dict[Run | RunVolley, None] = {}
+        """Every run that has not ended, those that wait for room included, by itself or in its volley."""
+        self.is_stopping = False
+        self.when_idle: Callable[[], None] | None = None
+        self.launches = Launches(queue, pool.submit, listeners)
+        self.has_priorities = False
+        self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
+        self.owing = Owing(self, queue=queue, marks=self.marks, monotonic=self.monotonic)
+        self.misses = Misses(self.marks, self.owing, timeline, listeners)
+        self.ends = Ends(self, queue=queue, timeline=timeline, marks=self.marks, listeners=listeners, random=random)
+        self._last_now_us = 0
+        self._held: list[Run | RunVolley] | None = None
+        """While many jobs start at the same moment: their runs, which begin in order of priority."""
+        self._volley: RunVolley | None = None
+        """The last of them, if that is one: it takes in what comes next."""
+
+    def all(self) -> list[Run]:
+        """Every run that has not ended, in no order. Any thread."""
+        current = self.pool.workers.current
+        runs: dict[Run, None] = {}
+        if isinstance(current, Run) and not current.is_over:
+            runs[current] = None
+        for each in [*self.active, *(self._held or ())]:
+            runs.update(dict.fromkeys(each.left.copy()) if isinstance(each, RunVolley) else {each: None})
+        return list(runs)
+
+    def oldest_first(self) -> list[Run]:
+        """The same by their due times. On the loop."""
+        return sorted(self.all(), key=lambda run: run.due)
+
+    def uncounted(self) -> list[Run]:
+        """What runs and will be counted when it has ended. Any thread."""
+        return [run for run in self.all() if not run.is_counted and run.started is not None]
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """What remembers the runs of stored jobs, if anything does."""
+        return self.marks.ledger
+
+    def hold(self) -> None:
+        """Collect what starts until `let_go`."""
+        self._held = []
+
+    def let_go(self) -> None:
+        """Let what was collected begin, best first."""
+        held, self._held, self._volley = self._held or [], None, None
+        if self.has_priorities:  # maybe since a moment ago
+            held = sorted(_single(held), key=lambda run: (run.due, -run.priority))
+        begin = [each for each in held if isinstance(each, Run) or each.stand()]
+        self.active.update(dict.fromkeys(begin))
+        if begin:
+            self.pool.submit(*begin)
+
+    def start(self, job: Job, due: float, due_us: int, attempt: int = 1) -> None:
+        """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
+        if self.is_stopping or job.is_removed:
+            return
+        if (job.runs or job.threads) and not may_start(self.misses, job, due, due_us, attempt):
+            return
+        self.start_surely(job, due, due_us, attempt)
+
+    def start_surely(self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None) -> None:
+        """The same for a job that may start, as is known already. `owes`: the record of an attempt that is owed."""
+        run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
+        if owes is not None and isinstance(run, MarkedRun):
+            run.owes = owes
+        if job.runs:
+            job.runs = (*job.runs, run)
+        else:
+            job.runs = (run,)
+            job.state = _START[job.state]
+        if self._held is None:
+            self.active[run] = None
+            self.pool.submit(run)
+        elif run.needs or job.task is not None or self.has_priorities:
+            self._volley = None
+            self._held.append(run)
+        else:
+            self._take_in(self._held, due).put(run)
+
+    def volley_from(self, due: float) -> RunVolley | None:
+        """Where plain runs go while runs are held, of which the next is due at `due`. None: priorities decide."""
+        return None if self._held is None or self.has_priorities else self._take_in(self._held, due)
+
+    def _take_in(self, held: list[Run | RunVolley], due: float) -> RunVolley:
+        if self._volley is None:
+            self._volley = RunVolley(self, 0, due)
+            held.append(self._volley)
+        return self._volley
+
+    def begun(self, run: Run) -> None:
+        self.active[run] = None
+
+    def emptied(self, volley: RunVolley) -> None:
+        self.active.pop(volley, None)  # else it has not been submitted yet
+        self._look_if_idle()
+
+    def start_now(self, job: Job) -> None:
+        """Run it once, outside its schedule. No two such ticks have the same due instant."""
+        now = self.monotonic()
+        self._last_now_us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
+        self.start(job, now, self._last_now_us)
+
+    def start_by_hand(self, job: Job) -> None:
+        """The same beside its ticks, of which none has that due instant either."""
+        now = self.monotonic()
+        us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
+        self._last_now_us = beside_ticks(job, us, self.timeline)
+        if self.is_stopping:  # asked for in another thread, just before the stop
+            self.misses.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
+        self.start(job, now, self._last_now_us)
+
+    def start_again(self, attempt: NextAttempt) -> None:
+        job = attempt.job
+        if self.is_stopping:  # it stays the job's retry, and is remembered as that
+            return
+        job.retry = None
+        self.start(job, attempt.due, attempt.due_us, attempt.attempt)
+        if not job.runs:
+            self.plans.go_on(job)
+
+    def mark(self, run: MarkedRun, now: float) -> bool:
+        return not self.is_stopping and not self._is_too_late(run, now - run.due) and self.marks.mark(run)
+
+    def run_began(self, run: Run) -> bool:
+        job = run.job
+        if not self._is_in_time(run):
+            return False
+        if job.state is STARTING:
+            job.state = _BEGIN[job.state]
+        if job.task is not None or job.policy.overlap is Overlap.ALLOW:
+            count_begin(run)
+        if (timeout := job.policy.timeout) is not None:
+            run.time_allowed = timeout
+            run.deadline = Timeout(run, timeout)
+            self.arm_deadline(run.deadline)
+        if self.listeners.anybody:
+            self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, run.started_at, run.attempt, run.lateness))
+        return True
+
+    def count_what_runs(self, job: Job) -> None:
+        """The job is about to change: what has begun counts as what it is now."""
+        for run in job.runs:
+            if run.started is not None and not run.is_counted:
+                count_begin(run)
+
+    def _is_in_time(self, run: Run) -> bool:
+        """Whether it may begin now that it has room; if not, its tick is missed."""
+        reason = None
+        if self.is_stopping:
+            reason = MissedReason.STOPPED
+        elif run.job.policy.missed is _SKIP and self._is_too_late(run, run.lateness):
+            reason = MissedReason.STORE if isinstance(run, MarkedRun) and run.is_marked else MissedReason.NO_ROOM
+        if reason is not None:
+            run.take_back_start()
+            run.is_missed = True
+            self.misses.miss_run(run, reason)
+        return reason is None
+
+    def _is_too_late(self, run: Run, lateness: float) -> bool:
+        policy, is_first = run.job.policy, run.attempt == 1 and not self.plans.only_on_demand
+        return is_first and policy.missed is _SKIP and lateness > policy.grace
+
+    def run_terminates(self, run: Run) -> None:
+        if run.job.state is JobState.RUNNING:
+            run.job.state = advance(run.job.state, Step.TERMINATE)
+
+    def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
+        job = run.job
+        job.counts().launch_failures += 1
+        if work is run and run.started is not None:
+            if run.is_counted:
+                job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
+                job.lateness.take_back(run.lateness)
+                run.is_counted = False
+            run.take_back_start()
+            if run.deadline is not None:
+                self.disarm_deadline(run.deadline)
+            job.state = state_of_runs(job.runs)
+        self.launches.failed(run, work, error)
+
+    def run_succeeded(self, run: Run, now: float) -> None:
+        """It has ended, without anything to it but its tasks, of which none had anything to say."""
+        job = run.job
+        started: float = run.started  # type: ignore[assignment] # it has begun
+        if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
+            self._work_off(run, now)
+            return
+        job.runs = ()
+        job.state = SCHEDULED
+        offset, lateness, tally = self.timeline.offset, started - run.due, job.tally
+        if tally is None:
+            job.tally = started + offset, now + offset, lateness, now - started
+        else:
+            own = tally if type(tally) is Tally else job.counts()
+            own.succeed(started + offset, now + offset, lateness, now - started)
+        job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
+        if job.special is not None or job.due_us is None or job.planner.waits_for_end:
+            self._go_on(job)
+
+    def run_ended(self, run: Run, now: float) -> None:
+        self.active.pop(run, None)
+        if run.started is not None and run.special is None and not self.launches.stretches:
+            self.run_succeeded(run, now)
+        else:
+            self._work_off(run, now)
+        self._look_if_idle()
+
+    def _work_off(self, run: Run, now: float) -> None:
+        """What follows from its end, whatever that was."""
+        job = run.job
+        if len(job.runs) == 1:
+            job.runs = ()
+            job.state = _END[job.state]
+        else:
+            job.runs = tuple(other for other in job.runs if other is not run)
+            job.state = state_of_runs(job.runs)
+        if self.launches.stretches:
+            self.launches.run_ended(run)
+        if run.started is None:
+            self.misses.was_dropped(run)
+        else:
+            self.ends.record(run, run.started, now)
+        if job.special is not None or job.due_us is None or job.planner.waits_for_end:
+            self._go_on(job)
+
+    def _go_on(self, job: Job) -> None:
+        if job.special is not None:
+            if job.owed is not None:
+                self.owing.start(job)
+            self._take_from_backlog(job)
+        self.plans.go_on(job)
+
+    def _look_if_idle(self) -> None:
+        if self.when_idle is not None and not self.active:
+            self.when_idle()
+
+    def stop(self, *, only_waiting: bool) -> None:
+        """Cancel what runs, or only what still waits for room. What waits for the end of a run does not come."""
+        for job in {run.job: None for run in self.all()}:
+            if job.backlog:
+                self.misses.leave_backlog(job)
+        for run in self.oldest_first():
+            if not only_waiting or run.started is None:
+                run.terminate(Cause.STOPPED)
+
+    def cancel_retry(self, job: Job) -> None:
+        """Forget the next attempt at a failed tick."""
+        if job.retry is not None:
+            self.queue.disarm(job.retry)
+            job.retry = None
+
+    def _take_from_backlog(self, job: Job) -> None:
+        """Start what waited for the end of a run: as many ticks as have a place by now."""
+        while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:
+            due_us, attempt = job.backlog.popleft()
+            job.backlog = job.backlog or None
+            start = self.start if job.threads else self.start_surely
+            start(job, due_us * 1e-6 - self.timeline.offset, due_us, attempt)
+
+    # -- what a run asks for -------------------------------------------------------------------------------------------
+
+    def submit_subtasks(self, run: Run, subtasks: list[Subtask], context: Context | None) -> None:
+        places = places_of(run, subtasks, context)
+        for place in places:
+            run.hold(place)
+        self.pool.submit(*places)
+
+    def check_needs(self, needs: Needs) -> None:
+        self.pool.check(needs)
+
+    def arm_deadline(self, deadline: Deadline) -> None:
+        with suppress(LifecycleError):  # the queue has stopped, and with it every wait
+            self.queue.arm(deadline, self.monotonic() + deadline.seconds)
+
+    def disarm_deadline(self, deadline: Deadline) -> None:
+        self.queue.disarm(deadline)
+
+    def cancel(self, work: Run | SubtaskWork | SubtaskVolley) -> None:
+        if isinstance(work, SubtaskVolley):
+            work.left.clear()  # the one that runs now is cancelled with its worker
+            self.pool.cancel(work)
+        elif isinstance(work, Run) and (volley := work.volley) is not None and volley.take_out(work):
+            self.pool.has_shrunk(volley)
+            work.drop()
+        elif self._held and work in self._held:
+            self._held.remove(work)
+            work.drop()
+        elif self.marks.withdraw(work) or self.launches.withdraw(work):
+            work.drop()
+        else:
+            self.pool.cancel(work)
+
+    def kill(self, run: Run, works: Sequence[Work]) -> None:
+        logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
+        for work in works:
+            self.pool.kill(work)
+        self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
+
+    def is_cancellation(self, error: BaseException) -> bool:
+        return self.pool.workers.is_cancellation(error)
+
+    def utc(self, monotonic: float) -> float:
+        return monotonic + self.timeline.offset
+
+    def wall_us(self, monotonic: float) -> int:
+        return self.timeline.us(monotonic, steady=False)
+
+
+def _single(held: list[Run | RunVolley]) -> list[Run]:
+    """The runs in their order, each on its own."""
+    runs: list[Run] = []
+    for each in held:
+        runs += each.dissolve() if isinstance(each, RunVolley) else [each]
+    return runs

@@ -1,0 +1,135 @@
+"""What a task returns to have more done."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import CORO_CREATED, getcoroutinestate
+from itertools import chain, islice, starmap
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, NoneType
+from typing import Any, Final
+
+from schedule import duration
+from timerqueue import needs_of
+
+from .._jobs.call import Call, call_of
+from .._values.errors import InvalidJob, NotASubtask
+from .._values.telling import shown
+
+
+class Subtask:
+    """`func(*args, **kwargs)`, to be run as a task of its own once the task that returns it has ended.
+
+    It takes one unit of the scheduler's limit and what it `needs`, sees the context variables that its parent set,
+    and may return more subtasks. The run ends when all have ended. `timeout` is for this subtask alone, in seconds
+    or as a duration.
+    """
+
+    __slots__ = ("args", "call", "func", "kwargs", "needs", "timeout")
+
+    def __init__(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        needs: str | Iterable[str] | Mapping[str, int] = (),
+        timeout: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        self.func = func
+        self.call: Call = call_of(func)
+        self.args = args
+        self.kwargs = kwargs
+        self.needs = needs_of(needs) if needs != () else ()
+        self.timeout = None if timeout is None else _timeout(timeout)
+
+    def __repr__(self) -> str:
+        return f"Subtask({self.func!r}, *{self.args!r})"
+
+
+_NOTHING_ELSE: Final = {Subtask}
+_PLAIN: Final = frozenset({NoneType, bool, int, float, str, bytes})
+_HOLDS_THINGS: Final = (list, tuple, dict, set, frozenset, deque)
+_PROMISES: Final = frozenset(
+    {CoroutineType, GeneratorType, AsyncGeneratorType, map, filter, zip, enumerate, reversed, chain, islice, starmap}
+)
+"""What stands for a value and is none yet."""
+
+LOOKED_AT: Final = 100
+"""So many things in a result are looked at for subtasks that got lost in it."""
+
+MOST_LOOKED_AT: Final = 10_000
+"""So many items of a list or tuple that does not begin with a subtask are looked at for one."""
+
+
+def _timeout(value: Any) -> float:
+    seconds = duration(value).total_seconds()
+    if not seconds:
+        msg = "timeout must be longer than nothing; for no timeout leave it out or give None"
+        raise InvalidJob(msg)
+    return seconds
+
+
+def subtasks_in(value: object) -> list[Subtask] | None:
+    """The subtasks that a task returned. None: `value` is a result.
+
+    Raises NotASubtask for a mixture, and for work in a wrapping in which nobody would run it.
+    """
+    if type(value) is list and value and type(value[0]) is Subtask and set(map(type, value)) == _NOTHING_ELSE:
+        return value.copy()
+    if isinstance(value, Subtask):
+        return [value]
+    if type(value) in _PLAIN:
+        return None
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Subtask) for item in islice(value, MOST_LOOKED_AT)):
+        return _unmixed(value)
+    if isinstance(value, _HOLDS_THINGS) or type(value) in _PROMISES:
+        _refuse_lost_work(value)
+    return None
+
+
+def _unmixed(value: Iterable[object]) -> list[Subtask]:
+    subtasks: list[Subtask] = []
+    for item in value:
+        if not isinstance(item, Subtask):
+            _close_coroutines(value)
+            msg = f"a task returned {shown(item)} among subtasks: return subtasks alone, or a result alone"
+            raise NotASubtask(msg)
+        subtasks.append(item)
+    return subtasks
+
+
+def _refuse_lost_work(value: object) -> None:
+    lost = next((thing for thing in _within(value) if isinstance(thing, Subtask) or type(thing) in _PROMISES), None)
+    if lost is None:
+        return
+    _close_coroutines(value)
+    what = shown(lost) if lost is value else f"a {type(value).__name__} that holds {shown(lost)}"
+    msg = f"a task returned {what}, which nobody runs: return a Subtask or a flat list of them, or await it first"
+    raise NotASubtask(msg)
+
+
+def _within(value: object) -> Iterator[object]:
+    """Itself and what it holds, at whatever depth, from the outside in: the first of it, for a result may be large."""
+    left = deque((value,))
+    for _ in range(LOOKED_AT):
+        if not left:
+            return
+        thing = left.popleft()
+        yield thing
+        if isinstance(thing, _HOLDS_THINGS):
+            left.extend(each for each in _first_of(thing, LOOKED_AT - len(left)) if type(each) not in _PLAIN)
+
+
+def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
+    """As it is at this moment. Another thread may be changing it: then it is no list of subtasks either."""
+    try:
+        return tuple(islice(chain(thing.values(), thing) if isinstance(thing, dict) else thing, count))
+    except RuntimeError:
+        return ()
+
+
+def _close_coroutines(value: object) -> None:
+    """Those that have not begun: Python would complain of them too, and at another place."""
+    for thing in _within(value):
+        if isinstance(thing, CoroutineType) and getcoroutinestate(thing) == CORO_CREATED:
+            thing.close()

@@ -1,0 +1,103 @@
+"""Jobs that were found crashed wait: nothing of them starts before their floors, whatever else is planned meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from attrs import define
+
+from .._plan.timeline import AT_ONCE
+from .._values.outcome import MissedReason
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+    from .._plan.timeline import Timeline
+
+
+class Miss(Protocol):
+    """Counts what is missed."""
+
+    def __call__(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
+    ) -> None: ...
+
+
+@define
+class Floor:
+    """Nothing of a job starts before `until_us`. `first_us`: the first regular start that this costs it; it is missed
+    when the floor is passed, or forgiven. In UTC microseconds.
+    """
+
+    until_us: int
+    first_us: int | None = None
+
+
+class Floors:
+    """Those of one scheduler's jobs."""
+
+    def __init__(self, timeline: Timeline, monotonic: Callable[[], float], miss: Miss) -> None:
+        self._timeline = timeline
+        self._monotonic = monotonic
+        self._miss = miss
+        self.by_job: dict[Job, Floor] = {}
+
+    def not_before(self, job: Job, due_us: int | None) -> int | None:
+        """The planned start, or the first one that is not before the job's floor. On the planner's base."""
+        floor = self.by_job.get(job)
+        if due_us is None or floor is None:
+            return due_us
+        shift = self._shift(job)
+        floor_us = floor.until_us - shift
+        if due_us >= floor_us:
+            return due_us
+        following = None if job.planner.waits_for_end else job.planner.first(job.id, floor_us - 1)
+        if following is None:
+            return floor_us
+        if floor.first_us is None:
+            floor.first_us = due_us + shift
+        return following
+
+    def end(self, job: Job) -> float:
+        """When its rest is over, in monotonic seconds; AT_ONCE: it has none."""
+        floor = self.by_job.get(job)
+        return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
+
+    def moved(self, us: int) -> Iterable[Job]:
+        """The wall clock was set by so many microseconds: rests keep their lengths. Whose they are."""
+        for job, floor in self.by_job.items():
+            floor.until_us += us
+            if floor.first_us is not None and job.planner.steady:
+                floor.first_us += us
+        return list(self.by_job)
+
+    def settle(self, job: Job) -> None:
+        """The job is about to have another schedule: what its rest has cost until now is missed by the old one."""
+        floor = self.by_job.get(job)
+        if floor is not None:
+            self._miss_until_now(job, floor)
+            floor.first_us = None
+
+    def forgive(self, job: Job) -> None:
+        """The job's floor, if it has one, is over in one way or another. What it has cost until now is missed."""
+        floor = self.by_job.pop(job, None)
+        if floor is not None:
+            self._miss_until_now(job, floor)
+
+    def _miss_until_now(self, job: Job, floor: Floor) -> None:
+        if floor.first_us is None:
+            return
+        shift = self._shift(job)
+        first_us = floor.first_us - shift
+        now_us = self._timeline.us(self._monotonic(), steady=job.planner.steady)
+        before_us = min(floor.until_us - shift, now_us)
+        if first_us >= before_us:
+            return
+        gap = job.planner.gap(first_us, before_us - 1, job.policy)
+        last_us = max((*gap.run, gap.last_missed or first_us))
+        count = gap.missed + len(gap.run)
+        self._miss(job, first_us + shift, last_us + shift, count, MissedReason.AFTER_CRASH, is_exact=gap.is_exact)
+
+    def _shift(self, job: Job) -> int:
+        """From the planner's base to the wall."""
+        return self._timeline.shift_us if job.planner.steady else 0

@@ -1,0 +1,310 @@
+"""Pausing and resuming: what becomes of the jobs, and the timers that end a pause by themselves.
+
+A job starts by itself only if neither it, nor one of its tags, nor everything is paused. Its own pause and those that
+hold it are separate: ending one leaves the other. Everything here happens in the thread of the loop, but for `admits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from logging import getLogger
+from operator import length_hint
+from typing import Final, Protocol
+
+from timerqueue import Alarm, LifecycleError, TimerQueue
+
+from .._jobs.job import Job
+from .._plan.timeline import AT_ONCE, Timeline, instant_of, us_of
+from .._runs.overlap import hold_back
+from .._runs.runs import Runs
+from .._values.events import JobChanged, JobParked, ScopePaused, ScopeResumed
+from .._values.listeners import Listeners
+from .._values.outcome import MissedReason
+from .._values.pauses import NO_REASON, Pause, Pauses, scope_of_job
+from .._values.state import JobState, Step, advance
+from .._values.telling import error_text, loggable
+
+logger = getLogger(__name__)
+
+NEVER_EARLY: Final = 20
+"""Microseconds by which a calendar instant may seem to lie ahead when its timer fires: what floating point costs."""
+
+SLICE: Final = 200
+"""Jobs that are held or let go of in one go."""
+
+
+class Plans(Protocol):
+    """What pausing asks of those who plan the starts."""
+
+    queue: TimerQueue
+    timeline: Timeline
+    listeners: Listeners
+    runs: Runs
+    monotonic: Callable[[], float]
+
+    def plan(self, job: Job, due_us: int | None) -> None:
+        """Let `due_us` be the job's next start."""
+
+    def retire_if_done(self, job: Job) -> None:
+        """A job without a further start leaves."""
+
+    def try_owed(self, job: Job) -> None:
+        """Let what the job owes come as soon as its rest is over."""
+
+
+class PauseEnd(Alarm):
+    """A pause ends by itself, at `until` by the wall clock."""
+
+    __slots__ = ("due_now", "resume", "until_us")
+
+    def __init__(self, until_us: int, resume: Callable[[], None], due_now: Callable[[PauseEnd], None]) -> None:
+        super().__init__()
+        self.until_us = until_us
+        self.resume = resume
+        self.due_now = due_now
+
+    def fire(self) -> None:
+        self.due_now(self)
+
+
+class Pausing:
+    """All the pauses of a scheduler."""
+
+    def __init__(self, plans: Plans) -> None:
+        self._plans = plans
+        self.pauses = Pauses()
+        self.changed: Callable[[str, Pause | None], None] = _nobody
+        """Called with each scope whose pause has changed, and its pause as it is now: None, it has been resumed."""
+        self.needs_mending: Callable[[Job], bool] = _is_well
+        """Whether a parked job cannot start even if somebody resumes it."""
+        self.jobs: Callable[[], list[Job]] = list
+        """All jobs that there are."""
+        self._ends: dict[Job | str, PauseEnd] = {}
+        """Of the pauses that end by themselves."""
+
+    # -- a job's own pause ---------------------------------------------------------------------------------------------
+
+    def pause(self, job: Job, reason: str | None, until: datetime | None = None, *, is_stored: bool = False) -> None:
+        """Start it no more by itself. What runs may end. `is_stored`: that is news to nobody who keeps it."""
+        if job.is_removed:
+            return
+        was_paused = _has_pause(job)
+        job.paused_by = pause = Pause(scope_of_job(job.id), reason or NO_REASON, self._now(), until)
+        self._end_later(job, until, partial(self.resume, job))
+        self._halt(job)
+        if not was_paused:  # else what waits was started by hand meanwhile
+            hold_back(job)
+        logger.info("job %r is disabled: %s", job.id, pause.reason)
+        self._plans.listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
+        if not is_stored:
+            self.changed(pause.scope, pause)
+
+    def resume(self, job: Job, *, is_stored: bool = False) -> None:
+        """Start it again, from its next slot on, unless something else holds it. `is_stored`: as for `pause`."""
+        if job.is_removed or (job.paused_by is None and not job.is_parked):
+            return
+        job.paused_by = None
+        if not self.needs_mending(job):
+            job.is_parked = False
+        self.forget(job)
+        counts = job.counts()
+        counts.consecutive_failures = counts.consecutive_crashes = 0
+        if not is_stored:
+            self.changed(scope_of_job(job.id), None)
+        if self._come_back(job):
+            logger.info("job %r is enabled", job.id)
+            self._plans.listeners.tell(JobChanged(job.id, job.state, "resumed"))
+            self._plans.retire_if_done(job)
+        elif job.held_by is not None:
+            self._plans.listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
+
+    def park(self, job: Job, error: Exception) -> None:
+        """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
+        self.park_because(job, f"its schedule failed: {error_text(error)}", error)
+
+    def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
+        """It cannot start until somebody mends it. What runs may end."""
+        self._plans.queue.disarm(job)
+        self._plans.runs.cancel_retry(job)
+        job.due_us = None
+        job.error = reason
+        job.is_parked = True
+        job.settle_pause()
+        logger.error("job %r is parked: %s", job.id, reason, exc_info=None if error is None else loggable(error))
+        self.settle_state(job)
+        self._plans.listeners.tell(JobParked(job.id, reason))
+
+    def forget(self, key: Job | str) -> None:
+        """The pause of a job, or of a scope, does not end by itself any more."""
+        end = self._ends.pop(key, None)
+        if end is not None:
+            self._plans.queue.disarm(end)
+
+    # -- pauses of many ------------------------------------------------------------------------------------------------
+
+    def pause_scope(self, scope: str, reason: str | None, until: datetime | None = None) -> None:
+        """Hold all jobs in the scope, and those that are still to come."""
+        self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
+
+    def hold(self, pause: Pause, *, is_stored: bool = False) -> None:
+        """The same with a pause that there is already. `is_stored`: that is news to nobody who keeps it."""
+        self.pauses.put(pause)
+        self._end_later(pause.scope, pause.until, partial(self.resume_scope, pause.scope))
+        logger.info("%s", pause.text)
+        until = None if pause.until is None else pause.until.timestamp()
+        self._plans.listeners.tell(ScopePaused(pause.scope, pause.reason, until))
+        if not is_stored:
+            self.changed(pause.scope, pause)
+        self._scopes_changed()
+
+    def resume_scope(self, scope: str, *, is_stored: bool = False) -> None:
+        """Hold them no more. Harmless if the scope is not paused."""
+        pause = self.pauses.take(scope)
+        if pause is None:
+            return
+        self.forget(scope)
+        logger.info("no longer: %s", pause.text)
+        self._plans.listeners.tell(ScopeResumed(scope))
+        if not is_stored:
+            self.changed(scope, None)
+        self._scopes_changed()
+
+    def admits(self, job: Job) -> bool:
+        """Whether a new job may be planned; if not, it is held from now on. Any thread."""
+        job.held_by = self.pauses.covering(job.tags)
+        if job.held_by is None:
+            return True
+        job.settle_pause()
+        self.settle_state(job)
+        return False
+
+    def reconsider(self, job: Job) -> None:
+        """The pauses, or the job's tags, have changed: hold it, or let it go."""
+        held_by = self.pauses.covering(job.tags)
+        if held_by is job.held_by or job.is_removed:
+            return
+        had_pause, was_paused, job.held_by = _has_pause(job), job.is_paused, held_by
+        if not was_paused:
+            self._halt(job)
+        elif self._come_back(job):
+            self._plans.retire_if_done(job)
+        if not had_pause:
+            hold_back(job)
+
+    def _scopes_changed(self) -> None:
+        """From here on nothing starts that is covered. The rest is done some jobs at a time: others are not to wait."""
+        covering, jobs = self.pauses.covering, self.jobs()
+        for job in jobs:
+            held_by = covering(job.tags)
+            if held_by is not None and held_by is not job.held_by:
+                had_pause, job.held_by = _has_pause(job), held_by
+                job.settle_pause()
+                if job.backlog:
+                    self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
+                if job.runs and not had_pause:
+                    hold_back(job)
+        self._settle(iter(jobs))
+
+    def _settle(self, jobs: Iterator[Job]) -> None:
+        for job in islice(jobs, SLICE):
+            if job.is_removed or job.held_by is None:
+                continue
+            if self.pauses.covering(job.tags) is None:
+                self.reconsider(job)
+            elif job.paused_by is None and not job.is_parked:
+                self._halt(job)
+        if length_hint(jobs):
+            with suppress(LifecycleError):  # the scheduler has stopped
+                self._plans.queue.push(AT_ONCE, self._settle, jobs)
+
+    # -- what both have in common --------------------------------------------------------------------------------------
+
+    def settle_state(self, job: Job) -> None:
+        """Without a run a job is SCHEDULED, or DISABLED if it is paused."""
+        if job.runs:
+            return
+        if job.is_paused and job.state is JobState.SCHEDULED:
+            job.state = advance(job.state, Step.DISABLE)
+        elif not job.is_paused and job.state is JobState.DISABLED:
+            job.state = advance(job.state, Step.ENABLE)
+
+    def look_at_clock(self) -> None:
+        """The wall clock has been set: pauses end by it."""
+        for end in self._ends.values():
+            self._plans.queue.rearm(end, self._plans.timeline.monotonic(end.until_us, steady=False))
+
+    def _halt(self, job: Job) -> None:
+        self._plans.queue.disarm(job)
+        self._plans.runs.cancel_retry(job)
+        self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
+        job.due_us = None
+        if job.task is not None and self._plans.runs.ledger is not None:
+            self._plans.runs.ledger.touch(job)
+        job.settle_pause()
+        self.settle_state(job)
+
+    def _come_back(self, job: Job) -> bool:
+        """Plan its next start, if nothing pauses it any more."""
+        job.settle_pause()
+        if job.is_paused:
+            return False
+        self.settle_state(job)
+        try:
+            self._plans.plan(job, self._next_start(job))
+            self._plans.try_owed(job)
+        except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
+            self.park(job, exc)
+            return False
+        return True
+
+    def _next_start(self, job: Job) -> int | None:
+        planner = job.planner
+        now_us = self._plans.timeline.us(self._plans.monotonic(), steady=planner.steady)
+        if job.dated_us is not None and job.dated_us > now_us:
+            return job.dated_us
+        job.is_due_by_hand = False
+        if not planner.waits_for_end:
+            return planner.first(job.id, now_us)
+        return None if job.runs else planner.following(now_us)  # while it runs: the end of the run will plan it
+
+    def _now(self) -> datetime:
+        return instant_of(self._plans.timeline.us(self._plans.monotonic(), steady=False))
+
+    def _end_later(self, key: Job | str, until: datetime | None, resume: Callable[[], None]) -> None:
+        """Let the pause of `key` end at `until`, and not when the one before it would have."""
+        self.forget(key)
+        if until is not None:
+            self._ends[key] = end = PauseEnd(us_of(until), resume, self._fire)
+            self._arm(end)
+
+    def _arm(self, end: PauseEnd) -> None:
+        with suppress(LifecycleError):  # the scheduler has stopped
+            self._plans.queue.arm(end, self._plans.timeline.monotonic(end.until_us, steady=False))
+
+    def _fire(self, end: PauseEnd) -> None:
+        """End the pause, unless the clock was set back meanwhile: then wait for its time again."""
+        if end not in self._ends.values():  # ended by somebody before it in the same batch
+            return
+        now_us = self._plans.timeline.us(self._plans.monotonic(), steady=False)
+        if end.until_us - now_us > NEVER_EARLY:
+            self._arm(end)
+        else:
+            end.resume()
+
+
+def _has_pause(job: Job) -> bool:
+    """Whether what waits was started by hand under a pause. Being parked is none."""
+    return job.paused_by is not None or job.held_by is not None
+
+
+def _is_well(_job: Job) -> bool:
+    """Nothing is stored that could need it."""
+    return False
+
+
+def _nobody(_scope: str, _pause: Pause | None) -> None:
+    """Nobody has asked to be told."""

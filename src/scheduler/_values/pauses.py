@@ -1,0 +1,87 @@
+"""Which pauses hold: of all jobs, of those with a tag, of single ones. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from attrs import frozen
+
+EVERYTHING: Final = "*"
+"""The scope of a pause of all jobs. Those of one tag are "tag:" and the tag."""
+
+NO_REASON: Final = "paused"
+"""The reason of a pause for which nobody gave one."""
+
+TAG: Final = "tag:"
+JOB: Final = "job:"
+"""What the scope of a single job begins with."""
+
+
+@frozen
+class Pause:
+    """What is in `scope` does not start by itself, from `since` on, until `until` or (None) until it is resumed.
+
+    `scope`: "*" for all jobs, "tag:" and a tag, or "job:" and an id. Instants are aware, in UTC.
+    """
+
+    scope: str
+    reason: str
+    since: datetime
+    until: datetime | None = None
+
+    @property
+    def text(self) -> str:
+        """For a human who wonders why a job does not start."""
+        if self.scope.startswith(JOB):
+            return self.reason
+        what = "all jobs are" if self.scope == EVERYTHING else f"tag {self.scope.removeprefix(TAG)!r} is"
+        return f"{what} paused" if self.reason == NO_REASON else f"{what} paused: {self.reason}"
+
+
+def scope_of(tag: str | None) -> str:
+    """The scope of all jobs with that tag; None: of all jobs."""
+    return EVERYTHING if tag is None else TAG + tag
+
+
+def scope_of_job(id: str) -> str:
+    """The scope of one job alone."""
+    return JOB + id
+
+
+class Pauses:
+    """The pauses of all jobs and of tags, one per scope. Changed by one thread, read by any."""
+
+    def __init__(self) -> None:
+        self._by_scope: dict[str, Pause] = {}
+        self.any = False
+        """Whether there is one."""
+        self._covering: dict[frozenset[str], Pause | None] = {}
+        """Answers of `covering` since the last change."""
+
+    def __iter__(self) -> Iterator[Pause]:
+        return iter(tuple(self._by_scope.values()))
+
+    def put(self, pause: Pause) -> None:
+        """Let it hold, in place of what its scope had."""
+        self._by_scope[pause.scope] = pause
+        self.any = True
+        self._covering = {}  # a new one: another thread may be about to put an old answer into the old one
+
+    def take(self, scope: str) -> Pause | None:
+        """Let it hold no more. None: that scope was not paused."""
+        pause = self._by_scope.pop(scope, None)
+        self.any = bool(self._by_scope)
+        self._covering = {}
+        return pause
+
+    def covering(self, tags: frozenset[str]) -> Pause | None:
+        """A pause that a job with these tags is under; of several always the same one."""
+        known, by_scope = self._covering, self._by_scope
+        if not by_scope:
+            return None
+        if tags not in known:
+            scopes = (EVERYTHING, *map(scope_of, sorted(tags)))
+            known[tags] = next((pause for scope in scopes if (pause := by_scope.get(scope)) is not None), None)
+        return known[tags]

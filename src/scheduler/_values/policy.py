@@ -1,0 +1,74 @@
+"""How a job is run, apart from what and when. One value, shared by all jobs with the same options."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+from attrs import field, fields, frozen
+
+from schedule import Missed
+from timerqueue import Needs
+
+from .retry import Retry
+
+
+class Overlap(enum.Enum):
+    """What happens to a tick that comes while an earlier run of its job has not ended."""
+
+    SKIP = "skip"
+    """It is missed."""
+    QUEUE = "queue"
+    """One waits for the end of the run; what comes meanwhile is missed."""
+    ALLOW = "allow"
+    """It runs beside it, up to `max_running` at a time."""
+    REPLACE = "replace"
+    """The run is cancelled and this one starts once it has ended."""
+
+
+class Delivery(enum.Enum):
+    """What becomes of a tick whose process died under it."""
+
+    AT_MOST_ONCE = "at_most_once"
+    """It is recorded as crashed and not run again."""
+    AT_LEAST_ONCE = "at_least_once"
+    """It is tried again."""
+
+
+@frozen(kw_only=True)
+class Policy:
+    """The options of `Scheduler.add` in checked form. Durations in seconds."""
+
+    needs: Needs = ()
+    priority: float = 0
+    timeout: float | None = None
+    retry: Retry | None = None
+    overlap: Overlap = Overlap.SKIP
+    max_running: int = 1
+    missed: Missed = Missed.LATEST
+    grace: float = 1.0
+    """Only for Missed.SKIP: a tick that could not begin within this time is missed."""
+    catch_up: int = 100
+    """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
+    delivery: Delivery = Delivery.AT_MOST_ONCE
+    is_plain: bool = field(init=False, eq=False, repr=False)
+    """There is nothing to look at when a run begins: no limit, no timeout, no tick that may come too late, and no other
+    run beside it.
+    """
+
+    @is_plain.default
+    def _is_plain(self) -> bool:
+        is_alone = self.overlap is not Overlap.ALLOW and self.missed is not Missed.SKIP
+        return is_alone and not self.needs and self.timeout is None
+
+    kind: str = field(init=False, eq=False, repr=False)
+    """By what lateness is summed up: a need outside the families, else its first family, else "default"."""
+
+    @kind.default
+    def _kind(self) -> str:
+        names = [name for name, _ in self.needs]
+        return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
+
+
+OPTIONS: Final = tuple(attribute.name for attribute in fields(Policy) if attribute.init)
+"""What can be said of a job; what follows from that is left out."""

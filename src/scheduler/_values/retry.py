@@ -1,0 +1,202 @@
+"""When to try again after a failure. Pure: the random number is an argument."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final, assert_never
+
+from attrs import Attribute, converters, field, frozen
+
+from schedule import ScheduleError, duration
+from schedule._errors import shown
+
+from .backoff import LONGEST, Backoff
+from .errors import InvalidJob
+
+
+class Growth(enum.Enum):
+    """How the delay grows with the number of failures in a row."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    EXPONENTIAL = "exponential"
+
+
+LINEAR_STEPS: Final = 20
+"""A linear delay stops growing here, as TimescaleDB's does."""
+
+
+def _delay(value: timedelta | float | str) -> timedelta:
+    delay = duration(value)
+    if not delay:
+        msg = f"base and cap of a Retry must be longer than nothing, not {value!r}: a failing job would never rest"
+        raise ScheduleError(msg)
+    return delay
+
+
+def _must_be(what: str, is_right: Callable[[Any], bool]) -> Callable[[Any, Attribute[Any], Any], None]:
+    """A check of a field that says what it must be, with the value that it was given. It raises InvalidJob."""
+
+    def check(_retry: Any, attribute: Attribute[Any], value: Any) -> None:
+        if not is_right(value):
+            msg = f"{attribute.name} of a Retry must be {what}, not {shown(value)}"
+            raise InvalidJob(msg)
+
+    return check
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@frozen(kw_only=True)
+class Retry:
+    """Try a failed tick again, `max_retries` times at most (0: never, None: for ever); then the job is DISABLED.
+
+    Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is
+    never later than the next regular start, which takes its place, unless `past_next_start` is set. Make one with
+    `exponential`, `linear`, `constant` or `timescaledb`. No delay is longer than a hundred years.
+
+    Raises InvalidJob, and for `base` and `cap` ScheduleError.
+    """
+
+    growth: Growth = field(
+        validator=_must_be("a Growth, such as Growth.LINEAR", lambda value: isinstance(value, Growth))
+    )
+    base: timedelta = field(converter=_delay)
+    cap: timedelta | None = field(default=None, converter=converters.optional(_delay))
+    max_retries: int | None = field(
+        default=None,
+        validator=_must_be(
+            "a whole number from 0, or None to try again for ever", lambda value: value is None or _is_whole(value, 0)
+        ),
+    )
+    jitter: float = field(
+        default=0.0,
+        validator=_must_be("a share of the delay, from 0 to 1", lambda value: _is_number(value) and 0 <= value <= 1),
+    )
+    """Up to this share of the delay is taken off at random."""
+    past_next_start: bool = field(
+        default=False, validator=_must_be("True or False", lambda value: isinstance(value, bool))
+    )
+    cap_intervals: float | None = field(
+        default=None,
+        validator=_must_be(
+            "a number above 0, or None", lambda value: value is None or (_is_number(value) and value > 0)
+        ),
+    )
+    """A second cap: so many times the job's interval. None, or no such cap for a schedule without an interval."""
+    jitter_steps: int | None = field(
+        default=None,
+        validator=_must_be("a whole number from 2, or None", lambda value: value is None or _is_whole(value, 2)),
+    )
+    """With it jitter goes both ways, in so many equal steps: from `+jitter` down to one step above `-jitter`."""
+
+    @classmethod
+    def exponential(
+        cls,
+        base: timedelta | float | str,
+        *,
+        cap: timedelta | float | str | None = "5m",
+        max_retries: int | None = None,
+        jitter: float = 0.5,
+        past_next_start: bool = False,
+    ) -> Retry:
+        """base, 2 base, 4 base ... up to `cap`; by default each shortened by up to a half, at random."""
+        return cls(
+            growth=Growth.EXPONENTIAL,
+            base=base,
+            cap=cap,
+            max_retries=max_retries,
+            jitter=jitter,
+            past_next_start=past_next_start,
+        )
+
+    @classmethod
+    def linear(
+        cls,
+        base: timedelta | float | str,
+        *,
+        cap: timedelta | float | str | None = None,
+        max_retries: int | None = None,
+        jitter: float = 0.0,
+        past_next_start: bool = False,
+    ) -> Retry:
+        """base, 2 base, 3 base ... up to 20 base and to `cap`."""
+        return cls(
+            growth=Growth.LINEAR,
+            base=base,
+            cap=cap,
+            max_retries=max_retries,
+            jitter=jitter,
+            past_next_start=past_next_start,
+        )
+
+    @classmethod
+    def constant(
+        cls,
+        base: timedelta | float | str,
+        *,
+        max_retries: int | None = None,
+        jitter: float = 0.0,
+        past_next_start: bool = False,
+    ) -> Retry:
+        """The same delay every time."""
+        return cls(
+            growth=Growth.CONSTANT, base=base, max_retries=max_retries, jitter=jitter, past_next_start=past_next_start
+        )
+
+    @classmethod
+    def timescaledb(cls, retry_period: timedelta | float | str = "5m", *, max_retries: int | None = None) -> Retry:
+        """As TimescaleDB waits: R, 2 R, 3 R ... up to 20 R and to 5 intervals of the job, then up to an eighth longer
+        or shorter, in steps of 1/128. `max_retries` are retries here: none for 0.
+        """
+        return cls(
+            growth=Growth.LINEAR,
+            base=retry_period,
+            max_retries=max_retries,
+            jitter=0.125,
+            jitter_steps=32,
+            cap_intervals=5.0,
+        )
+
+    def delay(self, failures: int, random: float, interval: float | None = None) -> float:
+        """Seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
+
+        `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps. Without a cap the delay
+        stops growing at a hundred years.
+        """
+        seconds = self._grown(failures)
+        if self.cap is not None:
+            seconds = min(seconds, self.cap.total_seconds())
+        if self.cap_intervals is not None and interval is not None:
+            seconds = min(seconds, self.cap_intervals * interval)
+        return min(seconds, LONGEST) * (1 + self._jitter(random))
+
+    def is_exhausted(self, failures: int) -> bool:
+        """Whether the `failures`-th failure in a row was the last that is forgiven."""
+        return self.max_retries is not None and failures > self.max_retries
+
+    def _jitter(self, random: float) -> float:
+        """The share of the delay by which it is longer; negative: shorter."""
+        if self.jitter_steps is None:
+            return -self.jitter * random
+        return self.jitter * (1 - 2 * int(random * self.jitter_steps) / self.jitter_steps)
+
+    def _grown(self, failures: int) -> float:
+        base = self.base.total_seconds()
+        match self.growth:
+            case Growth.CONSTANT:
+                return base
+            case Growth.LINEAR:
+                return base * min(failures, LINEAR_STEPS)
+            case Growth.EXPONENTIAL:
+                return Backoff(base).after(failures)
+            case _ as never:
+                assert_never(never)

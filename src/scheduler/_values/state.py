@@ -1,0 +1,73 @@
+"""The states of a job and every way between them, in one table. The picture in docs/states.md is made from it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from .errors import ImpossibleTransition
+
+
+class JobState(enum.Enum):
+    """Where a job stands. With several runs at a time: where the one that is furthest along stands."""
+
+    SCHEDULED = "scheduled"
+    """It waits for its next start."""
+    STARTING = "starting"
+    """It is due and waits for room."""
+    RUNNING = "running"
+    TERMINATING = "terminating"
+    """Its run was cancelled and has not ended yet."""
+    DISABLED = "disabled"
+    """It will not start by itself: paused, parked after an error of its schedule, or out of retries."""
+
+    __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
+
+
+# Until Python 3.12 looking up a member of an enum costs ten times as much as a name: those of every run have names.
+SCHEDULED: Final = JobState.SCHEDULED
+STARTING: Final = JobState.STARTING
+RUNNING: Final = JobState.RUNNING
+
+
+class Step(enum.Enum):
+    """What can happen to a job."""
+
+    START = "start"
+    BEGIN = "begin"
+    TERMINATE = "terminate"
+    END = "end"
+    DISABLE = "disable"
+    ENABLE = "enable"
+
+    __hash__ = object.__hash__
+
+
+TRANSITIONS: Final[Mapping[Step, Mapping[JobState, JobState]]] = MappingProxyType(
+    {
+        Step.START: {
+            JobState.SCHEDULED: JobState.STARTING,
+            JobState.DISABLED: JobState.STARTING,  # run_now works on a paused job too
+        },
+        Step.BEGIN: {JobState.STARTING: JobState.RUNNING},
+        Step.TERMINATE: {JobState.RUNNING: JobState.TERMINATING},
+        Step.END: {
+            JobState.STARTING: JobState.SCHEDULED,  # it was dropped before it began
+            JobState.RUNNING: JobState.SCHEDULED,
+            JobState.TERMINATING: JobState.SCHEDULED,
+        },
+        Step.DISABLE: {JobState.SCHEDULED: JobState.DISABLED},
+        Step.ENABLE: {JobState.DISABLED: JobState.SCHEDULED},
+    }
+)
+
+
+def advance(state: JobState, step: Step) -> JobState:
+    """The state after `step`. Raises ImpossibleTransition where the table has no way."""
+    try:
+        return TRANSITIONS[step][state]
+    except KeyError:
+        msg = f"a job that is {state.value} cannot {step.value}"
+        raise ImpossibleTransition(msg) from None

@@ -1,0 +1,274 @@
+"""What is counted: per job, per type and for the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Final
+
+from attrs import define, field, frozen
+
+from timerqueue import LimitStatistics
+
+from .outcome import SUCCEEDED, Outcome
+from .sparse import Rare
+
+BUCKETS: Final = 64
+
+
+@define(eq=False)
+class Histogram:
+    """Latenesses by powers of two: bucket n counts what is below 2**n microseconds and not below half of that."""
+
+    counts: list[int] = field(factory=lambda: [0] * BUCKETS)
+
+    def add(self, seconds: float) -> None:
+        self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] += 1
+
+    def take_back(self, seconds: float) -> None:
+        """It was added by mistake."""
+        self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] -= 1
+
+    def snapshot(self) -> LatenessStatistics:
+        return LatenessStatistics(tuple(self.counts))
+
+
+@frozen
+class LatenessStatistics:
+    """A histogram at one moment: `counts[n]` runs began less than 2**n us late, and not less than half of that."""
+
+    counts: tuple[int, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts)
+
+    def quantile(self, share: float) -> float:
+        """Seconds below which that share of the runs began, rounded up to a power of two of a microsecond.
+
+        0.0 without runs.
+        """
+        left = share * self.total
+        for bucket, count in enumerate(self.counts):
+            left -= count
+            if count and left <= 0:
+                return (1 << bucket) / 1e6
+        return 0.0
+
+
+class Tally:
+    """The running counts of one job. Instants in UTC seconds since 1970."""
+
+    __slots__ = (
+        "_earlier_success",
+        "_other_runs",
+        "last_finish",
+        "last_outcome",
+        "last_start",
+        "lateness_max",
+        "lateness_sum",
+        "special",
+        "successes",
+        "total_duration",
+    )
+
+    failures = Rare(0)
+    timeouts = Rare(0)
+    cancellations = Rare(0)
+    missed = Rare(0)
+    missed_is_exact = Rare(True)  # noqa: FBT003 - its usual value
+    launch_failures = Rare(0)
+    consecutive_failures = Rare(0)
+    consecutive_crashes = Rare(0)
+    total_duration_failures = Rare(0.0)
+    last_error: Rare[str | None] = Rare(None)
+
+    def __init__(self) -> None:
+        self.successes = self._other_runs = 0
+        self.lateness_sum = self.lateness_max = self.total_duration = 0.0
+        self.last_start: float | None = None
+        self.last_finish: float | None = None
+        self._earlier_success: float | None = None
+        self.last_outcome: Outcome | None = None
+        self.special: dict[str, Any] | None = None
+
+    @property
+    def runs(self) -> int:
+        """Those that have begun."""
+        return self.successes + self._other_runs
+
+    @runs.setter
+    def runs(self, count: int) -> None:
+        self._other_runs = count - self.successes
+
+    @property
+    def last_successful_finish(self) -> float | None:
+        return self.last_finish if self.last_outcome is SUCCEEDED else self._earlier_success
+
+    @last_successful_finish.setter
+    def last_successful_finish(self, finish: float | None) -> None:
+        self._earlier_success = finish
+
+    def copy(self) -> Tally:
+        """The same counts, once more."""
+        other = copy(self)
+        other.special = None if self.special is None else dict(self.special)
+        return other
+
+    def begin(self, started: float, lateness: float, runs: int = 1) -> None:
+        """Count a run. Until it ends it counts as a crash, which is what it is if nobody lives to end it.
+
+        `runs`: 0 if it has been counted when it was marked.
+        """
+        self.runs += runs
+        self.last_start = started
+        self.lateness_sum += lateness
+        self.lateness_max = max(self.lateness_max, lateness)
+
+    def take_back(self, lateness: float, runs: int = 1) -> None:
+        """What was begun could not be launched: it was no run. The same tick will set `last_start` anew."""
+        self.runs -= runs
+        self.lateness_sum -= lateness
+
+    def succeed(self, started: float, ended: float, lateness: float, duration: float) -> None:
+        """Count all of a run that has succeeded and was not counted when it began."""
+        self.successes += 1
+        self.lateness_sum += lateness
+        if lateness > self.lateness_max:  # noqa: PLR1730 - `max` costs more than all of this
+            self.lateness_max = lateness
+        self.total_duration += duration
+        self.last_start = started
+        self.last_finish = ended
+        if self.last_outcome is not SUCCEEDED:
+            self.last_outcome = SUCCEEDED
+            if self.special is not None:
+                self.consecutive_crashes = self.consecutive_failures = 0
+
+    def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:
+        """Count the end of a run. `error`: what went wrong, if anything did."""
+        self._earlier_success = self.last_successful_finish
+        self.last_finish = ended
+        self.last_outcome = outcome
+        self.consecutive_crashes = 0
+        if outcome is SUCCEEDED:
+            self.successes += 1
+            self._other_runs -= 1
+            self.consecutive_failures = 0
+            self.total_duration += duration
+            return
+        self.failures += 1
+        self.total_duration_failures += duration
+        self.last_error = error
+        if outcome is Outcome.CANCELLED:
+            self.cancellations += 1
+            return
+        self.consecutive_failures += 1
+        self.timeouts += outcome is Outcome.TIMED_OUT
+
+    def crash(self, error: str) -> None:
+        """Count that its process was found dead under it. As a run it has been counted when it was marked."""
+        self._earlier_success = self.last_successful_finish
+        self.last_outcome = Outcome.CRASHED
+        self.last_error = error
+        self.consecutive_crashes += 1
+
+    def snapshot(self) -> JobStatistics:
+        return JobStatistics(
+            runs=self.runs,
+            successes=self.successes,
+            failures=self.failures,
+            crashes=self.runs - self.successes - self.failures,
+            timeouts=self.timeouts,
+            cancellations=self.cancellations,
+            missed=self.missed,
+            missed_is_exact=self.missed_is_exact,
+            launch_failures=self.launch_failures,
+            consecutive_failures=self.consecutive_failures,
+            consecutive_crashes=self.consecutive_crashes,
+            total_duration=self.total_duration,
+            total_duration_failures=self.total_duration_failures,
+            lateness_sum=self.lateness_sum,
+            lateness_max=self.lateness_max,
+            last_start=self.last_start,
+            last_finish=self.last_finish,
+            last_successful_finish=self.last_successful_finish,
+            last_outcome=self.last_outcome,
+            last_error=self.last_error,
+        )
+
+
+Success = tuple[float, float, float, float]
+"""All that there is to count of a run that has succeeded: what `Tally.succeed` takes."""
+
+
+def counted(counts: Tally | Success | None) -> Tally:
+    """A tally of its own, to be kept or changed."""
+    if isinstance(counts, Tally):
+        return counts.copy()
+    tally = Tally()
+    if counts is not None:
+        tally.succeed(*counts)
+    return tally
+
+
+@frozen(kw_only=True)
+class JobStatistics:
+    """A job's counts at one moment: runs = successes + failures + crashes, where a run that goes on counts as a crash.
+
+    Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`.
+    `consecutive_crashes`: how often in a row its process was found dead under it. `missed_is_exact`: False, if at least
+    so many were missed. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the
+    successes.
+    """
+
+    runs: int
+    successes: int
+    failures: int
+    crashes: int
+    timeouts: int
+    cancellations: int
+    missed: int
+    launch_failures: int
+    consecutive_failures: int
+    consecutive_crashes: int
+    total_duration: float
+    total_duration_failures: float
+    lateness_sum: float
+    lateness_max: float
+    last_start: float | None
+    last_finish: float | None
+    last_successful_finish: float | None
+    last_outcome: Outcome | None
+    last_error: str | None
+    missed_is_exact: bool = True
+
+
+@frozen
+class StoreStatistics:
+    """What a scheduler knows of its store: `commits` since it began, changes that are not durable yet, and what is
+    wrong; None: nothing.
+    """
+
+    commits: int
+    unsaved: int
+    trouble: str | None
+
+
+@frozen(kw_only=True)
+class SchedulerStatistics:
+    """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
+
+    `lateness` is by type: the first of a job's needs, or "default". `missed_is_exact`: False, if at least so many were
+    missed.
+    """
+
+    jobs: int
+    active_jobs: int
+    active_tasks: int
+    waiting_tasks: int
+    runs: int
+    missed: int
+    limits: Mapping[str, LimitStatistics]
+    lateness: Mapping[str, LatenessStatistics]
+    store: StoreStatistics | None = None
+    missed_is_exact: bool = True

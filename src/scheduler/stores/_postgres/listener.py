@@ -1,0 +1,64 @@
+"""The thread that waits for PostgreSQL to say that something has changed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from logging import getLogger
+from threading import Event, Thread
+from typing import Final
+
+from ..._values.backoff import Backoff
+from .connection import connect, psycopg, sql
+
+logger = getLogger(__name__)
+
+RETRY: Final = Backoff(0.1, 10.0)
+"""How long after a failure it connects again."""
+
+
+class Listener:
+    """Calls `hint` after each NOTIFY, and whenever it has connected: something may have happened before.
+
+    It needs a session of its own, which PgBouncer gives in no mode but "session": elsewhere it hears nothing, and the
+    changes are found a little later by looking.
+    """
+
+    def __init__(self, dsn: str, channel: str, hint: Callable[[], None]) -> None:
+        self._dsn = dsn
+        self._listen = sql.SQL("LISTEN {}").format(sql.Identifier(channel))
+        self._hint = hint
+        self._ended = Event()
+        self._failures = 0
+        self._thread = Thread(target=self._run, name="timerqueue-postgres-listener", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread. Where it is just connecting it ends some seconds later, and calls nothing any more."""
+        self._ended.set()
+        self._thread.join(1.0)
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self._hear()
+            except psycopg.Error as error:
+                if not self._ended.is_set():
+                    logger.info("not listening to PostgreSQL, changes by others are seen a little later: %s", error)
+            self._failures += 1
+            self._ended.wait(RETRY.after(self._failures))
+
+    def _hear(self) -> None:
+        with closing(connect(self._dsn)) as connection:
+            connection.is_unwanted = self._ended.is_set  # type: ignore[method-assign]
+            connection.execute(self._listen)
+            connection.patience = sys.maxsize  # silence is what it expects from now on
+            self._failures = 0
+            self._tell()
+            for _ in connection.notifies():
+                self._tell()
+
+    def _tell(self) -> None:
+        if not self._ended.is_set():
+            self._hint()

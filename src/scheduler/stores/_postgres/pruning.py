@@ -1,0 +1,135 @@
+"""Forgetting history that is over the bounds."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final, LiteralString
+
+from .._rows import Batch, Retention, size_of
+from .connection import Connection, sql
+from .statements import Statements
+from .table import text_array
+
+ROWS: Final = 2_000
+"""Records that one statement takes away."""
+
+JOBS: Final = 1_000
+"""Jobs that one call counts the records of."""
+
+BLOCKS: Final = 1_000
+"""Of the table, read to estimate its size."""
+
+SIZE: Final = (
+    "200 + octet_length(job_id) + coalesce(octet_length(error), 0) + coalesce(octet_length(trace), 0)"
+    " + coalesce(octet_length(result), 0)"
+)
+"""Bytes of a record, roughly."""
+
+OLDEST: Final = (
+    "(SELECT job_id, due_us, coalesce(ended_us, due_us) AS ended, {size} AS size FROM {schema}.tick"
+    " WHERE outcome <> 'running' AND NOT owed ORDER BY coalesce(ended_us, due_us)) AS oldest"
+)
+
+
+class Pruning:
+    """Knows which jobs may have got too many records: at first it walks through all, later it counts those that have
+    got new ones.
+    """
+
+    def __init__(self, statements: Statements) -> None:
+        self._delete_by_age = _delete(statements, "SELECT job_id, due_us FROM {oldest} WHERE ended < %s LIMIT %s")
+        self._delete_by_bytes = _delete(
+            statements,
+            "SELECT job_id, due_us FROM (SELECT job_id, due_us, sum(size) OVER (ORDER BY ended, job_id, due_us) - size"
+            " AS older FROM (SELECT * FROM {oldest} LIMIT %s) AS few) AS summed WHERE older < %s",
+        )
+        self._delete_by_job = _delete(
+            statements,
+            "SELECT tick.job_id, tick.due_us"
+            " FROM (SELECT given.job_id, (SELECT due_us FROM {schema}.tick WHERE tick.job_id = given.job_id"
+            " AND outcome <> 'running' AND NOT owed ORDER BY due_us DESC OFFSET %s LIMIT 1) AS due_us"
+            " FROM unnest(%s::text[]) AS given (job_id)) AS last"
+            " JOIN {schema}.tick USING (job_id)"
+            " WHERE tick.due_us <= last.due_us AND outcome <> 'running' AND NOT owed LIMIT %s",
+        )
+        self._walk = statements.of(
+            "WITH RECURSIVE walk AS ((SELECT job_id FROM {schema}.tick WHERE job_id > %s ORDER BY job_id LIMIT 1)"
+            " UNION ALL SELECT (SELECT job_id FROM {schema}.tick AS tick WHERE tick.job_id > walk.job_id"
+            " ORDER BY job_id LIMIT 1)"
+            " FROM walk WHERE walk.job_id IS NOT NULL)"
+            " SELECT job_id FROM walk WHERE job_id IS NOT NULL LIMIT %s"
+        )
+        self._blocks = statements.of(
+            "SELECT pg_relation_size({name}::regclass) / current_setting('block_size')::bigint",
+            name=sql.Literal(statements.name_of_tick),
+        )
+        self._sample = statements.of(
+            "SELECT coalesce(sum({size}), 0)::double precision FROM {schema}.tick TABLESAMPLE SYSTEM (%s)",
+            size=sql.SQL(SIZE),
+        )
+        self._changes = statements.of(
+            "DELETE FROM {schema}.change WHERE ctid = ANY (ARRAY(SELECT ctid FROM {schema}.change"
+            " WHERE made_at < now() - interval '1 hour' AND pg_visible_in_snapshot(xid, %s::pg_snapshot) LIMIT 2000))"
+        )
+        self._grown: set[str] = set()
+        self._walked: str | None = ""
+        """The last id of the walk through all jobs; None: it has been done."""
+        self._most: int | None = None
+        """The bound for which it was done."""
+        self._bytes: float | None = None
+        """At most so many there are, roughly: those of the last sample, and what has come since. None: unknown."""
+
+    def note(self, batch: Batch) -> None:
+        """Jobs of this batch may have got a record."""
+        for ticks in (batch.ended, batch.missed):
+            self._grown.update(tick.job_id for tick in ticks)
+            if self._bytes is not None:
+                self._bytes += sum(map(size_of, ticks))
+
+    def prune(self, connection: Connection, retention: Retention, now_us: int, seen: str) -> int:
+        """How many records went. Of the log of changes goes what is an hour old and visible in the snapshot `seen`."""
+        connection.execute(self._changes, [seen])
+        gone = 0
+        if retention.age is not None:
+            before_us = now_us - int(retention.age * 1e6)
+            gone += connection.execute(self._delete_by_age, [before_us, ROWS]).rowcount
+        if retention.per_job is not None:
+            gone += self._prune_jobs(connection, retention.per_job)
+        if retention.total_bytes is not None:
+            gone += self._prune_bytes(connection, retention.total_bytes)
+        return gone
+
+    def _prune_jobs(self, connection: Connection, most: int) -> int:
+        if most != self._most:
+            self._most, self._walked = most, ""
+        if self._walked is None:
+            some = list(islice(self._grown, JOBS))
+        else:
+            some = [job_id for (job_id,) in connection.execute(self._walk, [self._walked, JOBS])]
+        gone = connection.execute(self._delete_by_job, [most, text_array(some), ROWS]).rowcount if some else 0
+        if gone < ROWS:
+            self._grown.difference_update(some)
+            if self._walked is not None:
+                self._walked = some[-1] if len(some) == JOBS else None
+        return gone
+
+    def _prune_bytes(self, connection: Connection, most: int) -> int:
+        """A sample tells how much there is: PostgreSQL's own sizes do not shrink when rows go."""
+        if self._bytes is not None and self._bytes <= most:
+            return 0
+        blocks = connection.execute(self._blocks).fetchone()
+        percent = min(100.0, 100.0 * BLOCKS / max(1, blocks[0] if blocks else 0))
+        sampled = connection.execute(self._sample, [percent]).fetchone()
+        self._bytes = (sampled[0] if sampled else 0) * 100.0 / percent
+        excess = self._bytes - most
+        if excess <= 0:
+            return 0
+        return connection.execute(self._delete_by_bytes, [ROWS, excess]).rowcount
+
+
+def _delete(statements: Statements, which: LiteralString) -> sql.Composed:
+    return statements.of(
+        "DELETE FROM {schema}.tick USING ({which}) AS gone"
+        " WHERE tick.job_id = gone.job_id AND tick.due_us = gone.due_us",
+        which=statements.of(which, oldest=statements.of(OLDEST, size=sql.SQL(SIZE))),
+    )

@@ -1,0 +1,238 @@
+"""The tables in PostgreSQL: how they are made, brought up to date, recognised."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .._store import StoreUnusable
+from .connection import Connection, psycopg, sql
+
+OLDEST_SERVER: Final = 130_000
+"""The first with xid8 and gen_random_uuid() of its own."""
+
+RELATIONS: Final = """
+    SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
+    WHERE nspname = %s
+"""
+
+TABLES: Final = """
+CREATE TABLE {schema}.meta (
+    "one" boolean PRIMARY KEY DEFAULT true CHECK ("one"),
+    program text NOT NULL DEFAULT 'timerqueue',
+    version integer NOT NULL,
+    instance text NOT NULL DEFAULT gen_random_uuid(),
+    epoch bigint NOT NULL DEFAULT 0
+);
+INSERT INTO {schema}.meta (version) VALUES (0);
+
+-- Who may write: a commit locks its agent's row first, and without a row there is no commit.
+CREATE TABLE {schema}.agent (
+    epoch bigint PRIMARY KEY,
+    name text,
+    opened_us bigint NOT NULL
+);
+
+CREATE TABLE {schema}.job (
+    id text COLLATE "C" PRIMARY KEY,
+    task text NOT NULL,
+    schedule text NOT NULL,
+    args text NOT NULL DEFAULT '[]',
+    kwargs text NOT NULL DEFAULT '{{}}',
+    options text NOT NULL DEFAULT '{{}}',
+    tags text NOT NULL DEFAULT '[]',
+    name text,
+    paused text,
+    paused_until_us bigint
+);
+
+CREATE TABLE {schema}.job_state (
+    job_id text COLLATE "C" PRIMARY KEY REFERENCES {schema}.job ON DELETE CASCADE ON UPDATE CASCADE,
+    next_us bigint,
+    next_by_hand boolean NOT NULL,
+    retry_due_us bigint,
+    retry_attempt bigint,
+    retry_at_us bigint,
+    not_before_us bigint,
+    runs bigint NOT NULL,
+    successes bigint NOT NULL,
+    failures bigint NOT NULL,
+    timeouts bigint NOT NULL,
+    cancellations bigint NOT NULL,
+    missed bigint NOT NULL,
+    consecutive_failures bigint NOT NULL,
+    consecutive_crashes bigint NOT NULL,
+    total_duration double precision NOT NULL,
+    total_duration_failures double precision NOT NULL,
+    lateness_sum double precision NOT NULL,
+    lateness_max double precision NOT NULL,
+    last_start_us bigint,
+    last_finish_us bigint,
+    last_success_us bigint,
+    last_outcome text,
+    last_error text
+) WITH (fillfactor = 50);
+
+CREATE TABLE {schema}.tick (
+    job_id text COLLATE "C" NOT NULL,
+    due_us bigint NOT NULL,
+    attempt bigint NOT NULL,
+    fence bigint NOT NULL,
+    outcome text NOT NULL,
+    started_us bigint,
+    ended_us bigint,
+    lateness double precision,
+    error text,
+    trace text,
+    reason text,
+    count bigint NOT NULL DEFAULT 1,
+    last_due_us bigint,
+    result text,
+    PRIMARY KEY (job_id, due_us)
+);
+CREATE INDEX tick_due ON {schema}.tick (due_us);
+CREATE INDEX tick_running ON {schema}.tick (job_id) WHERE outcome = 'running';
+CREATE INDEX tick_ended ON {schema}.tick (coalesce(ended_us, due_us)) WHERE outcome <> 'running';
+
+CREATE TABLE {schema}.pause (
+    scope text COLLATE "C" PRIMARY KEY,
+    reason text NOT NULL DEFAULT '',
+    since_us bigint NOT NULL DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000000),
+    until_us bigint
+);
+
+-- What has been changed in jobs and pauses, and by whom; NULL: by hand.
+CREATE TABLE {schema}.change (
+    xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
+    made_at timestamptz NOT NULL DEFAULT now(),
+    writer text DEFAULT nullif(current_setting('timerqueue.agent', true), ''),
+    "table" text NOT NULL,
+    key text NOT NULL
+);
+CREATE INDEX change_xid ON {schema}.change (xid);
+CREATE INDEX change_made_at ON {schema}.change (made_at);
+"""
+
+TRIGGERS: Final = """
+CREATE FUNCTION {schema}.note_{table}() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO {schema}.change ("table", key) SELECT '{table}', {key} FROM new_rows;
+    ELSIF TG_OP = 'UPDATE' THEN
+        INSERT INTO {schema}.change ("table", key)
+            SELECT '{table}', {key} FROM old_rows UNION SELECT '{table}', {key} FROM new_rows;
+    ELSIF TG_OP = 'DELETE' THEN
+        INSERT INTO {schema}.change ("table", key) SELECT '{table}', {key} FROM old_rows;
+    ELSE
+        INSERT INTO {schema}.change ("table", key) SELECT '{table}', {key} FROM {schema}.{table};
+    END IF;
+    -- An agent's own commits do not: a commit that notifies waits for a lock of the whole database cluster.
+    IF FOUND AND nullif(current_setting('timerqueue.agent', true), '') IS NULL THEN
+        PERFORM pg_notify(TG_TABLE_SCHEMA, '');
+    END IF;
+    RETURN NULL;
+END
+$body$;
+CREATE TRIGGER note_insert AFTER INSERT ON {schema}.{table} REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note_{table}();
+CREATE TRIGGER note_update AFTER UPDATE ON {schema}.{table} REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note_{table}();
+CREATE TRIGGER note_delete AFTER DELETE ON {schema}.{table} REFERENCING OLD TABLE AS old_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note_{table}();
+CREATE TRIGGER note_truncate BEFORE TRUNCATE ON {schema}.{table}
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.note_{table}();
+"""
+
+OWED: Final = """
+ALTER TABLE {schema}.tick ADD COLUMN owed boolean NOT NULL DEFAULT false;
+CREATE INDEX tick_owed ON {schema}.tick (job_id) WHERE owed;
+ALTER TABLE {schema}.job_state ADD COLUMN next_of text;
+UPDATE {schema}.tick SET owed = true FROM {schema}.job_state
+    WHERE tick.job_id = job_state.job_id AND due_us = retry_due_us AND attempt + 1 = retry_attempt
+    AND retry_at_us IS NOT NULL AND outcome IN ('crashed', 'cancelled');
+"""
+"""What a tick owes stood in its job's place for a retry before: of ticks that a death or a stop has ended."""
+
+MIGRATIONS: Final = (
+    sql.SQL(
+        TABLES
+        + TRIGGERS.replace("{table}", "job").replace("{key}", "id")
+        + TRIGGERS.replace("{table}", "pause").replace("{key}", "scope")
+    ),
+    sql.SQL(OWED),
+)
+"""The first makes version 1 out of nothing, the next version 2 out of that."""
+
+VERSION: Final = len(MIGRATIONS)
+
+
+def prepare(connection: Connection, schema: str) -> None:
+    """Make the tables, or bring them up to date, in one transaction. Where they are, no right to make any is needed.
+
+    Raises StoreUnusable where the server is too old, or the schema is somebody else's or of a newer version.
+    """
+    _check_server(connection)
+    with connection.transaction_as(""):
+        if _version(connection, schema) == VERSION:
+            return
+    with connection.transaction_as(""):
+        # A lock of this transaction alone: of two agents that find no tables one makes them, the other finds them.
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
+        _migrate(connection, schema, _version(connection, schema))
+
+
+def _check_server(connection: Connection) -> None:
+    if connection.info.server_version < OLDEST_SERVER:
+        msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
+        raise StoreUnusable(msg)
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        msg = f"the database is encoded as {encoding}, which cannot hold every text: create one with ENCODING 'UTF8'"
+        raise StoreUnusable(msg)
+
+
+def _version(connection: Connection, schema: str) -> int | None:
+    """Of the tables; 0: the schema is empty; None: there is no schema."""
+    there = connection.execute(RELATIONS, [schema]).fetchone()
+    if there is None or not there[0]:
+        return None if there is None else 0
+    if "meta" not in there[0]:
+        raise _foreign(schema)
+    version = _version_of_meta(connection, schema)
+    if version > VERSION:
+        msg = (
+            f"the tables in schema {schema!r} are of version {version}, and this timerqueue knows {VERSION}: "
+            "update timerqueue"
+        )
+        raise StoreUnusable(msg)
+    return version
+
+
+def _version_of_meta(connection: Connection, schema: str) -> int:
+    query = sql.SQL("SELECT version FROM {}.meta WHERE program = 'timerqueue'").format(sql.Identifier(schema))
+    try:
+        row = connection.execute(query).fetchone()
+    except psycopg.errors.UndefinedColumn:
+        row = None
+    if row is None:
+        raise _foreign(schema)
+    return int(row[0])
+
+
+def _foreign(schema: str) -> StoreUnusable:
+    return StoreUnusable(f"schema {schema!r} holds tables of another program: give a schema of another name")
+
+
+def _migrate(connection: Connection, schema: str, version: int | None) -> None:
+    name = sql.Identifier(schema)
+    try:
+        if version is None:
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+        for step in MIGRATIONS[version or 0 :]:
+            connection.execute(step.format(schema=name))
+    except psycopg.errors.InsufficientPrivilege as error:
+        msg = (
+            f"the role {connection.info.user!r} may not make the tables of version {VERSION} in schema {schema!r}: "
+            "let a role that may open the store once, and grant this one USAGE on the schema and rights to its tables"
+        )
+        raise StoreUnusable(msg) from error
+    connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [VERSION])

@@ -1,0 +1,106 @@
+"""What a store says to PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from .connection import sql
+from .table import JOB, PAUSE, STATE, TICK, Table
+
+
+class Statements:
+    """Those of one schema."""
+
+    def __init__(self, schema: str) -> None:
+        self._schema = sql.Identifier(schema)
+        self.name_of_tick = sql.Identifier(schema, "tick").as_string()
+        self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = epoch + 1 RETURNING epoch, instance")
+        self.forget_agents = self.of("DELETE FROM {schema}.agent")
+        self.add_agent = self.of("INSERT INTO {schema}.agent (epoch, name, opened_us) VALUES (%s, %s, %s)")
+        self.hold = self.of(
+            "SELECT FROM {schema}.agent, {schema}.meta WHERE agent.epoch = %s AND meta.instance = %s"
+            " FOR NO KEY UPDATE OF agent"
+        )
+        self.who = self.of(
+            "SELECT instance, epoch, EXISTS (SELECT FROM {schema}.agent WHERE agent.epoch = %s),"
+            " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1) FROM {schema}.meta"
+        )
+        self.put_jobs = self._put(JOB)
+        self.pause_jobs = self.of(
+            "UPDATE {schema}.job SET paused = given.paused, paused_until_us = given.paused_until_us"
+            " FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (id, paused, paused_until_us)"
+            " WHERE job.id = given.id"
+        )
+        self.remove_jobs = self.of("DELETE FROM {schema}.job WHERE id = ANY (%s::text[])")
+        self.finish_jobs = self.of(
+            "DELETE FROM {schema}.job USING unnest(%s::text[], %s::text[]) AS given (id, schedule)"
+            " WHERE job.id = given.id AND job.schedule = given.schedule"
+        )
+        self.put_pauses = self._put(PAUSE)
+        self.remove_pauses = self.of("DELETE FROM {schema}.pause WHERE scope = ANY (%s::text[])")
+        self.put_states = self._put(STATE, "WHERE EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)")
+        self.put_ended = self._put(TICK, then="WHERE tick.fence = excluded.fence RETURNING job_id, due_us")
+        self.put_missed = self.of(
+            "INSERT INTO {schema}.tick ({columns}) SELECT * FROM {rows} ON CONFLICT DO NOTHING", TICK
+        )
+        self.put_marks = self._put(
+            TICK,
+            then="WHERE tick.fence = excluded.fence OR (tick.attempt < excluded.attempt"
+            " AND tick.outcome NOT IN ('running', 'missed')) RETURNING job_id, due_us",
+        )
+        self.fences = self.of(
+            "SELECT job_id, due_us, fence FROM {schema}.tick"
+            " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
+        )
+        self.snapshot = sql.SQL("SELECT pg_current_snapshot()::text")
+        self.declare_load = self.of(
+            "DECLARE jobs NO SCROLL CURSOR FOR SELECT {job}, {state} FROM {schema}.job"
+            " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+            " ORDER BY job_state.job_id IS NULL, least(job_state.next_us, job_state.retry_at_us), job.id",
+            job=JOB.qualified,
+            state=STATE.qualified,
+        )
+        self.fetch_load = sql.SQL("FETCH 1000 FROM jobs")
+        self.changed_jobs = self._changed(JOB)
+        self.changed_pauses = self._changed(PAUSE)
+        self.history = self.of(
+            "SELECT {columns} FROM {schema}.tick WHERE due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
+        )
+        self.history_of_job = self.of(
+            "SELECT {columns} FROM {schema}.tick WHERE job_id = %s AND due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
+        )
+        self.pauses = self.of("SELECT {columns} FROM {schema}.pause", PAUSE)
+        self.owed = self.of("SELECT {columns} FROM {schema}.tick WHERE owed", TICK)
+        self.running = self.of("SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'", TICK)
+
+    def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> sql.Composed:
+        """The statement, for this schema, with these parts and those of the table in their places."""
+        if table is not None:
+            parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
+        return sql.SQL(text).format(schema=self._schema, **parts)
+
+    def _changed(self, table: Table) -> sql.Composed:
+        """Keys that others have changed since a snapshot, with their rows as they are now.
+
+        Numbers of transactions are not in the order of commits. A snapshot tells exactly which of them it has seen.
+        """
+        return self.of(
+            "SELECT changed.key, {qualified} FROM (SELECT DISTINCT key FROM {schema}.change"
+            " WHERE xid >= pg_snapshot_xmin(%(seen)s::pg_snapshot)"
+            " AND NOT pg_visible_in_snapshot(xid, %(seen)s::pg_snapshot)"
+            " AND writer IS DISTINCT FROM %(agent)s AND change.table = {kind}) AS changed"
+            " LEFT JOIN {schema}.{table} ON {table}.{key} = changed.key",
+            table,
+            qualified=table.qualified,
+            kind=sql.Literal(table.name),
+            key=sql.Identifier(table.key[0]),
+        )
+
+    def _put(self, table: Table, only: LiteralString = "", then: LiteralString = "") -> sql.Composed:
+        return self.of(
+            "INSERT INTO {schema}.{table} ({columns}) SELECT * FROM {rows} {only} ON CONFLICT {replacement} {then}",
+            table,
+            only=self.of(only),
+            replacement=table.replacement,
+            then=sql.SQL(then),
+        )

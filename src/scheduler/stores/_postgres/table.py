@@ -1,0 +1,98 @@
+"""Rows as columns: what a store sends to PostgreSQL, many rows at a time, as one array for each column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, LiteralString, NamedTuple, get_args, get_type_hints
+
+from attrs import Factory, frozen
+
+from .._rows import StoredJob, StoredPause, StoredState, StoredTick
+from .connection import sql
+
+Row = tuple[Any, ...]
+
+
+@frozen
+class Table:
+    """Its columns, in the order of the fields of its rows. `key`: the names that a row is known by."""
+
+    name: LiteralString
+    key: tuple[str, ...]
+    types: dict[str, LiteralString]
+    texts: frozenset[int] = Factory(
+        lambda self: frozenset(n for n, kind in enumerate(self.types.values()) if kind == "text"), takes_self=True
+    )
+    """Which columns are texts."""
+
+    @property
+    def columns(self) -> sql.Composed:
+        return _listed(self.types)
+
+    @property
+    def qualified(self) -> sql.Composed:
+        return sql.SQL(", ").join(sql.Identifier(self.name, column) for column in self.types)
+
+    @property
+    def rows(self) -> sql.Composed:
+        """The parameters of a statement as rows of this table."""
+        arrays = sql.SQL(", ").join(sql.SQL("%s::{}[]").format(sql.SQL(kind)) for kind in self.types.values())
+        return sql.SQL("unnest({}) AS given ({})").format(arrays, self.columns)
+
+    @property
+    def replacement(self) -> sql.Composed:
+        """What follows ON CONFLICT so that the given row takes the place of the one that there is."""
+        others = [name for name in self.types if name not in self.key]
+        news = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others)
+        return sql.SQL("({}) DO UPDATE SET {}").format(_listed(self.key), news)
+
+    def parameters(self, rows: Iterable[Row]) -> list[str]:
+        """One array for each column."""
+        columns = zip(*rows, strict=True)
+        return [
+            text_array(column) if number in self.texts else number_array(column)
+            for number, column in enumerate(columns)
+        ]
+
+
+# Arrays are written here, because the driver takes five times as long: it looks at each value for what it may be.
+
+
+def number_array(column: Iterable[float | None]) -> str:
+    """As PostgreSQL reads it; truth values too."""
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in column]) + "}"
+
+
+def text_array(column: Iterable[str | None]) -> str:
+    """As PostgreSQL reads it."""
+    return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in column]) + "}"
+
+
+def _quoted(text: str) -> str:
+    return '"' + storable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL cannot hold: NUL and halves of surrogate pairs become U+FFFD."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _listed(names: Iterable[str]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, names))
+
+
+KINDS: Final[dict[type, LiteralString]] = {int: "bigint", str: "text", bool: "boolean", float: "double precision"}
+
+
+def _table(name: LiteralString, row: type[NamedTuple], *key: str) -> Table:
+    hints = get_type_hints(row)
+    kinds = {column: get_args(hints[column]) or (hints[column],) for column in row._fields}
+    return Table(name, key, {column: KINDS[kind] for column, (kind, *_) in kinds.items()})
+
+
+JOB: Final = _table("job", StoredJob, "id")
+STATE: Final = _table("job_state", StoredState, "job_id")
+TICK: Final = _table("tick", StoredTick, "job_id", "due_us")
+PAUSE: Final = _table("pause", StoredPause, "scope")

@@ -1,0 +1,193 @@
+"""What crosses the seam between the scheduler and a store: plain values, nothing of which is ever imported or executed.
+
+Instants are whole microseconds since 1970, UTC, in fields that end in `_us`; lengths are seconds. Texts that hold JSON
+say so. Tuples, because 10,000 of them a second are made and handed to a driver as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from attrs import Factory, define, frozen
+
+RUNNING: Final = "running"
+"""The outcome of a tick that has been marked and has not ended: whoever finds it after a restart has found a crash."""
+
+LONGEST_RESULT: Final = 2_048
+
+AT_LEAST: Final = "at least"
+"""The error of a record of missed ticks of which there were as many as it counts, or more."""
+
+
+class StoredJob(NamedTuple):
+    """A job's definition: what a human may write into the table of jobs.
+
+    `options`: those of Scheduler.add that differ from its defaults. `paused`: why it is paused; None: it is not.
+    """
+
+    id: str
+    task: str
+    schedule: str
+    args: str = "[]"
+    """JSON array."""
+    kwargs: str = "{}"
+    """JSON object."""
+    options: str = "{}"
+    """JSON object."""
+    tags: str = "[]"
+    """JSON array of texts."""
+    name: str | None = None
+    paused: str | None = None
+    paused_until_us: int | None = None
+
+
+class JobPause(NamedTuple):
+    """Of a job's row what the scheduler changes by itself: the columns `paused` and `paused_until_us`."""
+
+    paused: str | None = None
+    paused_until_us: int | None = None
+
+
+class StoredState(NamedTuple):
+    """Where a job stands and what it has done: written by the scheduler alone, as a whole.
+
+    runs = successes + failures + crashes, where a run that goes on counts as a crash. `next_us`: the next regular
+    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set it, and
+    it need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: not known.
+    `retry_*`: the tick that has failed and is tried again, which attempt that will be, and when; what a death or a
+    stop has cut off says so in its own record. `not_before_us`: nothing starts earlier, because of a crash.
+    """
+
+    job_id: str
+    next_us: int | None = None
+    next_by_hand: bool = False
+    retry_due_us: int | None = None
+    retry_attempt: int | None = None
+    retry_at_us: int | None = None
+    not_before_us: int | None = None
+    runs: int = 0
+    successes: int = 0
+    failures: int = 0
+    timeouts: int = 0
+    cancellations: int = 0
+    missed: int = 0
+    consecutive_failures: int = 0
+    consecutive_crashes: int = 0
+    total_duration: float = 0.0
+    total_duration_failures: float = 0.0
+    lateness_sum: float = 0.0
+    lateness_max: float = 0.0
+    last_start_us: int | None = None
+    last_finish_us: int | None = None
+    last_success_us: int | None = None
+    last_outcome: str | None = None
+    last_error: str | None = None
+    next_of: str | None = None
+
+
+class StoredTick(NamedTuple):
+    """The one record of a tick, which is `(job_id, due_us)`: RUNNING, or how it ended.
+
+    `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark ever made in this store. `reason` and
+    `count` are for missed ticks: `count` in a row, of which `due_us` is the first and `last_due_us` the last. If
+    there may have been more, `error` is AT_LEAST.
+    """
+
+    job_id: str
+    due_us: int
+    attempt: int
+    fence: int
+    outcome: str
+    started_us: int | None = None
+    """Of a RUNNING tick: when it was marked."""
+    ended_us: int | None = None
+    """Of a missed one: when that was recorded."""
+    lateness: float | None = None
+    error: str | None = None
+    trace: str | None = None
+    reason: str | None = None
+    count: int = 1  # type: ignore[assignment] # hides the method of tuples of which nobody thinks here
+    last_due_us: int | None = None
+    result: str | None = None
+    """JSON: the last result of the run, if it had one that JSON can hold in LONGEST_RESULT characters."""
+    owed: bool = False
+    """A death or a stop has cut it off, and it is to be tried again: delivery is at least once."""
+
+
+SIZE_OF_TICK: Final = 200
+"""Bytes of a record without its texts, roughly, its place in the indexes included."""
+
+
+def size_of(tick: StoredTick) -> int:
+    """Bytes of a record, roughly, as Retention.total_bytes counts them."""
+    return SIZE_OF_TICK + sum(len(text) for text in (tick.job_id, tick.error, tick.trace, tick.result) if text)
+
+
+class StoredPause(NamedTuple):
+    """All jobs of a scope are paused: EVERYTHING, or "tag:..."."""
+
+    scope: str
+    reason: str
+    since_us: int
+    until_us: int | None = None
+
+
+@define
+class Batch:
+    """Changes that are committed together. None in place of a value: it is removed.
+
+    `paused`: of rows that are there by now, whoever has changed them, two columns. `finished`: jobs whose schedule is
+    over, with the text of it: their rows go, unless somebody has given them another one by now.
+    """
+
+    jobs: dict[str, StoredJob | None] = Factory(dict)
+    states: dict[str, StoredState] = Factory(dict)
+    pauses: dict[str, StoredPause | None] = Factory(dict)
+    ended: list[StoredTick] = Factory(list)
+    missed: list[StoredTick] = Factory(list)
+    marks: list[StoredTick] = Factory(list)
+    paused: dict[str, JobPause] = Factory(dict)
+    finished: dict[str, str] = Factory(dict)
+
+
+@frozen
+class Receipt:
+    """What a commit did not do. `refused`: marks of ticks that somebody had before. `stale`: ends of runs whose tick
+    has been marked anew since.
+    """
+
+    refused: tuple[StoredTick, ...] = ()
+    stale: tuple[StoredTick, ...] = ()
+
+
+@frozen
+class Changes:
+    """What others have changed since the last look: rows as they are now, None for those that are gone."""
+
+    jobs: dict[str, StoredJob | None] = Factory(dict)
+    pauses: dict[str, StoredPause | None] = Factory(dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.jobs or self.pauses)
+
+
+@frozen(kw_only=True)
+class Retention:
+    """How much history is kept; what is over any of the three bounds goes, oldest first. RUNNING ticks stay, and
+    so do those that are owed.
+
+    `per_job`: ended ticks of one job. `age`: seconds since the end. `total_bytes`: roughly, of all ticks together.
+    None: no such bound. Raises ValueError for what is no bound.
+    """
+
+    per_job: int | None = 1_000
+    age: float | None = 30 * 86_400.0
+    total_bytes: int | None = 256 * 1024 * 1024
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("per_job", "age", "total_bytes"):
+            bound = getattr(self, name)
+            is_number = isinstance(bound, (int, float)) and not isinstance(bound, bool)
+            if bound is not None and not (is_number and bound > 0):
+                msg = f"{name} must be a number above 0, or None for no bound, not {bound!r}"
+                raise ValueError(msg)

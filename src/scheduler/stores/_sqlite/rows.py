@@ -1,0 +1,100 @@
+"""Statements for many rows at once.
+
+Between two steps of a statement the driver gives the GIL away, and while the loop is busy it waits up to 5 ms to have
+it back. So one statement takes up to 1,024 rows: `VALUES (?, ?), (?, ?), ...`, rounded up to an eighth of a power of
+two so that few statements are prepared, the rest filled with rows that the statement passes over. And the driver takes
+sixteen times as long to bind None as to bind a number: a column that is empty in all rows is a NULL in the statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
+from sqlite3 import Connection
+from typing import Any, Final
+
+from ..._values.outcome import Outcome
+from .._rows import RUNNING, StoredJob, StoredPause, StoredState, StoredTick
+from .connection import fetch
+
+MOST_ROWS: Final = 1_024
+"""Of one statement: 24 columns of them are fewer than the 32,766 parameters that SQLite allows."""
+
+Row = Sequence[Any]
+
+
+def _upsert(table: str, fields: tuple[str, ...], key: str, where: str) -> str:
+    names = [name for name in fields if name not in key.split(", ")]
+    return (
+        f"INSERT INTO {table} ({', '.join(fields)}) SELECT * FROM ({{rows}}) WHERE {where} "  # noqa: S608 - our own names
+        f"ON CONFLICT ({key}) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in names)}"
+    )
+
+
+_GIVEN: Final = "column1 IS NOT NULL"
+_TICK: Final = _upsert("tick", StoredTick._fields, "due_us, job_id", _GIVEN)
+
+PUT_JOB: Final = _upsert("job", StoredJob._fields, "id", _GIVEN)
+PUT_STATE: Final = _upsert("job_state", StoredState._fields, "job_id", "column1 IN (SELECT id FROM job)")
+PUT_PAUSE: Final = _upsert("pause", StoredPause._fields, "scope", _GIVEN)
+PAUSE_JOB: Final = (
+    "INSERT INTO job (id, task, schedule, paused, paused_until_us) "
+    "SELECT id, task, schedule, column2, column3 FROM ({rows}) JOIN job ON id = column1 WHERE true "
+    "ON CONFLICT (id) DO UPDATE SET paused = excluded.paused, paused_until_us = excluded.paused_until_us"
+)
+"""An update of the rows that there are: UPDATE ... FROM would need SQLite 3.33."""
+REMOVE_JOB: Final = "DELETE FROM job WHERE id IN ({rows})"
+FINISH_JOB: Final = "DELETE FROM job WHERE (id, schedule) IN ({rows})"
+REMOVE_PAUSE: Final = "DELETE FROM pause WHERE scope IN ({rows})"
+END_TICK: Final = f"{_TICK} WHERE tick.fence = excluded.fence"
+MISS_TICK: Final = f"{_TICK.partition(' DO UPDATE')[0]} DO NOTHING"
+MARK_TICK: Final = (
+    f"{_TICK} WHERE tick.fence = excluded.fence OR tick.attempt < excluded.attempt "
+    f"AND tick.outcome NOT IN ('{RUNNING}', '{Outcome.MISSED.value}')"
+)
+JOBS: Final = f"SELECT {', '.join(StoredJob._fields)} FROM job WHERE id IN ({{rows}})"  # noqa: S608 - our own names
+PAUSES: Final = f"SELECT {', '.join(StoredPause._fields)} FROM pause"  # noqa: S608 - our own names
+PAUSES_OF: Final = f"{PAUSES} WHERE scope IN ({{rows}})"
+FENCES: Final = "SELECT job_id, due_us, fence FROM tick WHERE (job_id, due_us) IN ({rows})"
+
+
+def put(connection: Connection, sql: str, rows: Sequence[Row]) -> int:
+    """Carry out `sql` with `rows` in the place of {rows}. How many rows it has changed."""
+    return sum(connection.execute(*filled).rowcount for filled in _filled(sql, rows))
+
+
+def ask(connection: Connection, sql: str, rows: Sequence[Row]) -> list[Any]:
+    """What `sql` answers with `rows` in the place of {rows}."""
+    return list(chain.from_iterable(fetch(connection, *filled) for filled in _filled(sql, rows)))
+
+
+def without_surrogates(row: Row) -> Row:
+    """The same with halves of characters, which are no UTF-8, as escapes."""
+    return tuple(item.encode("utf-8", "backslashreplace").decode() if isinstance(item, str) else item for item in row)
+
+
+def _filled(sql: str, rows: Sequence[Row]) -> Iterator[tuple[str, list[Any]]]:
+    for first in range(0, len(rows), MOST_ROWS):
+        some = rows[first : first + MOST_ROWS]
+        places = _places(len(some))
+        columns = list(zip(*some, strict=True))
+        empty = tuple(number for number, column in enumerate(columns) if number and column.count(None) == len(some))
+        if empty:
+            columns = [column for number, column in enumerate(columns) if number not in empty]
+            some = list(zip(*columns, strict=True))
+        values = list(chain.from_iterable(some))
+        values += [None, *[0] * (len(columns) - 1)] * (places - len(some))
+        yield _statement(sql, len(columns) + len(empty), places, empty), values
+
+
+def _places(rows: int) -> int:
+    """Room for so many rows: there are eight sizes between a power of two and the next."""
+    step = max(1, (1 << (rows - 1).bit_length()) // 8)
+    return -(-rows // step) * step
+
+
+@lru_cache(maxsize=64)
+def _statement(sql: str, width: int, places: int, empty: tuple[int, ...]) -> str:
+    row = f"({', '.join('NULL' if number in empty else '?' for number in range(width))})"
+    return sql.replace("{rows}", f"VALUES {', '.join([row] * places)}")
