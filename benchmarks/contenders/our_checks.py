@@ -8,7 +8,7 @@ from child import Values, serve
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.checks.http.http_check import SCHEMES, HttpCheck
 from scheduler.agent.checks.net.resolve import Family, Resolver
-from scheduler.agent.checks.target_check import Mode, Probe
+from scheduler.agent.checks.target_check import Mode, TargetCheck
 from scheduler.agent.text.redact import Redactor
 from scheduler.agent.text.url import parse_url
 from timerqueue import SystemClock
@@ -21,7 +21,7 @@ def http_check(checks: int, at_once: int) -> Values:
 
 
 async def _checked(port: int, checks: int, at_once: int) -> Values:
-    probe = Probe(
+    probe = TargetCheck(
         check=HttpCheck(url=parse_url(f"http://127.0.0.1:{port}/", SCHEMES), contains="hello"),
         needs=(),
         timeout=10.0,

@@ -18,7 +18,7 @@ from anyio.streams.tls import TLSListener
 from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
 from scheduler.agent.checks.net.resolve import Family, Resolver
-from scheduler.agent.checks.target_check import Mode, Probe
+from scheduler.agent.checks.target_check import Mode, TargetCheck
 from scheduler.agent.text.redact import Redactor
 from timerqueue import SystemClock
 
@@ -144,8 +144,8 @@ async def failing_lookup(host):
 
 
 @pytest.fixture
-def probe():
-    """Make a probe with as few words as possible."""
+def target_check():
+    """Make a target's check with as few words as possible."""
 
     def make(check, *, hosts=None, lookup=failing_lookup, **changes):
         options = {
@@ -159,7 +159,7 @@ def probe():
             "clock": SystemClock(),
             "redactor": Redactor(check.secrets),
         }
-        return Probe(**options | changes)
+        return TargetCheck(**options | changes)
 
     return make
 

@@ -19,6 +19,8 @@ from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.checks.tcp import TcpCheck
 from scheduler.agent.show.lines import PlainLines, summary_text
 from scheduler.agent.show.monitor import Monitor
+from scheduler.agent.targets.board import Board
+from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.text.url import Url
 
@@ -33,12 +35,13 @@ def anyio_backend():
 
 
 def told(*events):
-    """Let a monitor of one target hear events; return the notices and the monitor."""
+    """Let a board of one target hear events; return the notices that are shown, and the board."""
     stream = io.StringIO()
-    monitor = Monitor([TargetStatus("a", "http://h", "http")], PlainLines(stream, lambda: 1000.0), lambda: None)
+    board = Board([TargetStatus("a", "http://h", "http")])
+    board.subscribe(Monitor(PlainLines(stream, lambda: 1000.0), lambda: None).hear)
     for event in events:
-        monitor.listen(event)
-    return [line.partition("NOTICE")[2].strip() for line in stream.getvalue().splitlines() if "NOTICE" in line], monitor
+        board.listen(event)
+    return [line.partition("NOTICE")[2].strip() for line in stream.getvalue().splitlines() if "NOTICE" in line], board
 
 
 PAUSED = JobChanged("a", JobState.DISABLED, "repair")
@@ -65,15 +68,25 @@ def test_it_says_who_is_not_checked_and_who_is_again(events, notices):
 
 def ended(due, started, lateness):
     """Make the end of a run that found its target up."""
-    return RunEnded("a", due, started, started + 0.1, 1, lateness, 0.1, Outcome.SUCCEEDED, results=(UP,))
+    return RunEnded(
+        "a",
+        due,
+        started,
+        started + 0.1,
+        1,
+        lateness,
+        0.1,
+        Outcome.SUCCEEDED,
+        results=(report_of([UP], TargetStatus("a", "http://h", "http")),),
+    )
 
 
 def test_a_run_is_not_later_than_the_agent_has_run():
     """What was due before the start is late through the agent from then on."""
-    _, monitor = told(
+    _, board = told(
         SchedulerStarted(1000.0), ended(953.5, 1000.1, 46.6), ended(1005.0, 1005.3, 0.3), SchedulerStopped(1012.0, ())
     )
-    assert "started at most 300 ms late" in summary_text(monitor.summary())
+    assert "started at most 300 ms late" in summary_text(board.summary())
 
 
 SECONDS = re.compile(r"  started ([0-9.]+) s late$")
@@ -133,7 +146,7 @@ async def test_a_store_that_is_locked_is_not_called_a_lack_of_room(started, conf
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_a_server_that_says_something_else_has_answered(serve, probe):
+async def test_a_server_that_says_something_else_has_answered(serve, target_check):
     """Not what was expected, and how much, is told when the time is over."""
 
     async def greeting(server, stream):
@@ -143,7 +156,7 @@ async def test_a_server_that_says_something_else_has_answered(serve, probe):
 
     server = await serve(greeting)
     check = TcpCheck(url=Url("tcp", "127.0.0.1", server.port), expect="220")
-    result = await probe(check, timeout=0.3).run()
+    result = await target_check(check, timeout=0.3).run()
     peer = f"127.0.0.1:{server.port}"
     assert (result.status, result.error) == (
         Status.DOWN,

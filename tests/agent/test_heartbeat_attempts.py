@@ -49,9 +49,9 @@ def recorded(target, *results):
     return verdict
 
 
-async def series_of_attempts(probe, server, target, requests):
+async def series_of_attempts(target_check, server, target, requests):
     """Run until there were so many requests; return the number of the last attempt of each run, and its status."""
-    tried = probe(http(server.port), attempts=target.attempts)
+    tried = target_check(http(server.port), attempts=target.attempts)
     found = []
     while server.connections < requests:
         verdict = recorded(target, await tried.run())
@@ -72,11 +72,11 @@ async def series_of_attempts(probe, server, target, requests):
         (1, "uuuduu", [(1, "u")] * 3 + [(1, "d"), (1, "u"), (1, "u")]),
     ],
 )
-async def test_heartbeat_attempts_by_series(answering, probe, most, series, runs):
+async def test_heartbeat_attempts_by_series(answering, target_check, most, series, runs):
     """What is down is tried again at once in the same run, unless it was known to be down."""
     server = await answering(series)
     target = TargetStatus("api", "http://h", "http", most)
-    assert await series_of_attempts(probe, server, target, len(series)) == runs
+    assert await series_of_attempts(target_check, server, target, len(series)) == runs
     assert server.connections == len(series)
 
 
@@ -97,26 +97,26 @@ def test_heartbeat_attempts_and_states_of_two_at_most(series, attempts, statuses
     assert found == list(zip(attempts, statuses, strict=True))
 
 
-async def test_heartbeat_attempts_a_transient_failure_leaves_the_state_up(answering, probe):
+async def test_heartbeat_attempts_a_transient_failure_leaves_the_state_up(answering, target_check):
     """The attempt that failed is counted all the same."""
     server = await answering("uuudu")
     target = TargetStatus("api", "http://h", "http", 2)
-    await series_of_attempts(probe, server, target, 5)
+    await series_of_attempts(target_check, server, target, 5)
     state = target.state
     assert (state.status.value, state.number, state.checks, state.up, state.down) == ("up", 0, 5, 4, 1)
     assert (target.status, target.changes) == (Status.UP, 0)
 
 
-async def test_heartbeat_attempts_a_flapping_target_is_not_tried_again(answering, probe):
+async def test_heartbeat_attempts_a_flapping_target_is_not_tried_again(answering, target_check):
     """Only one that was up, or of which nothing is known, is."""
     server = await answering("uddd")
     target = TargetStatus("api", "http://h", "http", 2)
-    found = await series_of_attempts(probe, server, target, 4)
+    found = await series_of_attempts(target_check, server, target, 4)
     assert found == [(1, "u"), (2, "d"), (1, "d")]
     assert target.state.checks > THRESHOLD
 
 
-async def test_heartbeat_attempts_the_duration_is_that_of_the_last(serve, answers, probe):
+async def test_heartbeat_attempts_the_duration_is_that_of_the_last(serve, answers, target_check):
     """A first attempt that takes long does not make the second slow."""
     clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
 
@@ -125,16 +125,16 @@ async def test_heartbeat_attempts_the_duration_is_that_of_the_last(serve, answer
         await answers.respond(500 if server.connections == 1 else 200)(server, stream)
 
     server = await serve(handler)
-    result = await probe(http(server.port), clock=clock, attempts=lambda: 2, degraded_above=1.0).run()
+    result = await target_check(http(server.port), clock=clock, attempts=lambda: 2, degraded_above=1.0).run()
     assert (result.status, result.attempt, result.latency) == (Status.UP, 2, 0.25)
 
 
 @pytest.mark.parametrize(("series", "attempts"), [("du", 2), ("u", 1)])
-async def test_heartbeat_attempts_of_all_addresses_are_of_each(answering, probe, series, attempts):
+async def test_heartbeat_attempts_of_all_addresses_are_of_each(answering, target_check, series, attempts):
     """An address that is down is tried again; the target as a whole was, if all of them were."""
     server = await answering(series)
     hosts = {"web": ("127.0.0.1", "127.0.0.2")}  # nobody listens at the second
-    subtasks = await probe(http(server.port, "web"), hosts=hosts, mode=Mode.ALL, attempts=lambda: 2).run()
+    subtasks = await target_check(http(server.port, "web"), hosts=hosts, mode=Mode.ALL, attempts=lambda: 2).run()
     results = [await each.func(*each.args) for each in subtasks]
     assert [(each.attempt, each.status) for each in results] == [(attempts, Status.UP), (2, Status.DOWN)]
     assert (fold(results).attempt, fold(results).status) == (attempts, Status.DEGRADED)
@@ -156,7 +156,7 @@ async def test_heartbeat_attempts_are_shown_by_the_agent(answering):
     assert [each["attempt"] for each in check["results"]] == [2]
 
 
-async def test_heartbeat_attempts_of_all_addresses_go_on_from_that_of_their_lookup(answering, probe):
+async def test_heartbeat_attempts_of_all_addresses_go_on_from_that_of_their_lookup(answering, target_check):
     """A lookup that failed was an attempt of each address."""
     server = await answering("d")
     lookups = [Unresolved(Status.DOWN, "there is no such name"), ["127.0.0.1"]]
@@ -168,7 +168,7 @@ async def test_heartbeat_attempts_of_all_addresses_go_on_from_that_of_their_look
         return found
 
     resolver = SimpleNamespace(addresses=addresses, why_late=lambda _host: "")
-    tried = probe(http(server.port, "web"), resolver=resolver, mode=Mode.ALL, attempts=lambda: 3)
+    tried = target_check(http(server.port, "web"), resolver=resolver, mode=Mode.ALL, attempts=lambda: 3)
     (subtask,) = await tried.run()
     result = await subtask.func(*subtask.args)
     assert (result.attempt, result.status, server.connections) == (3, Status.DOWN, 2)

@@ -11,7 +11,7 @@ from scheduler.agent.app import Plan, run
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.config.place import StorePlace
-from scheduler.agent.targets import recall as past
+from scheduler.agent.targets import recall
 from scheduler.stores.sqlite import SQLiteStore
 from scheduler.testing import FlakyStore
 from timerqueue import SystemClock
@@ -101,7 +101,7 @@ def broken(file, *, fail_on, error):
 
 async def test_heartbeat_loader_a_failing_read_is_tried_three_times(agent, file, monkeypatch):
     """A store that cannot be reached for a moment costs no target what was known of it."""
-    monkeypatch.setattr(past, "WAITS", (0.01, 0.02))
+    monkeypatch.setattr(recall, "WAITS", (0.01, 0.02))
     store, display = broken(file, fail_on={1, 2}, error=StoreUnavailable("gone for a moment")), Watcher()
     assert await agent(store, display) == 0
     assert display.stood == dict.fromkeys(NAMES, Status.UP)
@@ -113,7 +113,7 @@ async def test_heartbeat_loader_a_failing_read_is_tried_three_times(agent, file,
 )
 async def test_heartbeat_loader_gives_up_in_the_end(agent, file, monkeypatch, caplog, error, tries):
     """After three tries, or one if the error is final: the targets begin anew, are checked, and a warning says why."""
-    monkeypatch.setattr(past, "WAITS", (0.01, 0.02))
+    monkeypatch.setattr(recall, "WAITS", (0.01, 0.02))
     store, display = broken(file, fail_on=range(1, 100), error=error), Watcher()
     assert await agent(store, display) == 0
     assert store.calls["history"] == tries * len(NAMES)
@@ -123,7 +123,7 @@ async def test_heartbeat_loader_gives_up_in_the_end(agent, file, monkeypatch, ca
 
 async def test_heartbeat_loader_is_waited_for_no_longer_than_its_timeout(agent, file, monkeypatch, caplog):
     """Then the target is checked without its past, which does not come back later."""
-    monkeypatch.setattr(past, "PATIENCE", 0.05)
+    monkeypatch.setattr(recall, "PATIENCE", 0.05)
     store, display = SlowFor(SQLiteStore(file), "first"), Watcher()
     async with anyio.create_task_group() as group:
         group.start_soon(agent, store, display)
@@ -136,8 +136,8 @@ async def test_heartbeat_loader_is_waited_for_no_longer_than_its_timeout(agent, 
 
 async def test_what_a_store_said_that_could_not_tell_is_why_its_targets_begin_anew(agent, file, monkeypatch, caplog):
     """It has answered, and says what is wrong: that the time is over is no news."""
-    monkeypatch.setattr(past, "WAITS", (30.0, 30.0))
-    monkeypatch.setattr(past, "PATIENCE", 0.05)
+    monkeypatch.setattr(recall, "WAITS", (30.0, 30.0))
+    monkeypatch.setattr(recall, "PATIENCE", 0.05)
     store, display = broken(file, fail_on=range(1, 100), error=StoreUnavailable("too many connections")), Watcher()
     assert await agent(store, display) == 0
     assert "what was known of 'first' cannot be read, so it begins anew: too many connections" in caplog.text
@@ -146,7 +146,7 @@ async def test_what_a_store_said_that_could_not_tell_is_why_its_targets_begin_an
 
 async def test_heartbeat_defect_13_a_store_that_is_slow_for_one_target_delays_no_other(agent, file, monkeypatch):
     """While the state of one is being read another is remembered and checked."""
-    monkeypatch.setattr(past, "PATIENCE", 30)
+    monkeypatch.setattr(recall, "PATIENCE", 30)
     store, display = SlowFor(SQLiteStore(file), "first"), Watcher()
     async with anyio.create_task_group() as group:
         group.start_soon(agent, store, display)

@@ -27,10 +27,10 @@ from scheduler import (
 )
 from timerqueue import Clock
 
-from .checks import Holdups, Mode, Probe, Resolver, Status
+from .checks import Holdups, Mode, Resolver, Status, TargetCheck
 from .config import Config, Start, Target
 from .show import Display, Monitor, View
-from .targets import TASK, CheckTask, Past, TargetStatus
+from .targets import TASK, Board, CheckTask, Recall, TargetStatus
 from .text import Redactor
 
 GRACE: Final = 5.0
@@ -103,15 +103,17 @@ class _Agent:
             for each in enabled
         }
         redactor = Redactor(config.secrets)
-        self._monitor = Monitor(self._statuses.values(), display, self._scheduler.stop, redactor.clean)
-        self._scheduler.listen(self._monitor.listen)
+        self._board = Board(self._statuses.values(), redactor.clean)
+        self._monitor = Monitor(display, self._scheduler.stop, redactor.clean)
+        self._board.subscribe(self._monitor.hear)
+        self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._listen)
-        self._past = Past(self._scheduler, self._statuses, self._monitor.remembered, clock, redactor.clean)
+        self._recall = Recall(self._scheduler, self._statuses, self._board.remembered, clock, redactor.clean)
         resolver = Resolver(config.hosts) if resolver is None else resolver
         self._holdups = Holdups(clock)
-        probes = {each.name: _probe(each, resolver, clock, redactor, self._holdups) for each in enabled}
-        probes = {name: evolve(probe, attempts=self._statuses[name].attempts) for name, probe in probes.items()}
-        self._scheduler.register(TASK, CheckTask(probes, self._statuses, self._past.recall).run)
+        checks = {each.name: _check_of(each, resolver, clock, redactor, self._holdups) for each in enabled}
+        checks = {name: evolve(check, attempts=self._statuses[name].attempts) for name, check in checks.items()}
+        self._scheduler.register(TASK, CheckTask(checks, self._statuses, self._recall.recall).run)
         for target in enabled:
             _add(self._scheduler, target, start=None if plan.once else target.start)
         self._is_open = anyio.Event()
@@ -125,11 +127,11 @@ class _Agent:
         async with _watched(scheduler, monitor, self._clock) as (group, is_forced):
             group.start_soon(self._holdups.watch)
             if self._has_past:
-                group.start_soon(self._recall)
+                group.start_soon(self._show_past)
             if plan.seconds is not None:
                 group.start_soon(self._stop_after, plan.seconds)
             await (scheduler.run_once() if plan.once else scheduler.run())
-        monitor.show(lambda display: display.stopped(monitor.summary()))
+        monitor.show(lambda display: display.stopped(self._board.summary()))
         if monitor.trouble is not None:
             raise monitor.trouble
         if self._taken_over is not None:
@@ -174,12 +176,12 @@ class _Agent:
         await self._clock.sleep(seconds)
         self._scheduler.stop(GRACE)
 
-    async def _recall(self) -> None:
+    async def _show_past(self) -> None:
         """Show how the targets stood, and how much has been left out since."""
         await self._is_open.wait()
-        await self._past.recall_all()
+        await self._recall.recall_all()
         await self._clock.sleep(SETTLED)
-        self._monitor.tell_downtime()
+        self._board.tell_downtime()
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
@@ -191,8 +193,8 @@ def _is_well(target: TargetStatus) -> bool:
     return bool(target.checks_now) and target.status in (Status.UP, Status.DEGRADED)
 
 
-def _probe(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor, holdups: Holdups) -> Probe:
-    return Probe(
+def _check_of(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor, holdups: Holdups) -> TargetCheck:
+    return TargetCheck(
         check=target.check,
         needs=target.needs,
         timeout=target.timeout,

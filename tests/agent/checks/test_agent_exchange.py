@@ -200,7 +200,7 @@ async def test_a_body_that_nobody_looks_at_is_not_kept(serve, answers, attempt):
     assert (finding.status, finding.detail["bytes"] < 5_000) == (Status.UP, True)
 
 
-async def test_a_server_that_resets_is_told_as_such(probe):
+async def test_a_server_that_resets_is_told_as_such(target_check):
     """In the words for a connection, not in those of a library."""
 
     def reset(listener):
@@ -213,7 +213,7 @@ async def test_a_server_that_resets_is_told_as_such(probe):
         port = listener.getsockname()[1]
         async with anyio.create_task_group() as group:
             group.start_soon(anyio.to_thread.run_sync, reset, listener)
-            result = await probe(check(port)).run()
+            result = await target_check(check(port)).run()
     assert (result.status, result.error) == (Status.DOWN, f"connection reset by 127.0.0.1:{port}")
 
 

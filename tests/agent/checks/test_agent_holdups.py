@@ -106,21 +106,23 @@ def tcp(port, **options):
         (0.2, Status.UNKNOWN, "held up for 200 ms meanwhile"),
     ],
 )
-async def test_no_answer_in_time_is_unknown_if_it_was_we_who_were_held_up(serve, answers, probe, lost, status, said):
+async def test_no_answer_in_time_is_unknown_if_it_was_we_who_were_held_up(
+    serve, answers, target_check, lost, status, said
+):
     """By more than a tenth of the time that there was, or 25 ms; and the error says so."""
     server = await serve(answers.silent)
-    made = probe(tcp(server.port, expect="hello"), timeout=0.1)
-    made = probe(tcp(server.port, expect="hello"), timeout=0.1, holdups=Lost(made.clock, lost))
+    made = target_check(tcp(server.port, expect="hello"), timeout=0.1)
+    made = target_check(tcp(server.port, expect="hello"), timeout=0.1, holdups=Lost(made.clock, lost))
     result = await made.run()
     assert result.status is status
     assert result.error.startswith(f"no answer from 127.0.0.1:{server.port} within 0.1 s (receive)")
     assert result.error.endswith(said)
 
 
-async def test_what_is_certain_stays_so_however_long_we_were_held_up(probe, free_port):
+async def test_what_is_certain_stays_so_however_long_we_were_held_up(target_check, free_port):
     """A refusal does not come from being late."""
-    made = probe(tcp(free_port))
-    result = await probe(tcp(free_port), holdups=Lost(made.clock, 100.0)).run()
+    made = target_check(tcp(free_port))
+    result = await target_check(tcp(free_port), holdups=Lost(made.clock, 100.0)).run()
     assert (result.status, result.error) == (Status.DOWN, f"connection refused by 127.0.0.1:{free_port}")
 
 
@@ -135,10 +137,10 @@ class SlowToConnect:
 
 
 @pytest.mark.parametrize(("lost", "status"), [(0.0, Status.DOWN), (5.0, Status.UNKNOWN)])
-async def test_no_connection_in_time_is_judged_in_the_same_way(probe, lost, status):
+async def test_no_connection_in_time_is_judged_in_the_same_way(target_check, lost, status):
     """The share of an address ends like the whole."""
-    made = probe(SlowToConnect())
-    result = await probe(SlowToConnect(), holdups=Lost(made.clock, lost)).run()
+    made = target_check(SlowToConnect())
+    result = await target_check(SlowToConnect(), holdups=Lost(made.clock, lost)).run()
     assert result.status is status
     assert result.error.startswith("no connection to 127.0.0.1:1 in time")
 
@@ -154,20 +156,20 @@ class Well:
 
 
 @pytest.mark.parametrize(("lost", "status"), [(0.0, Status.DEGRADED), (5.0, Status.UNKNOWN)])
-async def test_slow_is_unknown_if_the_slowness_may_be_ours(probe, lost, status):
+async def test_slow_is_unknown_if_the_slowness_may_be_ours(target_check, lost, status):
     """Without it the answer would have come in time."""
-    made = probe(Well())
-    result = await probe(Well(), degraded_above=1e-9, holdups=Lost(made.clock, lost)).run()
+    made = target_check(Well())
+    result = await target_check(Well(), degraded_above=1e-9, holdups=Lost(made.clock, lost)).run()
     assert result.status is status
     assert ("held up" in result.error) is (status is Status.UNKNOWN)
 
 
-async def test_what_is_unknown_moves_no_state(probe):
+async def test_what_is_unknown_moves_no_state(target_check):
     """Nor does it count as a check that found its target up or down."""
     target = TargetStatus("a", "tcp://127.0.0.1:1", "tcp")
     run = RunEnded("a", 0.0, 0.0, 1.0, 1, 0.0, 1.0, Outcome.SUCCEEDED, None)
-    made = probe(SlowToConnect())
-    target.record(fold([await probe(Well()).run()]), run)
+    made = target_check(SlowToConnect())
+    target.record(fold([await target_check(Well()).run()]), run)
     before = target.state
-    target.record(fold([await probe(SlowToConnect(), holdups=Lost(made.clock, 5.0)).run()]), run)
+    target.record(fold([await target_check(SlowToConnect(), holdups=Lost(made.clock, 5.0)).run()]), run)
     assert (target.state, before.status, before.checks) == (before, Standing.UP, 1)

@@ -48,21 +48,21 @@ async def test_status_and_body_decide(serve, answers, attempt, status, options, 
 
 
 @pytest.mark.parametrize("percent", ["%25", "%"])
-async def test_a_zone_leads_to_its_interface_and_is_told_to_nobody(serve, answers, probe, percent):
+async def test_a_zone_leads_to_its_interface_and_is_told_to_nobody(serve, answers, target_check, percent):
     """Written as RFC 6874 has it or as people do; the server is told the address alone."""
     try:
         server = await serve(answers.respond(), host="::1")
     except OSError:
         pytest.skip("needs IPv6")
     loopback = 1  # a number, for the C library knows the names of interfaces for link-local addresses only
-    result = await probe(check(f"http://[::1{percent}{loopback}]:{server.port}/")).run()
+    result = await target_check(check(f"http://[::1{percent}{loopback}]:{server.port}/")).run()
     assert (result.status, result.error) == (Status.UP, None)
     assert f"Host: [::1]:{server.port}".lower() in server.requests[0].lower()
 
 
-async def test_a_zone_that_is_not_there_is_our_trouble(probe):
+async def test_a_zone_that_is_not_there_is_our_trouble(target_check):
     """The target is unknown, and the error says which address this machine can make nothing of."""
-    result = await probe(check("http://[fe80::1%25nowhere]:9/")).run()
+    result = await target_check(check("http://[fe80::1%25nowhere]:9/")).run()
     assert result.status is Status.UNKNOWN
     assert "this machine can make nothing of the address [fe80::1%nowhere]:9: " in result.error
 
@@ -90,13 +90,13 @@ async def test_all_phases_are_measured(serve, answers, attempt, tls, certificate
     assert 0 < sum(at.watch.phases.values()) <= at.watch.elapsed
 
 
-async def test_the_certificate_is_checked_against_the_name(serve, answers, attempt, probe, tls, certificate):
+async def test_the_certificate_is_checked_against_the_name(serve, answers, attempt, target_check, tls, certificate):
     """Right for the name, wrong for another name, wrong without the authority, and all right if not looked at."""
     server = await serve(answers.respond(), tls=tls)
     ca_file = str(certificate[0])
 
     async def error_of(host, **options):
-        result = await probe(check(f"https://{host}:{server.port}", **options), hosts=HOSTS).run()
+        result = await target_check(check(f"https://{host}:{server.port}", **options), hosts=HOSTS).run()
         return result.status, result.error
 
     assert await error_of(NAME, ca_file=ca_file) == (Status.UP, None)
@@ -110,18 +110,18 @@ async def test_the_certificate_is_checked_against_the_name(serve, answers, attem
     assert await error_of(NAME, verify=False) == (Status.UP, None)
 
 
-async def test_a_server_without_tls_is_down_over_https(serve, answers, probe):
+async def test_a_server_without_tls_is_down_over_https(serve, answers, target_check):
     """The handshake meets plain text."""
     server = await serve(answers.flooding)
-    result = await probe(check(f"https://{NAME}:{server.port}"), hosts=HOSTS).run()
+    result = await target_check(check(f"https://{NAME}:{server.port}"), hosts=HOSTS).run()
     assert result.status is Status.DOWN
     assert result.error.startswith("TLS with 127.0.0.1")
 
 
-async def test_a_cancelled_handshake_leaves_nothing_open(serve, answers, probe):
+async def test_a_cancelled_handshake_leaves_nothing_open(serve, answers, target_check):
     """A server that accepts and never shakes hands must not cost a descriptor per check."""
     server = await serve(answers.silent)
-    result = await probe(check(f"https://{NAME}:{server.port}"), hosts=HOSTS, timeout=0.1).run()
+    result = await target_check(check(f"https://{NAME}:{server.port}"), hosts=HOSTS, timeout=0.1).run()
     assert result.status is Status.DOWN
     assert result.error == f"no answer from 127.0.0.1:{server.port} within 0.1 s (tls)"
     with anyio.fail_after(10):

@@ -136,13 +136,13 @@ async def test_what_is_given_up_in_line_is_never_looked_up(names):
     assert sorted(names.asked) == sorted(["last", *(f"hung{number}" for number in range(PLACES))])
 
 
-async def test_the_check_behind_them_is_unknown_with_the_reason(names, probe):
+async def test_the_check_behind_them_is_unknown_with_the_reason(names, target_check):
     """Not down: nobody has asked for its name yet."""
     lookup = SystemLookup(names)
     for number in range(PLACES):
         await given_up(lookup, f"hung{number}")
     check = BY_SCHEME["tcp"].make(url=parse_url("tcp://behind.test:1", {"tcp": None}))
-    made = probe(check, timeout=0.05)
+    made = target_check(check, timeout=0.05)
     made.resolver._lookup = lookup
     result = await made.run()
     error = f"cannot look up behind.test in 0.05 s: {PLACES} lookups of other names have not come back"

@@ -25,9 +25,9 @@ def check(url, **options):
     return BY_SCHEME[parsed.scheme].make(url=parsed, **options)
 
 
-async def outcome(probe):
+async def outcome(target_check):
     """Run it to its end, through the subtasks in which it goes on at other hosts."""
-    found = await probe.run()
+    found = await target_check.run()
     while isinstance(found, list):
         (subtask,) = found
         found = await subtask.func(*subtask.args)
@@ -39,7 +39,7 @@ def to(location, status=302):
     return {"status": status, "headers": [f"Location: {location}"]}
 
 
-async def test_redirects_are_followed_as_far_as_allowed(serve, answers, probe):
+async def test_redirects_are_followed_as_far_as_allowed(serve, answers, target_check):
     """None by default; each hop to an address of its own; never further than said."""
     end = await serve(answers.respond(200, b"the end"), host="127.0.0.2")
     middle = await serve(answers.respond(**to(f"http://other.test:{end.port}/end")))
@@ -48,7 +48,7 @@ async def test_redirects_are_followed_as_far_as_allowed(serve, answers, probe):
 
     async def result_with(**options):
         options["redirect_targets"] = ANY
-        result = await outcome(probe(check(f"http://127.0.0.1:{start.port}", **options), hosts=hosts))
+        result = await outcome(target_check(check(f"http://127.0.0.1:{start.port}", **options), hosts=hosts))
         return result.status, result.detail.get("http_status"), result.error
 
     assert await result_with() == (Status.UP, 301, None)
@@ -57,37 +57,37 @@ async def test_redirects_are_followed_as_far_as_allowed(serve, answers, probe):
     assert (status, error) == (Status.DOWN, f"redirected to 127.0.0.1:{middle.port}: more than 1 redirect")
 
 
-async def test_a_redirect_from_http_to_https_is_verified(serve, answers, probe, tls):
+async def test_a_redirect_from_http_to_https_is_verified(serve, answers, target_check, tls):
     """The first hop needs no certificates, and the second does not go without."""
     end = await serve(answers.respond(), tls=tls)
     start = await serve(answers.respond(**to(f"https://{NAME}:{end.port}/")))
     target = check(f"http://127.0.0.1:{start.port}", redirects=1, redirect_targets=ANY)
-    result = await outcome(probe(target, hosts=HOSTS))
+    result = await outcome(target_check(target, hosts=HOSTS))
     assert result.status is Status.DOWN
     assert result.error == f"redirected to {NAME}:{end.port}: certificate of 127.0.0.1:{end.port} is self-signed"
 
 
-async def test_a_redirected_post_becomes_a_get(serve, answers, probe):
+async def test_a_redirected_post_becomes_a_get(serve, answers, target_check):
     """As browsers do it; nothing is posted to where the check was not told to post."""
     end = await serve(answers.respond())
     start = await serve(answers.respond(**to(f"http://127.0.0.1:{end.port}/")))
-    await outcome(probe(check(f"http://127.0.0.1:{start.port}", method="POST", redirects=1)))
+    await outcome(target_check(check(f"http://127.0.0.1:{start.port}", method="POST", redirects=1)))
     assert (start.requests[0].split()[0], end.requests[0].split()[0]) == ("POST", "GET")
     assert "content-length: 0" in start.requests[0].lower()
 
 
-async def test_credentials_stay_with_their_origin(serve, answers, probe):
+async def test_credentials_stay_with_their_origin(serve, answers, target_check):
     """A redirect to somewhere else takes no password and no header along, and brings none of its own."""
     end = await serve(answers.respond())
     start = await serve(answers.respond(**to(f"http://you:hunter23@127.0.0.1:{end.port}/")))
     url = f"http://me:hunter22@127.0.0.1:{start.port}"
-    await outcome(probe(check(url, redirects=1, headers={"X-Token": "t"})))
+    await outcome(target_check(check(url, redirects=1, headers={"X-Token": "t"})))
     assert "authorization" in start.requests[0].lower()
     assert "authorization" not in end.requests[0].lower()
     assert "x-token" not in end.requests[0].lower()
 
 
-async def test_credentials_go_on_to_another_page_of_their_origin(serve, answers, probe):
+async def test_credentials_go_on_to_another_page_of_their_origin(serve, answers, target_check):
     """It is the same server that asked for them."""
 
     async def login(server, stream):
@@ -96,7 +96,7 @@ async def test_credentials_go_on_to_another_page_of_their_origin(serve, answers,
 
     server = await serve(login)
     url = f"http://me:hunter22@127.0.0.1:{server.port}/a"
-    result = await outcome(probe(check(url, redirects=1, headers={"X-Token": "t"})))
+    result = await outcome(target_check(check(url, redirects=1, headers={"X-Token": "t"})))
     assert (result.status, result.error) == (Status.UP, None)
     assert [request.split()[1] for request in server.requests] == ["/a", "/b"]
     assert all("authorization" in request.lower() and "x-token" in request.lower() for request in server.requests)
@@ -109,11 +109,13 @@ async def test_credentials_go_on_to_another_page_of_their_origin(serve, answers,
         ("file:///etc/passwd", "redirects to what is no http:// or https:// URL"),
     ],
 )
-async def test_a_redirect_that_leads_astray_is_not_followed(serve, answers, probe, tls, certificate, location, error):
+async def test_a_redirect_that_leads_astray_is_not_followed(
+    serve, answers, target_check, tls, certificate, location, error
+):
     """Neither to an unprotected connection nor to anything but HTTP."""
     server = await serve(answers.respond(**to(location)), tls=tls)
     target = check(f"https://{NAME}:{server.port}", redirects=3, ca_file=str(certificate[0]))
-    result = await outcome(probe(target, hosts=HOSTS))
+    result = await outcome(target_check(target, hosts=HOSTS))
     assert (result.status, result.error) == (Status.DOWN, error)
 
 
@@ -239,53 +241,53 @@ def test_what_counts_is_the_address_that_is_dialled(targets, origin, host, addre
         (RedirectTargets.ANY, None),
     ],
 )
-async def test_a_redirect_into_our_own_network_is_refused_unless_allowed(serve, answers, probe, targets, error):
+async def test_a_redirect_into_our_own_network_is_refused_unless_allowed(serve, answers, target_check, targets, error):
     """Nobody there is asked, and the error says which key decides that."""
     end = await serve(answers.respond())
     start = await serve(answers.respond(**to(f"http://other.test:{end.port}/")))
     target = check(f"http://{NAME}:{start.port}", redirects=1, redirect_targets=targets)
-    result = await outcome(probe(target, hosts=HOSTS))
+    result = await outcome(target_check(target, hosts=HOSTS))
     assert result.error == (error and error.format(port=end.port).replace(" (other.test)", ""))
     assert (result.status, end.connections) == ((Status.UP, 1) if error is None else (Status.DOWN, 0))
 
 
-async def test_all_addresses_of_a_hop_are_tried(serve, answers, probe):
+async def test_all_addresses_of_a_hop_are_tried(serve, answers, target_check):
     """As they are of the target itself: one that refuses costs nothing but a moment."""
     end = await serve(answers.respond(), host="127.0.0.3")
     start = await serve(answers.respond(**to(f"http://other.test:{end.port}/")))
     hosts = {"other.test": ("127.0.0.1", "127.0.0.2", "127.0.0.3")}
     target = check(f"http://127.0.0.1:{start.port}", redirects=1, redirect_targets=ANY)
-    result = await outcome(probe(target, hosts=hosts))
+    result = await outcome(target_check(target, hosts=hosts))
     assert (result.status, result.error, result.address) == (Status.UP, None, "127.0.0.1")
 
 
-async def test_the_family_holds_for_hops(serve, answers, probe):
+async def test_the_family_holds_for_hops(serve, answers, target_check):
     """A name with addresses of the other family alone is not there."""
     start = await serve(answers.respond(**to("http://other.test:1/")))
     target = check(f"http://127.0.0.1:{start.port}", redirects=1, redirect_targets=ANY)
-    result = await outcome(probe(target, hosts={"other.test": ("::1",)}, family=Family.V4))
+    result = await outcome(target_check(target, hosts={"other.test": ("::1",)}, family=Family.V4))
     assert result.error == "redirected to other.test:1: other.test has no IPv4 address, only ::1"
 
 
-async def test_the_error_names_the_peer_that_failed(serve, answers, probe, free_port):
+async def test_the_error_names_the_peer_that_failed(serve, answers, target_check, free_port):
     """It is not the one that was asked first."""
     start = await serve(answers.respond(**to(f"http://other.test:{free_port}/")))
     target = check(f"http://127.0.0.1:{start.port}", redirects=1, redirect_targets=ANY)
-    result = await outcome(probe(target, hosts={"other.test": ("127.0.0.2",)}))
+    result = await outcome(target_check(target, hosts={"other.test": ("127.0.0.2",)}))
     assert result.error == f"redirected to other.test:{free_port}: connection refused by 127.0.0.2:{free_port}"
 
 
-async def test_a_hop_has_what_is_left_of_the_time(serve, answers, probe):
+async def test_a_hop_has_what_is_left_of_the_time(serve, answers, target_check):
     """The timeout is for the whole attempt."""
     end = await serve(answers.silent)
     start = await serve(answers.respond(**to(f"http://other.test:{end.port}/")))
     target = check(f"http://127.0.0.1:{start.port}", redirects=1, redirect_targets=ANY)
-    result = await outcome(probe(target, hosts=HOSTS, timeout=0.2))
+    result = await outcome(target_check(target, hosts=HOSTS, timeout=0.2))
     peer = f"127.0.0.1:{end.port}"
     assert result.error == f"redirected to other.test:{end.port}: no answer from {peer} within 0.2 s (first byte)"
 
 
-async def test_a_hop_takes_a_unit_of_the_host_that_it_leads_to(serve, answers, probe):
+async def test_a_hop_takes_a_unit_of_the_host_that_it_leads_to(serve, answers, target_check):
     """And has given back that of the host that it comes from: two that lead to each other never wait so."""
     begun = anyio.Event()
 
@@ -304,7 +306,7 @@ async def test_a_hop_takes_a_unit_of_the_host_that_it_leads_to(serve, answers, p
     targets = {f"a{number}": f"http://a.test:{first.port}" for number in range(3)}
     targets |= {f"b{number}": f"http://b.test:{second.port}" for number in range(3)}
     for name, url in targets.items():
-        made = probe(
+        made = target_check(
             check(url, redirects=1, redirect_targets=ANY),
             hosts=hosts,
             needs=("host:" + url[7:13],),
@@ -319,10 +321,10 @@ async def test_a_hop_takes_a_unit_of_the_host_that_it_leads_to(serve, answers, p
     assert end.most_open <= 2
 
 
-async def test_the_next_attempt_begins_at_the_target_again(serve, answers, probe, free_port):
+async def test_the_next_attempt_begins_at_the_target_again(serve, answers, target_check, free_port):
     """With its own units, wherever the one before ended."""
     start = await serve(answers.respond(**to(f"http://other.test:{free_port}/")))
-    made = probe(
+    made = target_check(
         check(f"http://127.0.0.1:{start.port}", redirects=1, redirect_targets=ANY),
         hosts=HOSTS,
         attempts=lambda: 2,

@@ -13,7 +13,8 @@ from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.kinds import BY_SCHEME
 from scheduler.agent.checks.net.resolve import Family
 from scheduler.agent.checks.target_check import MOST_ADDRESSES, Mode
-from scheduler.agent.targets.status import fold, verdict_of
+from scheduler.agent.targets.report import verdict_of
+from scheduler.agent.targets.status import fold
 from scheduler.agent.text.url import parse_url
 
 
@@ -27,33 +28,33 @@ def many(*addresses):
     return {"many.test": addresses}
 
 
-async def test_any_takes_the_first_address(serve, answers, probe):
+async def test_any_takes_the_first_address(serve, answers, target_check):
     """The second is not asked if the first answers."""
     server = await serve(answers.closing)
-    result = await probe(tcp(server.port), hosts=many("127.0.0.1", "127.0.0.2")).run()
+    result = await target_check(tcp(server.port), hosts=many("127.0.0.1", "127.0.0.2")).run()
     assert (result.status, result.address) == (Status.UP, "127.0.0.1")
     assert list(result.phases) == ["dns", "connect"]
 
 
-async def test_any_tries_the_next_address(serve, answers, probe):
+async def test_any_tries_the_next_address(serve, answers, target_check):
     """One that refuses costs nothing but a moment."""
     server = await serve(answers.closing, host="127.0.0.3")
-    result = await probe(tcp(server.port), hosts=many("127.0.0.1", "127.0.0.2", "127.0.0.3")).run()
+    result = await target_check(tcp(server.port), hosts=many("127.0.0.1", "127.0.0.2", "127.0.0.3")).run()
     assert (result.status, result.address) == (Status.UP, "127.0.0.3")
 
 
-async def test_any_is_down_when_no_address_answers(probe, free_port):
+async def test_any_is_down_when_no_address_answers(target_check, free_port):
     """The error is that of an address, not of the last attempt to find another."""
-    result = await probe(tcp(free_port), hosts=many("127.0.0.1", "127.0.0.2")).run()
+    result = await target_check(tcp(free_port), hosts=many("127.0.0.1", "127.0.0.2")).run()
     assert (result.status, result.error) == (Status.DOWN, f"connection refused by 127.0.0.1:{free_port}")
 
 
-async def test_an_address_that_answers_wrongly_has_answered(serve, answers, probe):
+async def test_an_address_that_answers_wrongly_has_answered(serve, answers, target_check):
     """Another address is no remedy for a wrong answer."""
     wrong = await serve(answers.closing)
     right = await serve(answers.echo, host="127.0.0.2", port=wrong.port)
     check = tcp(wrong.port, send="hello", expect="hello")
-    result = await probe(check, hosts=many("127.0.0.1", "127.0.0.2")).run()
+    result = await target_check(check, hosts=many("127.0.0.1", "127.0.0.2")).run()
     assert (result.status, result.address) == (Status.DOWN, "127.0.0.1")
     assert right.connections == 0
 
@@ -66,76 +67,76 @@ async def test_an_address_that_answers_wrongly_has_answered(serve, answers, prob
         ((), Status.DOWN, "3 of 3 addresses: connection refused by 127.0.0.1:{port}"),
     ],
 )
-async def test_all_asks_every_address(serve, answers, probe, free_port, up, expected, error):
+async def test_all_asks_every_address(serve, answers, target_check, free_port, up, expected, error):
     """Each is a subtask of its own under the same limits; together they make the verdict."""
     for host in up:
         await serve(answers.closing, host=host, port=free_port)
     hosts = many("127.0.0.1", "127.0.0.2", "127.0.0.3")
     scheduler = Scheduler(limits={"tcp": 1})
-    job = probe(tcp(free_port), hosts=hosts, mode=Mode.ALL, needs=("tcp",))
+    job = target_check(tcp(free_port), hosts=hosts, mode=Mode.ALL, needs=("tcp",))
     scheduler.add(job.run, "@every 1h", id="many", needs=job.needs)
-    verdict = verdict_of((await scheduler.run_once())["many"])
+    verdict = fold((await scheduler.run_once())["many"].results)
     assert verdict.status is expected
     assert verdict.error == (error and error.format(port=free_port))
     assert sorted(result.address for result in verdict.results) == list(hosts["many.test"])
 
 
-async def test_all_has_a_cap_that_shows(probe):
+async def test_all_has_a_cap_that_shows(target_check):
     """A name with a thousand addresses does not make a thousand checks, and says how many it left out."""
     hosts = many(*(f"127.0.1.{number}" for number in range(1, MOST_ADDRESSES + 3)))
-    subtasks = await probe(tcp(1), hosts=hosts, mode=Mode.ALL).run()
+    subtasks = await target_check(tcp(1), hosts=hosts, mode=Mode.ALL).run()
     assert len(subtasks) == MOST_ADDRESSES
     assert all(isinstance(subtask, Subtask) for subtask in subtasks)
     result = await subtasks[0].func(*subtasks[0].args)
     assert result.detail["addresses_left_out"] == 2
 
 
-async def test_the_family_filters_addresses(serve, answers, probe):
+async def test_the_family_filters_addresses(serve, answers, target_check):
     """Asked for IPv4 alone it does not try the other first; without any left it is down."""
     server = await serve(answers.closing)
     hosts = many("::1", "127.0.0.1")
-    result = await probe(tcp(server.port), hosts=hosts, family=Family.V4).run()
+    result = await target_check(tcp(server.port), hosts=hosts, family=Family.V4).run()
     assert result.address == "127.0.0.1"
-    result = await probe(tcp(server.port), hosts=many("127.0.0.1"), family=Family.V6).run()
+    result = await target_check(tcp(server.port), hosts=many("127.0.0.1"), family=Family.V6).run()
     assert (result.status, result.error) == (Status.DOWN, "many.test has no IPv6 address, only 127.0.0.1")
 
 
-async def test_an_address_needs_no_lookup(serve, answers, probe):
+async def test_an_address_needs_no_lookup(serve, answers, target_check):
     """There is no phase for what did not happen."""
     server = await serve(answers.closing)
-    result = await probe(tcp(server.port, "127.0.0.1")).run()
+    result = await target_check(tcp(server.port, "127.0.0.1")).run()
     assert list(result.phases) == ["connect"]
 
 
-async def test_silence_ends_with_the_timeout(serve, answers, probe):
+async def test_silence_ends_with_the_timeout(serve, answers, target_check):
     """The error says what it waited for, and the phases before it have been measured."""
     server = await serve(answers.silent)
-    result = await probe(tcp(server.port, expect="hello"), hosts=many("127.0.0.1"), timeout=0.05).run()
+    result = await target_check(tcp(server.port, expect="hello"), hosts=many("127.0.0.1"), timeout=0.05).run()
     assert result.status is Status.DOWN
     assert result.error == f"no answer from 127.0.0.1:{server.port} within 0.05 s (receive)"
     assert list(result.phases) == ["dns", "connect"]
     assert result.latency >= 0.04  # the time for the lookup is not in it
 
 
-async def test_a_lookup_that_takes_too_long_says_nothing_about_the_target(probe):
+async def test_a_lookup_that_takes_too_long_says_nothing_about_the_target(target_check):
     """We do not know: the server was never asked."""
 
     async def lookup(host):
         await anyio.sleep_forever()
 
-    result = await probe(tcp(1), lookup=lookup, timeout=0.05).run()
+    result = await target_check(tcp(1), lookup=lookup, timeout=0.05).run()
     assert (result.status, result.error) == (Status.UNKNOWN, "cannot look up many.test in 0.05 s")
 
 
-async def test_a_slow_answer_is_degraded(serve, answers, probe):
+async def test_a_slow_answer_is_degraded(serve, answers, target_check):
     """It is up, but above the threshold."""
     server = await serve(answers.closing)
-    result = await probe(tcp(server.port), hosts=many("127.0.0.1"), degraded_above=1e-6).run()
+    result = await target_check(tcp(server.port), hosts=many("127.0.0.1"), degraded_above=1e-6).run()
     assert result.status is Status.DEGRADED
     assert result.error.endswith("more than 0.0 ms")
 
 
-async def test_a_defect_of_a_check_is_not_taken_for_an_answer(probe):
+async def test_a_defect_of_a_check_is_not_taken_for_an_answer(target_check):
     """It fails the run, with its traceback, and the target is not called down for it."""
 
     class Broken:
@@ -146,13 +147,13 @@ async def test_a_defect_of_a_check_is_not_taken_for_an_answer(probe):
             raise ZeroDivisionError
 
     scheduler = Scheduler()
-    scheduler.add(probe(Broken()).run, "@every 1h", id="broken")
+    scheduler.add(target_check(Broken()).run, "@every 1h", id="broken")
     verdict = verdict_of((await scheduler.run_once())["broken"])
     assert verdict.status is Status.UNKNOWN
     assert "ZeroDivisionError" in verdict.error
 
 
-async def test_no_route_is_our_own_trouble(probe):
+async def test_no_route_is_our_own_trouble(target_check):
     """An address for which this machine has no route says nothing about the target."""
 
     class Unreachable:
@@ -162,23 +163,23 @@ async def test_no_route_is_our_own_trouble(probe):
         async def attempt(self, at):
             raise OSError(errno.ENETUNREACH, "Network is unreachable")
 
-    result = await probe(Unreachable()).run()
+    result = await target_check(Unreachable()).run()
     assert (result.status, result.error) == (Status.UNKNOWN, "this machine has no route to 127.0.0.1:1")
 
 
 OUT_OF_DESCRIPTORS = """
     import os, resource, sys
     import anyio
-    from scheduler.agent.checks import BY_SCHEME, PORTS, Family, Mode, Probe, Resolver
+    from scheduler.agent.checks import BY_SCHEME, PORTS, Family, Mode, TargetCheck, Resolver
     from scheduler.agent.text import Redactor, parse_url
     from timerqueue import SystemClock
 
     async def main(text):
         url = parse_url(text, PORTS)
         check = BY_SCHEME[url.scheme].make(url=url)
-        probe = Probe(check=check, needs=(), timeout=10, mode=Mode.ANY, family=Family.ANY, degraded_above=None,
-                      resolver=Resolver(), clock=SystemClock(), redactor=Redactor())
-        await probe.run()  # loads what is loaded when first needed
+        target_check = TargetCheck(check=check, needs=(), timeout=10, mode=Mode.ANY, family=Family.ANY,
+                                   degraded_above=None, resolver=Resolver(), clock=SystemClock(), redactor=Redactor())
+        await target_check.run()  # loads what is loaded when first needed
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
         held = []
         try:
@@ -186,7 +187,7 @@ OUT_OF_DESCRIPTORS = """
                 held.append(os.dup(2))
         except OSError:
             pass
-        result = await probe.run()
+        result = await target_check.run()
         print(result.status.value, result.error)
 
     anyio.run(main, sys.argv[1], backend=sys.argv[2])

@@ -71,26 +71,26 @@ def test_a_certificate_that_is_refused_says_why(error, words):
     assert refused(error) == words
 
 
-async def test_a_server_that_speaks_another_protocol_says_so(serve, answers, probe):
+async def test_a_server_that_speaks_another_protocol_says_so(serve, answers, target_check):
     """Over https."""
     server = await serve(answers.flooding)
-    result = await probe(check(server.port), hosts=HOSTS).run()
+    result = await target_check(check(server.port), hosts=HOSTS).run()
     assert result.error == f"TLS with 127.0.0.1:{server.port} failed: it does not speak TLS there"
 
 
-async def test_a_server_that_closes_in_the_handshake_is_told_so(serve, answers, probe):
+async def test_a_server_that_closes_in_the_handshake_is_told_so(serve, answers, target_check):
     """It has accepted the connection and then thought better of it."""
 
     async def hello_and_goodbye(server, stream):
         await stream.receive()
 
     server = await serve(hello_and_goodbye)
-    result = await probe(check(server.port), hosts=HOSTS).run()
+    result = await target_check(check(server.port), hosts=HOSTS).run()
     words = f"TLS with 127.0.0.1:{server.port} failed: it closed the connection in the middle of the handshake"
     assert (result.status, result.error) == (Status.DOWN, words)
 
 
-async def test_a_handshake_in_tiny_pieces_is_cut_off(serve, probe, monkeypatch):
+async def test_a_handshake_in_tiny_pieces_is_cut_off(serve, target_check, monkeypatch):
     """It is counted below TLS. The server waits until each byte has been taken."""
     monkeypatch.setattr("scheduler.agent.checks.net.budget.FREE_READS", 10)
     taken = anyio.Event()
@@ -111,7 +111,7 @@ async def test_a_handshake_in_tiny_pieces_is_cut_off(serve, probe, monkeypatch):
             await taken.wait()
 
     server = await serve(byte_by_byte)
-    result = await probe(check(server.port), hosts=HOSTS).run()
+    result = await target_check(check(server.port), hosts=HOSTS).run()
     assert (result.status, result.error) == (
         Status.DOWN,
         "cut off: it sends its answer in tiny pieces, 11 for 11 bytes",

@@ -10,11 +10,13 @@ from rich.console import Console
 
 from scheduler import MissedReason, Outcome, RunEnded, RunMissed, Scheduler
 from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.show.display import Summary, View
+from scheduler.agent.show.display import View
 from scheduler.agent.show.lines import JsonLines, PlainLines
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.show.table import LiveTable, draw
-from scheduler.agent.targets.status import TargetStatus, fold, verdict_of
+from scheduler.agent.targets.board import Board, Summary
+from scheduler.agent.targets.report import report_of, verdict_of
+from scheduler.agent.targets.status import TargetStatus, fold
 
 UP = CheckResult(
     status=Status.UP, address="127.0.0.1", latency=0.004, phases={"connect": 0.001}, detail={"http_status": 200}
@@ -24,19 +26,25 @@ SLOW = CheckResult(status=Status.DEGRADED, address="127.0.0.3", latency=2.0, err
 LOST = CheckResult(status=Status.UNKNOWN, address="::1", error="no route")
 
 
+def target(name="api"):
+    """Make a target that has not been checked."""
+    return TargetStatus(name, "http://h", "http")
+
+
 def ended(*results, outcome=Outcome.SUCCEEDED, name="api", error=None, ended_at=1000.0):
     """Make the end of a run."""
-    return RunEnded(name, ended_at - 1, ended_at - 0.5, ended_at, 1, 0.0005, 0.5, outcome, error, None, results)
+    found = (report_of(results, target(name)),)
+    return RunEnded(name, ended_at - 1, ended_at - 0.5, ended_at, 1, 0.0005, 0.5, outcome, error, None, found)
 
 
 def shown(kind, *events, names=("api",)):
     """Let a display show some events; return its lines."""
     stream = io.StringIO()
-    targets = [TargetStatus(name, "http://h", "http") for name in names]
-    monitor = Monitor(targets, kind(stream, lambda: 1000.0), lambda: None)
+    board, monitor = Board(map(target, names)), Monitor(kind(stream, lambda: 1000.0), lambda: None)
+    board.subscribe(monitor.hear)
     for event in events:
-        monitor.listen(event)
-    monitor.show(lambda display: display.stopped(monitor.summary()))
+        board.listen(event)
+    monitor.show(lambda display: display.stopped(board.summary()))
     return stream.getvalue().splitlines()
 
 
@@ -80,12 +88,12 @@ def test_a_run_that_ended_otherwise_is_not_the_targets_fault(outcome, status):
 
 def test_a_status_counts_and_remembers_since_when():
     """Only another status is a change, and the first is one."""
-    target = TargetStatus("api", "http://h", "http")
+    known = target()
     runs = [(UP, 10.0), (UP, 20.0), (DOWN, 30.0), (DOWN, 40.0), (UP, 50.0)]
-    changes = [target.record(fold([result]), ended(result, ended_at=at)) for result, at in runs]
+    changes = [known.record(fold([result]), ended(result, ended_at=at)) for result, at in runs]
     assert changes == [True, False, True, False, True]
-    assert (target.status, target.since, target.changes, target.checks) == (Status.UP, 50.0, 2, 5)
-    assert target.counts == {Status.UP: 3, Status.DOWN: 2}
+    assert (known.status, known.since, known.changes, known.checks) == (Status.UP, 50.0, 2, 5)
+    assert known.counts == {Status.UP: 3, Status.DOWN: 2}
 
 
 def test_plain_lines_can_each_be_read_alone():
@@ -162,21 +170,21 @@ def test_a_reader_who_leaves_ends_the_run():
             raise BrokenPipeError
 
     left = []
-    target = TargetStatus("api", "http://h", "http")
-    monitor = Monitor([target], PlainLines(Closed(), lambda: 0.0), lambda: left.append(1))
-    monitor.listen(ended(UP))
-    monitor.listen(ended(UP))
+    board, monitor = Board([target()]), Monitor(PlainLines(Closed(), lambda: 0.0), lambda: left.append(1))
+    board.subscribe(monitor.hear)
+    board.listen(ended(UP))
+    board.listen(ended(UP))
     assert left == [1]
-    assert target.checks == 2
+    assert board.targets["api"].checks == 2
 
 
 @pytest.fixture
 def view():
     """A view of three targets, of which the last has a name that is no markup."""
     scheduler = Scheduler(limits={"http": 5})
-    targets = [TargetStatus(name, "http://h", "http") for name in ("api", "shop", "[red]new")]
-    for target in targets:
-        scheduler.add(print, "@every 1m", id=target.name)
+    targets = [target(name) for name in ("api", "shop", "[red]new")]
+    for each in targets:
+        scheduler.add(print, "@every 1m", id=each.name)
     targets[0].record(fold([UP]), ended(UP))
     targets[1].record(fold([DOWN]), ended(DOWN))
     return View(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
@@ -269,6 +277,6 @@ def test_a_display_may_go_while_it_is_told_of_the_end():
         def notice(self, text):
             raise BrokenPipeError
 
-    monitor = Monitor([], Gone(), lambda: None)
+    monitor = Monitor(Gone(), lambda: None)
     monitor.notice("x")
     assert monitor.refresh_every is None

@@ -29,6 +29,7 @@ from scheduler.agent.show.history import json_line, plain_line
 from scheduler.agent.show.lines import JsonLines, PlainLines
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.show.table import draw
+from scheduler.agent.targets.board import Board
 from scheduler.agent.targets.report import report_of, restore
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.text.redact import Redactor
@@ -54,20 +55,22 @@ def record(at=400.0, **changes):
 
 
 def remembering(kind, *events):
-    """Let a display be told of events by a monitor of one target that has a past. Return its lines and the monitor."""
+    """Let a display show what a board of one target that has a past hears. Return its lines, the board, the monitor."""
     stream = io.StringIO()
     known = target()
     restore(known, [record()])
-    monitor = Monitor([known], kind(stream, lambda: BEGAN), lambda: None, Redactor(["hunter22"]).clean)
+    clean = Redactor(["hunter22"]).clean
+    board, monitor = Board([known], clean), Monitor(kind(stream, lambda: BEGAN), lambda: None, clean)
+    board.subscribe(monitor.hear)
     for event in events:
-        monitor.listen(event)
-    return stream, monitor, known
+        board.listen(event)
+    return stream, board, monitor
 
 
 def test_a_past_is_told_in_a_line():
     """What it was, since when, when that was found, and what."""
-    stream, monitor, known = remembering(PlainLines)
-    monitor.remembered(known)
+    stream, board, _ = remembering(PlainLines)
+    board.remembered(board.targets["api"])
     assert stream.getvalue() == (
         "1970-01-01T00:16:40.000Z  REMEMBERED        api  DOWN since 1970-01-01T00:06:40.000Z, "
         "last checked 1970-01-01T00:06:40.000Z: refused, after 500 ms\n"
@@ -76,8 +79,8 @@ def test_a_past_is_told_in_a_line():
 
 def test_a_past_is_told_as_json():
     """The same with stable keys."""
-    stream, monitor, known = remembering(JsonLines)
-    monitor.remembered(known)
+    stream, board, _ = remembering(JsonLines)
+    board.remembered(board.targets["api"])
     assert json.loads(stream.getvalue()) == {
         "event": "remembered",
         "at": "1970-01-01T00:16:40.000Z",
@@ -111,12 +114,15 @@ def test_the_table_shows_a_past_until_the_first_check():
 
 def test_nothing_is_shown_before_the_store_is_open():
     """What happens meanwhile comes after the first line, in its order."""
-    stream, monitor, known = remembering(PlainLines)
+    stream, board, monitor = remembering(PlainLines)
     monitor.hold()
-    monitor.listen(RunEnded("api", 1.0, 1.0, 1.5, 1, 0.0, 0.5, Outcome.SUCCEEDED, results=(DOWN,)))
+    found = report_of([DOWN], board.targets["api"])
+    board.listen(RunEnded("api", 1.0, 1.0, 1.5, 1, 0.0, 0.5, Outcome.SUCCEEDED, results=(found,)))
     monitor.notice("a notice")
     assert stream.getvalue() == ""
-    monitor.begin(View(targets=[known], scheduler=Scheduler(), now=lambda: BEGAN, store="sqlite:///x.db"))
+    monitor.begin(
+        View(targets=list(board.targets.values()), scheduler=Scheduler(), now=lambda: BEGAN, store="sqlite:///x.db")
+    )
     first, check, notice = stream.getvalue().splitlines()
     assert first.endswith("checks 1 target, keeps history in sqlite:///x.db; Ctrl-C stops it")
     assert "DOWN" in check
@@ -152,27 +158,27 @@ def test_what_was_left_out_before_the_start_is_told_once_and_together():
     """It is not this process that has missed it; what comes later is."""
     late = RunMissed("api", 10.0, 500.0, 50, MissedReason.LATE)
     now = RunMissed("api", 1500.0, 1500.0, 1, MissedReason.LATE)
-    stream, monitor, known = remembering(PlainLines, late, SchedulerStarted(BEGAN), late, now)
-    monitor.tell_downtime()
-    monitor.tell_downtime()
+    stream, board, _ = remembering(PlainLines, late, SchedulerStarted(BEGAN), late, now)
+    board.tell_downtime()
+    board.tell_downtime()
     missed, notice = stream.getvalue().splitlines()
     assert "MISSED            api  1 check" in missed
     assert notice.endswith("left out while no agent ran: 100 checks of 1 target")
-    assert known.missed == 1
+    assert board.targets["api"].missed == 1
 
 
 def test_what_was_left_out_before_the_start_may_be_more_than_was_counted():
     """Then it says so."""
     late = RunMissed("api", 10.0, 500.0, 50, MissedReason.LATE, False)
-    stream, monitor, _ = remembering(PlainLines, late)
-    monitor.tell_downtime()
+    stream, board, _ = remembering(PlainLines, late)
+    board.tell_downtime()
     assert "left out while no agent ran: at least 50 checks of 1 target" in stream.getvalue()
 
 
 def test_events_of_jobs_that_are_no_targets_do_no_harm():
     """A store may hold jobs of others."""
-    stream, monitor, _ = remembering(PlainLines, RunMissed("theirs", 1.0, 1.0, 1, MissedReason.LATE))
-    monitor.listen(RunEnded("theirs", 1.0, 1.0, 1.5, 1, 0.0, 0.5, Outcome.SUCCEEDED))
+    stream, board, _ = remembering(PlainLines, RunMissed("theirs", 1.0, 1.0, 1, MissedReason.LATE))
+    board.listen(RunEnded("theirs", 1.0, 1.0, 1.5, 1, 0.0, 0.5, Outcome.SUCCEEDED))
     assert stream.getvalue() == ""
 
 

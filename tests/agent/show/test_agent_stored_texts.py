@@ -18,6 +18,7 @@ from scheduler.agent.show.history import json_line, plain_line
 from scheduler.agent.show.lines import JsonLines, PlainLines, remembered_text
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.show.table import draw
+from scheduler.agent.targets.news import Remembered
 from scheduler.agent.targets.report import report_of, restore, told
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.text.redact import RedactingFormatter, Redactor
@@ -58,7 +59,7 @@ def screens(known):
     """Show a target that has a past in the table, in lines and as JSON."""
     stream = io.StringIO()
     for kind in (PlainLines, JsonLines):
-        Monitor([known], kind(stream, lambda: 1000.0), lambda: None).remembered(known)
+        Monitor(kind(stream, lambda: 1000.0), lambda: None).hear(Remembered(known))
     scheduler = Scheduler()
     scheduler.add(print, "@every 1m", id="api")
     console = Console(file=stream, width=160, height=24)

@@ -8,9 +8,9 @@ from attrs import evolve
 from hypothesis import given, strategies as st
 
 from scheduler import Outcome, Record, RunEnded
-from scheduler.agent.checks.contract.result import CheckResult, Report, Status
-from scheduler.agent.targets.report import LONGEST, report_of, restore, verdict_of_record
-from scheduler.agent.targets.status import TargetStatus, Verdict, fold, verdict_of
+from scheduler.agent.checks.contract.result import CheckResult, Status
+from scheduler.agent.targets.report import LONGEST, Report, report_of, restore, verdict_of, verdict_of_record
+from scheduler.agent.targets.status import TargetStatus, Verdict, fold
 
 UP = CheckResult(
     status=Status.UP, address="127.0.0.1", latency=0.004, phases={"connect": 0.001}, detail={"http_status": 200}
@@ -195,9 +195,10 @@ def test_a_check_that_failed_itself_is_unknown_after_a_restart_too():
     assert risen.last == living.last == Verdict(status=Status.UNKNOWN, error="the check itself failed: x")
 
 
-def test_a_report_is_json_and_carries_its_results():
-    """History keeps the one, displays use the other."""
+def test_a_report_is_json_and_carries_its_verdict():
+    """History keeps the one, displays use the other: results are folded once, where the report is made."""
     report = report_of([DOWN], target())
     assert isinstance(report, Report)
-    assert report.results == (DOWN,)
+    assert report.verdict == fold([DOWN])
+    assert verdict_of(ended(report, at=1000.0)) is report.verdict
     assert json.loads(json.dumps(report)) == dict(report)

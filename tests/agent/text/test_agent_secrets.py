@@ -69,11 +69,11 @@ def test_logs_hold_no_secrets():
     assert "hunter22" not in text
 
 
-async def test_an_error_holds_no_secrets(serve, answers, probe):
+async def test_an_error_holds_no_secrets(serve, answers, target_check):
     """Nor does one that a server sends back."""
     server = await serve(answers.respond(200, b"x"))
     url = parse_url(f"http://me:hunter22@127.0.0.1:{server.port}", PORTS)
-    result = await probe(BY_SCHEME["http"].make(url=url, contains="hunter22")).run()
+    result = await target_check(BY_SCHEME["http"].make(url=url, contains="hunter22")).run()
     assert result.error == '"***" is not in the body (1 bytes)'
 
 

@@ -63,7 +63,7 @@ class _Way:
 
 
 @frozen(kw_only=True)
-class Probe:
+class TargetCheck:
     """Checks one target. Its `run` returns results or raises nothing but defects of checks.
 
     `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL); of

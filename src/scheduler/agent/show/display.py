@@ -9,21 +9,7 @@ from attrs import frozen
 
 from scheduler import RunMissed, Scheduler
 
-from ..checks import Status
-from ..targets import TargetStatus
-
-
-@frozen(kw_only=True)
-class Summary:
-    """A run of the agent at its end. Lengths in seconds."""
-
-    seconds: float
-    checks: int
-    targets: dict[Status | None, int]
-    missed: int
-    lateness_max: float
-    cut_off: int
-    missed_is_exact: bool = True
+from ..targets import Summary, TargetStatus
 
 
 @frozen(kw_only=True)

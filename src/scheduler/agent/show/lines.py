@@ -9,9 +9,9 @@ from typing import Any, TextIO
 from scheduler import MissedReason, RunMissed
 
 from ..checks import CheckResult, Status
-from ..targets import TargetStatus, Verdict
+from ..targets import Summary, TargetStatus, Verdict
 from ..text import our_version, wording
-from .display import Summary, View
+from .display import View
 
 Now = Callable[[], float]
 

@@ -15,9 +15,9 @@ from rich.text import Text
 from scheduler import JobNotFound, RunMissed
 
 from ..checks import CheckResult, Status
-from ..targets import TargetStatus, Verdict
+from ..targets import Summary, TargetStatus, Verdict
 from ..text import wording
-from .display import Summary, View
+from .display import View
 from .lines import change_text, missed_text, result_text, summary_text
 
 REFRESH: Final = 0.25

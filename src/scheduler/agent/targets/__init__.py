@@ -1,14 +1,35 @@
 """How targets stand: what is made of results, what history keeps of it, and how it is known again after a restart.
 
-Offers `TargetStatus`, the task that checks a target and reports, and `Past`, which reads history. Does not know which
-targets a file names, or who is shown how they stand. Lives on the event loop.
+Offers `Board`, which hears the scheduler, keeps how all targets stand and tells those who subscribe (`News`), the task
+that checks a target and reports, and `Recall`, which reads history. Does not know which targets a file names, or who
+subscribes. Lives on the event loop.
 """
 
 from __future__ import annotations
 
-from .recall import Past
+from .board import Board, Summary
+from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
+from .recall import Recall
 from .report import told
-from .status import TargetStatus, Verdict, verdict_of
+from .status import TargetStatus, Verdict
 from .task import TASK, CheckTask
 
-__all__ = ["TASK", "CheckTask", "Past", "TargetStatus", "Verdict", "told", "verdict_of"]
+__all__ = [
+    "TASK",
+    "Board",
+    "CheckTask",
+    "Checked",
+    "CheckedAgain",
+    "LeftOut",
+    "LeftOutBefore",
+    "News",
+    "NotChecked",
+    "Outage",
+    "Recall",
+    "Remembered",
+    "Summary",
+    "TargetStatus",
+    "Trouble",
+    "Verdict",
+    "told",
+]

@@ -28,7 +28,7 @@ WAITS: Final = (0.5, 2.0)
 """Seconds before each further attempt to ask a store that could not be reached."""
 
 
-class Past:
+class Recall:
     """Lets targets stand as they did when an earlier process last checked them.
 
     `tell` is called with each target that has a past. `clean` masks secrets.

@@ -16,7 +16,7 @@ from attrs import evolve
 
 from scheduler import Outcome, RunEnded
 
-from ..checks import MOST_ATTEMPTS, CheckResult, Report, Status
+from ..checks import MOST_ATTEMPTS, CheckResult, Status
 from ..text import wording
 from .flapping import Standing, TargetState, state_id
 from .status import TargetStatus, Verdict, fold, verdict_without_results
@@ -39,6 +39,16 @@ SHORT: Final = 100
 """Characters of an error for which there is hardly any room."""
 
 
+class Report(dict[str, Any]):
+    """What a run leaves behind: plain values, as JSON keeps them in history, and beside these its `verdict`, which ends
+    with the process.
+    """
+
+    def __init__(self, values: Mapping[str, Any], verdict: Verdict) -> None:
+        super().__init__(values)
+        self.verdict = verdict
+
+
 def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
     """What to keep of a check with these results of a target that stood so: as much as there is room for."""
     verdict = fold(results)
@@ -47,7 +57,14 @@ def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
         values["before"] = standing
         if len(json.dumps(values)) <= LONGEST:
             break
-    return Report(values, results)
+    return Report(values, verdict)
+
+
+def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
+    """What a run says of its target. None: it was cut off and says nothing. `clean` masks secrets."""
+    if run.outcome is not Outcome.SUCCEEDED:
+        return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
+    return next((each.verdict for each in run.results if isinstance(each, Report)), None) or fold(())
 
 
 def verdict_of_record(record: Record) -> Verdict | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from attrs import define, field, frozen
 
 from scheduler import Outcome, RunEnded
 
-from ..checks import CheckResult, Report, Status
+from ..checks import CheckResult, Status
 from ..text import wording
 from .flapping import Result, Standing, TargetState, after
 
@@ -26,15 +26,8 @@ class Verdict:
     attempt: int = 1
 
 
-def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
-    """What a run says of its target. None: it was cut off and says nothing. `clean` masks secrets."""
-    if run.outcome is Outcome.SUCCEEDED:
-        return fold(list(_results(run.results)))
-    return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
-
-
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
-    """The same for a run that has no results: because it did not end well, or because they were not kept."""
+    """What a run says of its target that has no results: it did not end well, or they were not kept. None: nothing."""
     match outcome:
         case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
             return None
@@ -44,14 +37,6 @@ def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | No
             return Verdict(status=Status.UNKNOWN, error=f"the check itself failed: {wording.printable(error or '')}")
         case _:
             assert_never(outcome)
-
-
-def _results(found: Sequence[object]) -> Iterator[CheckResult]:
-    for each in found:
-        if isinstance(each, Report):
-            yield from each.results
-        elif isinstance(each, CheckResult):
-            yield each
 
 
 def fold(results: Sequence[CheckResult]) -> Verdict:

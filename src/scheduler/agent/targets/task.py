@@ -7,8 +7,8 @@ from typing import Final
 
 from scheduler import Subtask
 
-from ..checks import CheckResult, Probe, Report
-from .report import report_of
+from ..checks import CheckResult, TargetCheck
+from .report import Report, report_of
 from .status import TargetStatus
 
 TASK: Final = "check"
@@ -16,28 +16,28 @@ TASK: Final = "check"
 
 
 class CheckTask:
-    """Finds the probe by its target's name, and makes a report for history of what it finds.
+    """Finds a target's check by its name, and makes a report for history of what that finds.
 
     `recall`: awaited before a target is checked, so that it is known how it stood.
     """
 
     def __init__(
         self,
-        probes: Mapping[str, Probe],
+        checks: Mapping[str, TargetCheck],
         targets: Mapping[str, TargetStatus],
         recall: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._probes = probes
+        self._checks = checks
         self._targets = targets
         self._recall = recall
 
     async def run(self, name: str) -> Report | list[Subtask] | None:
         """Check it. None: there is no such target any more."""
-        probe = self._probes.get(name)
-        if probe is None:
+        check = self._checks.get(name)
+        if check is None:
             return None
         await self._recall(name)
-        found = await probe.run()
+        found = await check.run()
         if isinstance(found, CheckResult):
             return report_of([found], self._targets[name])
         together = _Together(self._targets[name], len(found))

@@ -7,7 +7,7 @@ Offers `Check` and `Kind`, the values that go in (`Attempt`, `Stopwatch`) and co
 from __future__ import annotations
 
 from .check import Attempt, Check, Hop, Kind
-from .result import MOST_ATTEMPTS, CheckResult, Finding, Report, Status
+from .result import MOST_ATTEMPTS, CheckResult, Finding, Status
 from .stopwatch import Stopwatch
 from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, judge, out_of_descriptors
 
@@ -21,7 +21,6 @@ __all__ = [
     "Finding",
     "Hop",
     "Kind",
-    "Report",
     "Status",
     "Stopwatch",
     "judge",

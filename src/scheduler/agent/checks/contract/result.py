@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from attrs import field, frozen
 
@@ -54,13 +54,3 @@ class CheckResult:
     def is_connected(self) -> bool:
         """Whether the address answered at all."""
         return "connect" in self.phases
-
-
-class Report(dict[str, Any]):
-    """What a run leaves behind: plain values, as JSON keeps them in history, and beside these its `results`, which end
-    with the process.
-    """
-
-    def __init__(self, values: Mapping[str, Any], results: Iterable[CheckResult]) -> None:
-        super().__init__(values)
-        self.results = tuple(results)

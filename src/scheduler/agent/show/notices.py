@@ -1,0 +1,81 @@
+"""Sentences about the agent itself: its clock, its checks, its store, and who is not checked."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from scheduler import (
+    ClockJumped,
+    JobFinished,
+    JobParked,
+    LoopBlocked,
+    RunAbandoned,
+    RunNotLaunched,
+    ScopePaused,
+    ScopeResumed,
+    StoreDown,
+    StoreUp,
+)
+from scheduler.stores import EVERYTHING
+
+from ..targets import CheckedAgain, LeftOutBefore, NotChecked, Outage, Trouble
+from ..text import wording
+
+
+def describe(news: Trouble) -> str:
+    """A sentence about what went wrong with time, or with the job of a check."""
+    match news:
+        case ClockJumped():
+            way = "forward" if news.seconds > 0 else "back"
+            return f"the clock of this machine was set {way} by {wording.latency(abs(news.seconds))}"
+        case LoopBlocked():
+            culprit = f" by the check {news.job_id}" if news.job_id else ""
+            return f"everything stood still for {wording.latency(news.seconds)}{culprit}: this machine is overloaded"
+        case RunAbandoned():
+            after = wording.latency(news.seconds)
+            return f"{news.job_id}: a check went on {after} after it was cancelled, and was given up"
+        case RunNotLaunched():
+            return f"{news.job_id}: a check could not be launched {wording.count(news.count, 'time')}: {news.error}"
+        case JobParked():
+            return f"{news.job_id} is not checked: {news.error}"
+        case JobFinished():
+            return f"{news.job_id}: its schedule has ended"
+        case _:
+            assert_never(news)
+
+
+def describe_outage(news: Outage) -> str:
+    """A sentence about why nothing, or not everything, is checked, and about the end of that."""
+    match news:
+        case ScopePaused():
+            whom = "everything" if news.scope == EVERYTHING else f"what has the {news.scope.replace(':', ' ')}"
+            return f"paused: {whom}: {news.reason}"
+        case ScopeResumed():
+            return f"no longer paused: {'everything' if news.scope == EVERYTHING else news.scope}"
+        case StoreDown(is_taken_over=True):
+            return f"stopping, because the store is another agent's now: {news.error}"
+        case StoreDown():
+            return f"checks wait, because nothing can be stored: {news.error}"
+        case StoreUp():
+            return f"the store works again, after {wording.span(news.seconds)}: nothing is lost, and checks go on"
+        case _:
+            assert_never(news)
+
+
+def describe_pause(news: NotChecked | CheckedAgain) -> str:
+    """A sentence about a target that is checked no more, or again."""
+    match news:
+        case NotChecked(reason=None):
+            return f"{news.name} is not checked"
+        case NotChecked():
+            return f"{news.name} is not checked: {news.reason}"
+        case CheckedAgain():
+            return f"{news.name} is checked again"
+        case _:
+            assert_never(news)
+
+
+def describe_downtime(news: LeftOutBefore) -> str:
+    """A sentence about what was due while no agent ran."""
+    checks, targets = wording.count(news.checks, "check"), wording.count(news.targets, "target")
+    return f"left out while no agent ran: {'' if news.is_exact else 'at least '}{checks} of {targets}"

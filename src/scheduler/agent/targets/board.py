@@ -1,0 +1,155 @@
+"""How all targets stand: kept from what the scheduler tells, and told on to those who subscribe.
+
+What is shown, sent or served of targets subscribes here. None of these knows another, and the board knows none of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final, assert_never
+
+from attrs import frozen
+
+from scheduler import (
+    ClockJumped,
+    Event,
+    JobAdded,
+    JobChanged,
+    JobFinished,
+    JobParked,
+    JobRemoved,
+    JobState,
+    LoopBlocked,
+    MissedReason,
+    RunAbandoned,
+    RunEnded,
+    RunMissed,
+    RunNotLaunched,
+    RunStarted,
+    SchedulerStarted,
+    SchedulerStopped,
+    ScopePaused,
+    ScopeResumed,
+    StoreDown,
+    StoreUp,
+)
+
+from ..checks import Status
+from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Remembered
+from .report import verdict_of
+from .status import TargetStatus
+
+_KEEPS_A_PAUSE: Final = {"updated", "next start set"}
+"""In these words the scheduler tells of changes that say nothing about a pause."""
+
+
+@frozen(kw_only=True)
+class Summary:
+    """A run of the agent at its end. Lengths in seconds."""
+
+    seconds: float
+    checks: int
+    targets: dict[Status | None, int]
+    missed: int
+    lateness_max: float
+    cut_off: int
+    missed_is_exact: bool = True
+
+
+class Board:
+    """Hears the scheduler, on its loop. `clean` masks secrets in the errors of runs."""
+
+    def __init__(self, targets: Iterable[TargetStatus], clean: Callable[[str], str] = str) -> None:
+        self.targets = {target.name: target for target in targets}
+        self._clean = clean
+        self._subscribers: list[Callable[[News], None]] = []
+        self._left_out: Counter[str] = Counter()
+        self._left_out_is_exact = True
+        self._not_checked: set[str] = set()
+        """Those of which it has been told."""
+        self._began: float | None = None
+        self._ended = 0.0
+        self._cut_off: tuple[str, ...] = ()
+
+    def subscribe(self, hear: Callable[[News], None]) -> None:
+        """Have `hear` called with all that happens from now on, on the loop, after those who subscribed before."""
+        self._subscribers.append(hear)
+
+    def listen(self, event: Event) -> None:
+        """Take an event of the scheduler."""
+        match event:
+            case RunEnded():
+                self._run_ended(event)
+            case RunMissed():
+                self._run_missed(event)
+            case SchedulerStarted():
+                self._began = event.at
+            case SchedulerStopped():
+                self._ended, self._cut_off = event.at, event.cut_off
+            case JobChanged():
+                self._job_changed(event)
+            case RunStarted() | JobAdded() | JobRemoved():
+                pass
+            case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
+                self._tell(event)
+            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp():
+                self._tell(event)
+            case _:
+                assert_never(event)
+
+    def remembered(self, target: TargetStatus) -> None:
+        """Tell that a target stands as it did when an earlier process last checked it."""
+        self._tell(Remembered(target))
+
+    def tell_downtime(self) -> None:
+        """Tell once, and together, what was due before this process began. Later is told as it comes."""
+        left_out, self._left_out = self._left_out, Counter()
+        if left_out:
+            self._tell(LeftOutBefore(left_out.total(), len(left_out), self._left_out_is_exact))
+
+    def summary(self) -> Summary:
+        """All in all. Call it after the end."""
+        targets = self.targets.values()
+        return Summary(
+            seconds=0.0 if self._began is None else max(self._ended - self._began, 0.0),
+            checks=sum(target.checks_now for target in targets),
+            targets=dict(Counter(target.status for target in targets)),
+            missed=sum(target.missed for target in targets),
+            missed_is_exact=all(target.missed_is_exact for target in targets),
+            lateness_max=max((target.lateness_max for target in targets), default=0.0),
+            cut_off=len(self._cut_off),
+        )
+
+    def _tell(self, news: News) -> None:
+        for hear in self._subscribers:
+            hear(news)
+
+    def _run_ended(self, run: RunEnded) -> None:
+        verdict = verdict_of(run, self._clean)
+        target = self.targets.get(run.job_id)
+        if verdict is not None and target is not None:
+            self._tell(Checked(target, is_change=target.record(verdict, run, self._began)))
+
+    def _job_changed(self, event: JobChanged) -> None:
+        """Tell that a target is checked no more, or again. What is updated while it is paused is paused as before."""
+        if event.state is JobState.DISABLED:
+            if event.reason not in _KEEPS_A_PAUSE:
+                self._not_checked.add(event.job_id)
+                self._tell(NotChecked(event.job_id, event.reason))
+        elif event.job_id in self._not_checked:
+            self._not_checked.discard(event.job_id)
+            self._tell(CheckedAgain(event.job_id))
+
+    def _run_missed(self, event: RunMissed) -> None:
+        target = self.targets.get(event.job_id)
+        if target is None:
+            return
+        if event.reason is MissedReason.LATE and (self._began is None or event.last_due < self._began):
+            self._left_out[event.job_id] += event.count
+            self._left_out_is_exact &= event.is_exact
+            return
+        target.missed += event.count
+        target.missed_is_exact &= event.is_exact
+        if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
+            self._tell(LeftOut(target, event))

@@ -1,0 +1,77 @@
+"""What happens to targets, as values: what the board tells those who subscribe to it."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from scheduler import (
+    ClockJumped,
+    JobFinished,
+    JobParked,
+    LoopBlocked,
+    RunAbandoned,
+    RunMissed,
+    RunNotLaunched,
+    ScopePaused,
+    ScopeResumed,
+    StoreDown,
+    StoreUp,
+)
+
+from .status import TargetStatus
+
+
+@frozen
+class Checked:
+    """A target has a new verdict, `target.last`. `is_change`: its status is another one than before."""
+
+    target: TargetStatus
+    is_change: bool
+
+
+@frozen
+class Remembered:
+    """A target stands as it did when an earlier process last checked it: `target.last`."""
+
+    target: TargetStatus
+
+
+@frozen
+class LeftOut:
+    """Checks of a target did not take place."""
+
+    target: TargetStatus
+    missed: RunMissed
+
+
+@frozen
+class LeftOutBefore:
+    """So many checks of so many targets were due while no agent ran. Not `is_exact`: there may have been more."""
+
+    checks: int
+    targets: int
+    is_exact: bool
+
+
+@frozen
+class NotChecked:
+    """A target is not checked from now on, for that reason."""
+
+    name: str
+    reason: str | None
+
+
+@frozen
+class CheckedAgain:
+    """A target is checked again that was not."""
+
+    name: str
+
+
+Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
+"""Events of the scheduler that concern the agent itself, passed on as they are."""
+
+Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp
+"""Events of the scheduler that say why nothing, or not everything, is checked."""
+
+News = Checked | Remembered | LeftOut | LeftOutBefore | NotChecked | CheckedAgain | Trouble | Outage
