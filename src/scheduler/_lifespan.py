@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, SystemClock, TaskPool
 
-from ._jobs.current import RUN
+from ._jobs.job import RUN
 from ._loop.stall import StallWatch
 from ._values.events import SchedulerStarted, SchedulerStopped
 

@@ -17,7 +17,7 @@ from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random,
 from ._control.conflict import OnConflict
 from ._control.registry import Registry
 from ._control.run_once import RunOnce
-from ._jobs.call import Call, call_of
+from ._jobs.call import call_of
 from ._jobs.job import Job
 from ._jobs.options import (
     aware,
@@ -34,6 +34,7 @@ from ._jobs.options import (
 )
 from ._jobs.policies import Policies
 from ._jobs.tasks import Tasks, name_of
+from ._jobs.thread_call import Call
 from ._lifespan import Lifespan
 from ._loop.loop import Loop
 from ._memory.history import Record, record_of

@@ -11,8 +11,8 @@ from attrs import define
 from .._values.errors import DuplicateJob, InvalidJob
 
 if TYPE_CHECKING:
-    from .._jobs.call import Call
     from .._jobs.job import Job
+    from .._jobs.thread_call import Call
     from .._plan.first_start import FirstStart, Start
     from .._values.policy import Policy
 

@@ -15,7 +15,6 @@ from typing import Any, Final
 from schedule import Schedule
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from .._jobs.call import Call
 from .._jobs.job import Job
 from .._jobs.lateness import Lateness
 from .._jobs.options import (
@@ -31,7 +30,8 @@ from .._jobs.options import (
     tags_of,
     until_of,
 )
-from .._journal.rows import check_pause, check_row, new_row, next_start, next_starts
+from .._jobs.thread_call import Call
+from .._journal.rows import check_pause, new_row, next_start, next_starts
 from .._loop.loop import Loop
 from .._plan.first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from .._plan.timeline import AT_ONCE, instant_of, us_of
@@ -43,7 +43,7 @@ from .._values.policy import Policy
 from .._values.statistics import Histogram
 from .conflict import Definable, Early, OnConflict, check_conflict, is_same, planned_alike, refuse_switch, stays
 from .early import StoredJobs
-from .update import apart, settled, update_of
+from .update import apart, check_row, settled, update_of
 
 logger = getLogger(__name__)
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from attrs import frozen
 
-from .._jobs.call import Call, call_of, on_the_loop
+from schedule import Schedule
+
+from .._jobs.call import call_of, on_the_loop
+from .._jobs.job import Job
 from .._jobs.json_text import copied
 from .._jobs.options import args_of, kwargs_of, policy_of, tags_of, text_of
+from .._jobs.thread_call import Call
+from .._journal.definition import stored_job
 from .._plan.first_start import Start
 from .._values.errors import InvalidJob
 from .._values.policy import OPTIONS, Policy
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
 
 _DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
 
@@ -51,6 +53,14 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         tags=tags_of(changes.get("tags", job.tags)),
         name=text_of("name", changes.get("name", job.name)),
         start=changes.get("start"),
+    )
+
+
+def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
+    """Raise InvalidJob if the job could not be stored with that update."""
+    inline = update.call is on_the_loop
+    stored_job(
+        job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
     )
 
 

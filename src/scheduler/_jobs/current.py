@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
 from .._plan.timeline import instant_of, some_instant_of
-
-if TYPE_CHECKING:
-    from .._runs.run import Run
-    from .job import Job
-
-RUN: ContextVar[Run] = ContextVar("scheduler_run")
+from .job import RUN, Job
 
 
 @frozen

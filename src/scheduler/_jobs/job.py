@@ -1,29 +1,29 @@
-"""A job: the definition that recurs, and the handle by which users hold it."""
+"""A job, the definition that recurs; and an attempt at one of its ticks. They hold each other, so they are one file."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Final, Protocol
 
 from schedule import Schedule
-from timerqueue import OUT, Alarm
+from timerqueue import OUT, Alarm, Work
 
+from .._plan.after_restart import CrashFloor
+from .._plan.planner import Planner
 from .._plan.timeline import us_of
+from .._values.outcome import Cause, MissedReason
+from .._values.pauses import Pause
+from .._values.policy import Delivery, Policy
 from .._values.sparse import Rare
 from .._values.state import SCHEDULED
 from .._values.statistics import Histogram, JobStatistics, Success, Tally, counted
-
-if TYPE_CHECKING:
-    from .._plan.planner import Planner
-    from .._runs.owing import Owed
-    from .._runs.run import Run
-    from .._values.pauses import Pause
-    from .._values.policy import Policy
-    from ..stores._rows import StoredState
-    from .call import Call, ThreadCall
-    from .next_attempt import NextAttempt
+from ..stores._rows import StoredState, StoredTick
+from .next_attempt import NextAttempt
+from .owed import Owed
+from .thread_call import Call, ThreadCall
 
 
 class Control(Protocol):
@@ -84,6 +84,8 @@ class Job(Alarm):
     """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
     error: Rare[str | None] = Rare(None)
     """Why it does not start by itself."""
+    floor: Rare[CrashFloor | None] = Rare(None)
+    """It was found crashed, and rests."""
     held_by: Rare[Pause | None] = Rare(None)
     """A pause of all jobs or of one of its tags."""
     is_due_by_hand = Rare(False)  # noqa: FBT003 - its usual value
@@ -144,7 +146,7 @@ class Job(Alarm):
         """The start that somebody has set, or the first if it was given as a datetime, on the planner's time base. No
         regular one comes before it.
         """
-        self.runs: tuple[Run, ...] = ()
+        self.runs: tuple[Attempt, ...] = ()
         self.special: dict[str, Any] | None = None
         """What only some jobs have (Rare); None: it has nothing of that."""
         self.is_removed = False
@@ -173,7 +175,7 @@ class Job(Alarm):
         for run in runs:
             started = run.started
             if not run.is_counted and started is not None:
-                tally.begin(run.owner.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
+                tally.begin(run.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
         return tally.snapshot()
 
     def remove(self) -> None:
@@ -248,3 +250,114 @@ class Job(Alarm):
     def keep_thread(self, thread: ThreadCall) -> None:
         """Remember a thread that outlived its run: while it goes on, the job counts as running."""
         self.threads = [*(self.threads or ()), thread]
+
+
+class Attempt(Work):
+    """One try at a tick, as its job knows it. `scheduler._runs` has the only kinds there are, which run it.
+
+    `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
+    """
+
+    __slots__ = ("attempt", "due_us", "job", "special", "started")
+
+    attempt: int
+    due_us: int
+    job: Job
+    special: dict[str, Any] | None
+    """What only some attempts have (Rare); None: nothing has become of it but its entry task."""
+    started: float | None
+
+    cause: Rare[Cause | None] = Rare(None)
+    is_counted = Rare(False)  # noqa: FBT003 - its usual value
+    """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
+    time_allowed = Rare(0.0)
+    results: Rare[list[object] | tuple[()]] = Rare(())
+    owes: Rare[StoredTick | None] = Rare(None)
+    """The record that says that the tick of a stored job is owed: this is the next attempt."""
+
+    fence_number: int
+    """Of an attempt of a stored job, as what follows. `is_held`: its mark has been asked for. `is_sent`: the mark has
+    been given to the store and may be durable. `is_marked`: the mark is durable.
+    """
+    is_held: bool
+    is_sent: bool
+    is_marked: bool
+
+    @property
+    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
+        return self.job.func
+
+    @property
+    def name(self) -> str:
+        return f"job {self.job.id}"
+
+    @property
+    def is_over(self) -> bool:
+        """It has ended, or was given up or dropped."""
+        return self not in self.job.runs
+
+    @property
+    def is_owed(self) -> bool:
+        """It is another attempt at a tick that must not be lost: nothing takes its place."""
+        return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
+
+    @property
+    def lateness(self) -> float:
+        """Seconds from due to begin, once it has begun."""
+        return 0.0 if self.started is None else self.started - self.due
+
+    @property
+    def started_at(self) -> float:
+        """When it began, in UTC seconds; 0.0 if it has not."""
+        raise NotImplementedError
+
+    @property
+    def deadline_us(self) -> int | None:
+        """When its timeout ends it, in UTC microseconds."""
+        raise NotImplementedError
+
+    @property
+    def fence(self) -> int:
+        """Rises with every attempt at its tick."""
+        return self.attempt
+
+    @property
+    def open_tasks(self) -> int:
+        """How many of its tasks have not ended, between two steps of the loop."""
+        raise NotImplementedError
+
+    def utc(self, monotonic: float) -> float:
+        """That moment in UTC seconds."""
+        raise NotImplementedError
+
+    def terminate(self, cause: Cause) -> None:
+        """Cancel whatever of it runs or waits. It ends when that has ended."""
+        raise NotImplementedError
+
+    def stand_for(self, due: float, due_us: int, attempt: int) -> None:
+        """Be the attempt at another tick, in the place in the line that it has already."""
+        raise NotImplementedError
+
+    def wait_for_mark(self, fence: int) -> None:
+        """Its mark has been asked for, with that fence."""
+        raise NotImplementedError
+
+    def mark_is_sent(self) -> None:
+        """Its mark is on its way to the store: no other tick can take this one's place any more."""
+        raise NotImplementedError
+
+    def mark_is_durable(self) -> None:
+        """It may begin."""
+        raise NotImplementedError
+
+    def mark_is_refused(self, reason: MissedReason) -> None:
+        """Let it not begin, because of its mark."""
+        raise NotImplementedError
+
+    def give_up(self) -> None:
+        """End it here and now, whatever its code is doing."""
+        raise NotImplementedError
+
+
+RUN: Final[ContextVar[Attempt]] = ContextVar("scheduler_run")
+"""The attempt that the calling task works for."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING
 
 from .._values.statistics import Histogram, LatenessStatistics
-
-if TYPE_CHECKING:
-    from .._runs.run import Run
+from .job import Attempt
 
 
 class Lateness:
     """Of one scheduler. `uncounted`: the runs that go on and are not counted yet."""
 
-    def __init__(self, uncounted: Callable[[], Iterable[Run]]) -> None:
+    def __init__(self, uncounted: Callable[[], Iterable[Attempt]]) -> None:
         self.by_kind: dict[str, Histogram] = {}
         """Of every kind of which there has been a job."""
         self._uncounted = uncounted

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
 
 from timerqueue import Alarm
 
-if TYPE_CHECKING:
-    from .job import Job
-
-
-class Starter(Protocol):
-    """Who starts it."""
-
-    def start_again(self, attempt: NextAttempt) -> None:
-        """It is due."""
-
 
 class NextAttempt(Alarm):
-    """Which tick will be tried again, and which attempt that will be."""
+    """Which tick will be tried again, and which attempt that will be. `again` is called with it when it is due."""
 
-    __slots__ = ("attempt", "due_us", "job", "starter")
+    __slots__ = ("again", "attempt", "due_us")
 
-    def __init__(self, starter: Starter, job: Job, due_us: int, attempt: int) -> None:
+    def __init__(self, again: Callable[[NextAttempt], None], due_us: int, attempt: int) -> None:
         super().__init__()
-        self.starter = starter
-        self.job = job
+        self.again = again
         self.due_us = due_us
         self.attempt = attempt
 
     def fire(self) -> None:
-        if self.job.retry is self and not self.job.is_paused:  # not cancelled by somebody before it in the same batch
-            self.starter.start_again(self)
+        self.again(self)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set as AbstractSet, Sized
+from collections.abc import Callable, Set as AbstractSet, Sized
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import Factory, define
 
+from .._jobs.job import Attempt, Job
+from .._plan.timeline import Timeline
 from .._values.outcome import MissedReason, Outcome
 from ..stores._rows import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
 from .results import result_text
 from .rows import state_of
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._plan.timeline import Timeline
-    from .._runs.run import MarkedRun
-    from .._starts.crash_floors import Floor
 
 MOST_JOBS: Final = 2_000
 """Rows, and states that have no tick with them, in one batch."""
@@ -31,7 +27,7 @@ class Sealed:
     """A batch that has been, or is to be, sent."""
 
     batch: Batch
-    runs: list[MarkedRun]
+    runs: list[Attempt]
     """Those whose marks it holds."""
     flushed: list[Flushed]
 
@@ -77,7 +73,7 @@ class Pending:
     pauses: dict[str, StoredPause | None] = Factory(dict)
     dirty: dict[Job, bool] = Factory(dict)
     """Jobs whose states have changed; True: together with a tick that is in here."""
-    marks: dict[MarkedRun, None] = Factory(dict)
+    marks: dict[Attempt, None] = Factory(dict)
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
     last_missed: dict[Job, int] = Factory(dict)
@@ -134,12 +130,12 @@ class Pending:
             error=one.error or tick.error,
         )
 
-    def seal(self, timeline: Timeline, floors: Mapping[Job, Floor], now_us: int) -> tuple[Sealed, Pending]:
+    def seal(self, timeline: Timeline, now_us: int) -> tuple[Sealed, Pending]:
         """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
         jobs = dict(islice(self.jobs.items(), MOST_JOBS))
         later = self.jobs.keys() - jobs.keys()
         chosen = self._chosen(later)
-        states = {job.id: state_of(job, timeline, floors.get(job)) for job in chosen if not job.is_removed}
+        states = {job.id: state_of(job, timeline) for job in chosen if not job.is_removed}
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
@@ -150,7 +146,7 @@ class Pending:
             rest.dirty = {job: False for job in self.dirty if job not in chosen or job.id in later}
             rest.flushed = self.flushed
         for run in self.marks:
-            run.is_sent = True
+            run.mark_is_sent()
         return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
 
     def _chosen(self, later: AbstractSet[str]) -> dict[Job, None]:
@@ -168,7 +164,7 @@ def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
 
 
 def ended_tick(
-    run: MarkedRun, outcome: Outcome, ended: float, error: str | None, trace: str | None, *, owed: bool
+    run: Attempt, outcome: Outcome, ended: float, error: str | None, trace: str | None, *, owed: bool
 ) -> StoredTick:
     """The record of a run that has ended, at `ended` in UTC seconds."""
     return StoredTick(
@@ -187,14 +183,14 @@ def ended_tick(
     )
 
 
-def unmarked_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
+def unmarked_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
     """The end, `now_us`, of a tick whose mark may be durable, of a run that never began."""
     if run.attempt == 1:
         return missed_tick(run.job.id, run.due_us, run.due_us, 1, reason, now_us, fence=run.fence_number)
     return dropped_tick(run, reason, now_us)
 
 
-def dropped_tick(run: MarkedRun, reason: MissedReason, now_us: int) -> StoredTick:
+def dropped_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
     """The end, `now_us`, of an attempt that never began, of a tick that has had, or may have, another."""
     error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
     before = run.attempt - 1  # the last one that there was

@@ -10,8 +10,9 @@ from attrs import field, frozen
 
 from schedule import Schedule
 
-from .._jobs.call import Call, call_of, on_the_loop
+from .._jobs.call import call_of, on_the_loop
 from .._jobs.options import DEFAULT
+from .._jobs.thread_call import Call
 from .._values.errors import InvalidJob, MalformedJob, UnknownTask
 from .._values.policy import Policy
 from .definition import definition_of

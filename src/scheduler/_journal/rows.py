@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from schedule import Schedule
 
 from .._jobs.call import on_the_loop
+from .._jobs.job import Job
 from .._jobs.json_text import copied
 from .._plan.planner import Grid, is_counted
-from .._plan.timeline import instant_of, some_instant_of, us_of
-from .._runs.run import MarkedRun
+from .._plan.timeline import Timeline, instant_of, some_instant_of, us_of
 from .._values.outcome import Outcome
 from .._values.pauses import Pause
 from .._values.statistics import Tally
 from ..stores._rows import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
 
-if TYPE_CHECKING:
-    from schedule import Schedule
 
-    from .._control.update import Update
-    from .._jobs.job import Job
-    from .._plan.timeline import Timeline
-    from .._starts.crash_floors import Floor
-
-
-def state_of(job: Job, timeline: Timeline, floor: Floor | None) -> StoredState:
+def state_of(job: Job, timeline: Timeline) -> StoredState:
     """The job's state at this moment.
 
     A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
     the process die now, the job goes on with it. What is owed stands in its own record.
     """
     tally = job.counts()
+    floor = job.floor
     until_us = None if floor is None else floor.until_us
     if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
         return _counted(job.stood._replace(not_before_us=until_us), tally)
@@ -172,14 +167,6 @@ def new_row(job: Job) -> StoredJob:
     return row
 
 
-def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
-    """Raise InvalidJob if the job could not be stored with that update."""
-    inline = update.call is on_the_loop
-    stored_job(
-        job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
-    )
-
-
 def check_pause(job: Job, reason: str | None) -> None:
     """Raise InvalidJob if a stored job could not be stored with that reason of a pause."""
     check_size(row_of(job)._replace(paused=reason))
@@ -204,7 +191,7 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
     waiting = [
         (run.due_us, run.attempt)
         for run in job.runs
-        if isinstance(run, MarkedRun) and not run.is_held and run.owes is None
+        if run.job.task is not None and not run.is_held and run.owes is None
     ]
     return [*waiting, *(job.backlog or ())]
 

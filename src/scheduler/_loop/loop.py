@@ -26,16 +26,15 @@ from .._jobs.job import Job
 from .._journal.rows import after_last_run, beside_ticks, has_just_started, starting_at
 from .._plan.first_start import FirstStart
 from .._plan.timeline import AT_ONCE, JUMP, Timeline
-from .._runs.deadline import Cause
 from .._runs.overlap import drop_waiting
 from .._runs.owing import AT_MOST_ONCE, REMOVED, is_owed_by
 from .._runs.runs import Runs
 from .._starts.calendar_jobs import CalendarJobs
-from .._starts.crash_floors import Floors
+from .._starts.crash_floors import CrashFloors
 from .._starts.pausing import NEVER_EARLY, Pausing
 from .._values.events import ClockJumped, JobChanged, JobFinished
 from .._values.listeners import Listeners
-from .._values.outcome import MissedReason
+from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
 from .turn import Turns
 
@@ -73,7 +72,7 @@ class Loop:
             max_subtasks=max_subtasks,
             kill_after=kill_after,
         )
-        self.floors = Floors(self.timeline, clock.monotonic, self.runs.misses.miss)
+        self.floors = CrashFloors(self.timeline, clock.monotonic, self.runs.misses.miss)
         self.pausing = Pausing(self)
         self.forget: Callable[[Job], None] = _nobody
         """Called with each job whose schedule has ended."""
@@ -252,7 +251,7 @@ class Loop:
 
     def enable(self, job: Job) -> None:
         """End the job's own pause. Whoever does that has seen to what made it crash."""
-        rested = job in self.floors.by_job
+        rested = job.floor is not None
         self.floors.forgive(job)
         self.pausing.resume(job)
         self.try_owed(job)
@@ -333,7 +332,7 @@ class Loop:
 
     def _regular_start_comes(self, job: Job) -> None:
         """A floor has been passed, what is owed goes first, and a retry has its place taken."""
-        if self.floors.by_job:
+        if job.floor is not None:
             self.floors.forgive(job)
         if job.owed is not None:
             self.runs.owing.start(job)
@@ -358,7 +357,7 @@ class Loop:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self.pausing.look_at_clock()
-        for job in self.floors.moved(round(jumped * 1e6)):
+        for job in self.floors.moved(round(jumped * 1e6), self.pausing.jobs()):
             if self.runs.ledger is not None:
                 self.runs.ledger.touch(job)
         self.calendar_jobs.replan(self.pausing.jobs(), jumped, now)

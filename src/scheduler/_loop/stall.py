@@ -10,7 +10,7 @@ from typing import Final
 
 from timerqueue import Pulse, TaskPool, Work
 
-from .._jobs.current import RUN
+from .._jobs.job import RUN
 from .._values.events import LoopBlocked
 
 logger = getLogger(__name__)

@@ -41,11 +41,9 @@ if TYPE_CHECKING:
 
     from timerqueue import TimerQueue
 
-    from .._jobs.job import Job
+    from .._jobs.job import Attempt, Job
     from .._plan.timeline import Timeline
     from .._runs.marks import Marks
-    from .._runs.run import MarkedRun
-    from .._starts.crash_floors import Floors
     from .._values.listeners import Listeners
     from ..stores._store import Store
     from .writer import Writer
@@ -81,7 +79,6 @@ class Ledger:
         timeline: Timeline,
         listeners: Listeners,
         marks: Marks,
-        floors: Floors,
         retention: Retention,
     ) -> None:
         self.store = store
@@ -89,7 +86,6 @@ class Ledger:
         self.trouble: str | None = None
         """What is wrong with the store; None: nothing that is known."""
         self.commits = 0
-        self._floors = floors
         self._queue = queue
         self._timeline = timeline
         self._listeners = listeners
@@ -143,7 +139,7 @@ class Ledger:
     def removed(self, job: Job, *, is_finished: bool = False) -> None:
         self._pending.remove(job.id, job.schedule_text if is_finished else None)
         self._pending.dirty.pop(job, None)
-        self._floors.by_job.pop(job, None)
+        job.floor = None
         self._ask()
 
     def pause(self, scope: str, pause: StoredPause | None) -> None:
@@ -160,11 +156,9 @@ class Ledger:
         self._pending.dirty[job] = True
         self._ask()
 
-    def mark(self, run: MarkedRun) -> None:
+    def mark(self, run: Attempt) -> None:
         """Commit that it is about to begin. It counts as a run, and until its end as a crash, from here on."""
-        run.fence_number = self._next_fence()
-        run.is_held = True
-        run.is_sent = False
+        run.wait_for_mark(self._next_fence())
         run.job.counts().runs += 1
         self._pending.marks[run] = None
         self._pending.last_missed.pop(run.job, None)
@@ -175,7 +169,7 @@ class Ledger:
         self._fence += 1
         return self._fence
 
-    def withdraw(self, run: MarkedRun) -> bool:
+    def withdraw(self, run: Attempt) -> bool:
         """Take its mark back. False: it has been sent already."""
         if run.is_sent:
             return False
@@ -183,7 +177,7 @@ class Ledger:
         run.job.counts().runs -= 1
         return True
 
-    def unmark(self, run: MarkedRun, reason: MissedReason) -> None:
+    def unmark(self, run: Attempt, reason: MissedReason) -> None:
         """It has been marked, and will not begin after all."""
         self._touch_with_tick(run.job)
         if self.withdraw(run):
@@ -194,7 +188,7 @@ class Ledger:
         if reason is not MissedReason.REPEATED:
             self._pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
-    def postpone(self, run: MarkedRun, reason: MissedReason) -> StoredTick:
+    def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
         """It has been marked, will not begin, and is owed: the record that says so."""
         if not self.withdraw(run):
             run.job.counts().runs -= 1
@@ -296,7 +290,7 @@ class Ledger:
 
     def _seal(self) -> None:
         self._pending.name_missed(self._next_fence)
-        sealed, self._pending = self._pending.seal(self._timeline, self._floors.by_job, self._now_us())
+        sealed, self._pending = self._pending.seal(self._timeline, self._now_us())
         self._sealed.append(sealed)
 
     def _send(self) -> None:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import frozen
 
-from .._plan.after_restart import after_crash, rest_until
+from .._plan.after_restart import CrashFloor, after_crash, rest_until
 from .._runs.owing import is_owed_by
-from .._starts.crash_floors import Floor
 from .._values.events import RunEnded
 from .._values.outcome import Outcome
 from ..stores._rows import StoredState, StoredTick
@@ -109,7 +108,7 @@ class Losses:
             interval=job.planner.interval,
         )
         if until_us is not None:
-            self._loop.floors.by_job[job] = Floor(until_us)
+            job.floor = CrashFloor(until_us)
 
     def _tell(self, tick: StoredTick, now_us: int) -> None:
         started = (tick.started_us or tick.due_us) * 1e-6

@@ -72,7 +72,6 @@ def memory_of(
         timeline=loop.timeline,
         listeners=loop.listeners,
         marks=loop.runs.marks,
-        floors=loop.floors,
         retention=retention,
     )
     loop.runs.marks.ledger = registry.stored.ledger = ledger

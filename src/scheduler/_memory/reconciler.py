@@ -8,6 +8,7 @@ why, and no other job notices. All of it happens on the loop.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from logging import getLogger
 from typing import TYPE_CHECKING
 
@@ -284,7 +285,7 @@ class Adoption:
         if state.retry_at_us is not None and state.retry_due_us is not None:
             self._retry(job, state.retry_due_us, state.retry_attempt or 1, state.retry_at_us)
         loop.try_owed(job)
-        floor = loop.floors.by_job.get(job)
+        floor = job.floor
         shift = loop.timeline.shift_us if job.planner.steady else 0
         back = after_downtime(
             job.planner,
@@ -299,7 +300,7 @@ class Adoption:
         )
         job.is_due_by_hand = back.is_by_hand
         job.dated_us = back.due_us if job.is_due_by_hand else None
-        if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job not in loop.floors.by_job:
+        if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job.floor is None:
             loop.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
         else:
             comes_again = (job.retry is not None or job.owed is not None) and not back.is_by_hand
@@ -311,12 +312,12 @@ class Adoption:
 
     def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
         """Let the tick, which has failed, be tried again at its time, but not while the job rests."""
-        loop, floor = self._loop, self._loop.floors.by_job.get(job)
+        loop, floor = self._loop, job.floor
         if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
             return  # a store of the first version says it twice
         failures = job.counts().consecutive_failures
         at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
-        job.retry = NextAttempt(loop.runs, job, due_us, attempt)
+        job.retry = NextAttempt(partial(loop.runs.start_again, job), due_us, attempt)
         at_us = at_us if floor is None else max(at_us, floor.until_us)
         loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
 
@@ -339,7 +340,7 @@ class Adoption:
         is_known = not was_parked and self._has_schedule(job, row)
         reading, first = self._read(row, self._registry.dated_start(job), is_known=is_known)
         if reading.error is not None:
-            job.stood = state_of(job, self._loop.timeline, self._loop.floors.by_job.get(job))
+            job.stood = state_of(job, self._loop.timeline)
             job.task = row.task
             self._park(job, row, reading)
             return

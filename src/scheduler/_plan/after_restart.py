@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from attrs import frozen
+from attrs import define, frozen
 
 from .._values.policy import Policy
 from .planner import Gap, Planner
@@ -30,6 +30,16 @@ _MOST_RANDOM: Final = 1 - 2**-53
 
 LONGEST_FLOOR: Final = 86_400_000_000
 """Microseconds. A rule of retries without a cap postpones a job no further than this."""
+
+
+@define
+class CrashFloor:
+    """A rest after a crash: nothing of the job starts before `until_us`. `first_us`: the first regular start that this
+    costs it, which is missed when the rest is over, or forgiven. In UTC microseconds.
+    """
+
+    until_us: int
+    first_us: int | None = None
 
 
 @frozen

@@ -16,19 +16,16 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextvars import Context
 from itertools import groupby
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from timerqueue import UNKNOWN, Bundle, Detached, Host, Runner
 
 from .._jobs.call import awaited
-from .._jobs.current import RUN
+from .._jobs.job import RUN, Job
 from .._values.state import RUNNING
-from .run import Owner, Run
+from .run import Owner, Run, RunPlace
 from .subtask import Subtask
 from .subtask_work import SubtaskWork
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
 
 logger = getLogger(__name__)
 
@@ -70,7 +67,7 @@ def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) ->
     return places
 
 
-class RunVolley(Bundle):
+class RunVolley(RunPlace):
     """Entry tasks of one priority, oldest first."""
 
     __slots__ = ("_moved", "_owner", "left")

@@ -6,25 +6,23 @@ The outcome is decided in `Run.outcome`, and acted on here; what a failure is fo
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import partial
 from logging import INFO, WARNING, getLogger
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from timerqueue import LifecycleError, Random, TimerQueue
 
-from .._jobs.next_attempt import NextAttempt, Starter
+from .._jobs.job import Attempt, Job
+from .._jobs.next_attempt import NextAttempt
 from .._journal.pending import ended_tick
 from .._plan.after_run import Verdict, after_run
 from .._plan.timeline import Timeline
 from .._values.events import RunEnded
 from .._values.listeners import Listeners
-from .._values.outcome import SUCCEEDED, Outcome
-from .deadline import Cause
+from .._values.outcome import SUCCEEDED, Cause, Outcome
 from .marks import Marks
 from .owing import is_owed_by
 from .run import MarkedRun, Run
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
 
 logger = getLogger(__name__)
 
@@ -41,14 +39,17 @@ class Plans(Protocol):
         """The job must not start by itself any more."""
 
 
-class Running(Starter, Protocol):
+class Running(Protocol):
     """What the ends ask of the runs."""
 
     plans: Plans
     is_stopping: bool
 
+    def start_again(self, job: Job, attempt: NextAttempt) -> None:
+        """The job's next attempt is due."""
 
-def count_begin(run: Run) -> None:
+
+def count_begin(run: Attempt) -> None:
     """It counts from now on. What a store remembers has been counted as a run when it was marked."""
     run.is_counted = True
     run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
@@ -128,7 +129,7 @@ class Ends:
             return None
         if job.retry is not None:  # of a run beside this one
             return None
-        job.retry = NextAttempt(self._runs, job, run.due_us, run.attempt + 1)
+        job.retry = NextAttempt(partial(self._runs.start_again, job), run.due_us, run.attempt + 1)
         with suppress(LifecycleError):  # the queue has stopped: it is only remembered
             self._queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import enum
-from typing import TYPE_CHECKING
-
 from timerqueue import Alarm
 
-if TYPE_CHECKING:
-    from .run import Run
-
-
-class Cause(enum.Enum):
-    """Who cancelled a run."""
-
-    TIMEOUT = "timeout"
-    REMOVED = "removed"
-    REPLACED = "replaced"
-    PAUSED = "paused"
-    STOPPED = "stopped"
+from .._jobs.job import Attempt
+from .._values.outcome import Cause
 
 
 class Deadline(Alarm):
@@ -26,7 +13,7 @@ class Deadline(Alarm):
 
     __slots__ = ("run", "seconds")
 
-    def __init__(self, run: Run, seconds: float) -> None:
+    def __init__(self, run: Attempt, seconds: float) -> None:
         super().__init__()
         self.run = run
         self.seconds = seconds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from timerqueue import TaskPool, Work
 
+from .._jobs.job import Attempt
 from .._values.outcome import MissedReason
 from .run import MarkedRun
 
@@ -30,8 +31,8 @@ class Marks:
         self._pool = pool
         self._timeline = timeline
         self._soon = soon
-        self._aside: set[MarkedRun] = set()
-        self._held: list[MarkedRun] = []
+        self._aside: set[Attempt] = set()
+        self._held: list[Attempt] = []
         """Runs whose marks were asked for while the store did not work, for one turn."""
         self.ledger: Ledger | None = None
         """What remembers the runs of stored jobs, if anything does."""
@@ -66,17 +67,17 @@ class Marks:
             return True
         return False
 
-    def committed(self, runs: Iterable[MarkedRun]) -> None:
+    def committed(self, runs: Iterable[Attempt]) -> None:
         """These may begin; those that have stepped aside as soon as they have room again."""
         runs = list(runs)
         for run in runs:
-            run.is_marked = True
+            run.mark_is_durable()
         self._pool.let_begin(runs)
         back = [run for run in runs if run in self._aside]
         self._aside.difference_update(back)
         self._pool.submit(*back)
 
-    def refused(self, run: MarkedRun) -> None:
+    def refused(self, run: Attempt) -> None:
         """Its tick has a record.
 
         If the clock was set back the same instants come once more, and whoever starts at them has a tick of its own:
@@ -94,16 +95,15 @@ class Marks:
         logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
         self._drop(run, MissedReason.REPEATED)
 
-    def lost(self, run: MarkedRun) -> None:
+    def lost(self, run: Attempt) -> None:
         """The store cannot take its mark, now or ever."""
         if not run.is_over:
             self._drop(run, MissedReason.STORE)
 
-    def _drop(self, run: MarkedRun, reason: MissedReason) -> None:
-        run.dropped_for = reason
-        run.owner.cancel(run)
+    def _drop(self, run: Attempt, reason: MissedReason) -> None:
+        run.mark_is_refused(reason)
 
-    def store_down(self, runs: Iterable[MarkedRun]) -> None:
+    def store_down(self, runs: Iterable[Attempt]) -> None:
         """The store does not work: these wait for it."""
         self._held.extend(runs)
         self._step_aside()

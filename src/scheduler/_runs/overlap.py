@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import Protocol, assert_never
 
 from schedule import Missed
 
-from .._values.outcome import MissedReason
+from .._jobs.job import Attempt, Job
+from .._plan.timeline import Timeline
+from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
-from .deadline import Cause
-from .run import MarkedRun, Run
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._plan.timeline import Timeline
-
+from .run import MarkedRun
 
 Tick = tuple[int, int]
 """Its due instant in UTC microseconds, and which attempt at it."""
@@ -78,16 +74,16 @@ def hold_back(job: Job) -> None:
             run.terminate(Cause.PAUSED)
 
 
-def _waiting(job: Job) -> list[Run]:
+def _waiting(job: Job) -> list[Attempt]:
     """The runs that wait for room and may stand for other ticks, oldest first, which is how they stand in the queue."""
     return [run for run in job.runs if _is_exchangeable(run)]
 
 
-def _is_exchangeable(run: Run) -> bool:
-    return run.started is None and not run.is_promised and not (isinstance(run, MarkedRun) and run.is_sent)
+def _is_exchangeable(run: Attempt) -> bool:
+    return run.started is None and not run.is_owed and not (isinstance(run, MarkedRun) and run.is_sent)
 
 
-def waits_for(run: Run) -> MissedReason:
+def waits_for(run: Attempt) -> MissedReason:
     """What keeps a run from beginning, as the reason of a tick that goes because of it."""
     if run.started is not None or (isinstance(run, MarkedRun) and run.is_marked):  # or it is about to
         return MissedReason.OVERLAP
@@ -108,22 +104,18 @@ def _miss(runs: Missing, job: Job, tick: Tick, reason: MissedReason) -> None:
         runs.miss(job, due_us, due_us, 1, reason)
 
 
-def _shift(waiting: list[Run], due: float, due_us: int, attempt: int) -> Tick:
+def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tick:
     """The oldest tick is gone, and is the answer: each run stands for the next one, in the place in the queue that it
     has already, so that older ticks begin first.
     """
     oldest = waiting[0].due_us, waiting[0].attempt
-    for run in waiting:
-        if run.volley is not None:
-            run.volley.keep_place(run)
     for run, following in pairwise(waiting):
-        run.due, run.due_us, run.attempt = following.due, following.due_us, following.attempt
-    last = waiting[-1]
-    last.due, last.due_us, last.attempt = due, due_us, attempt
+        run.stand_for(following.due, following.due_us, following.attempt)
+    waiting[-1].stand_for(due, due_us, attempt)
     return oldest
 
 
-def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Run]) -> None:
+def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
     """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()

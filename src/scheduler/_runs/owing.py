@@ -10,25 +10,23 @@ gives a tick up, and then its record says so.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from logging import getLogger
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from timerqueue import Alarm, LifecycleError, TimerQueue
+from timerqueue import LifecycleError, TimerQueue
 
+from .._jobs.job import Job
+from .._jobs.owed import Owed
 from .._values.outcome import MissedReason
 from .._values.policy import Delivery
+from ..stores._rows import StoredTick
 from .marks import Marks
 from .overlap import has_place
 from .run import MarkedRun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .._jobs.job import Job
-    from ..stores._rows import StoredTick
 
 logger = getLogger(__name__)
 
@@ -64,21 +62,6 @@ class Starter(Protocol):
     ) -> None: ...
 
 
-class Owed(Alarm):
-    """What one job owes: the records of its ticks, oldest first. None of them starts before `due`."""
-
-    __slots__ = ("job", "owing", "ticks")
-
-    def __init__(self, owing: Owing, job: Job) -> None:
-        super().__init__()
-        self.owing = owing
-        self.job = job
-        self.ticks: list[StoredTick] = []
-
-    def fire(self) -> None:
-        self.owing.start(self.job)
-
-
 class Owing:
     """What the jobs of one scheduler owe."""
 
@@ -92,7 +75,7 @@ class Owing:
         """The job owes these too. They wait until it is told when they may start."""
         owed = job.owed
         if owed is None:
-            owed = job.owed = Owed(self, job)
+            owed = job.owed = Owed(partial(self.start, job))
             owed.due = self._monotonic()
         for tick in ticks:
             insort(owed.ticks, tick, key=_BY_DUE)

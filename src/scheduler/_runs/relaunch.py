@@ -8,16 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from timerqueue import Alarm, LifecycleError, TimerQueue, Work
 
+from .._jobs.job import Attempt
 from .._values.backoff import Backoff
 from .._values.events import RunNotLaunched
 from .._values.listeners import Listeners
-
-if TYPE_CHECKING:
-    from .run import Run
 
 logger = getLogger(__name__)
 
@@ -30,7 +28,7 @@ class Stretch(Alarm):
 
     __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
 
-    def __init__(self, run: Run, work: Work, again: Callable[[Work], None]) -> None:
+    def __init__(self, run: Attempt, work: Work, again: Callable[[Work], None]) -> None:
         super().__init__()
         self.run = run
         self.work = work
@@ -57,7 +55,7 @@ class Launches:
         self._listeners = listeners
         self.stretches: dict[Work, Stretch] = {}
 
-    def failed(self, run: Run, work: Work, error: BaseException) -> None:
+    def failed(self, run: Attempt, work: Work, error: BaseException) -> None:
         """Try it again later. Said once, however often it fails."""
         stretch = self.stretches.get(work)
         if stretch is None:
@@ -79,7 +77,7 @@ class Launches:
         self._queue.disarm(stretch)
         return True
 
-    def run_ended(self, run: Run) -> None:
+    def run_ended(self, run: Attempt) -> None:
         """The run is over, or was given up before it could begin: tell how often it could not be launched."""
         for work, stretch in list(self.stretches.items()):
             if stretch.run is run:

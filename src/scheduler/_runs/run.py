@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, assert_never
+from typing import Any, Protocol, assert_never
 
-from timerqueue import HELD, Held, Needs, Work
+from timerqueue import HELD, Bundle, Held, Needs, Work
 
-from .._jobs.call import NotLaunched
-from .._jobs.current import RUN
+from .._jobs.job import RUN, Attempt, Job
 from .._jobs.json_text import copied
 from .._jobs.options import NO_KWARGS
+from .._jobs.thread_call import NotLaunched
 from .._values.errors import TooManySubtasks
-from .._values.outcome import SUCCEEDED, MissedReason, Outcome
-from .._values.policy import Delivery
+from .._values.listeners import Listeners
+from .._values.outcome import SUCCEEDED, Cause, MissedReason, Outcome
 from .._values.sparse import Rare
 from .._values.state import RUNNING, STARTING, JobState
 from .._values.telling import error_text, trace_text
-from .deadline import Cause, Deadline, GiveUp
+from .deadline import Deadline, GiveUp
 from .subtask import Subtask, subtasks_in
 
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._values.listeners import Listeners
-    from ..stores._rows import StoredTick
-    from .bundles import RunVolley, SubtaskVolley
-    from .subtask_work import SubtaskWork
 
-    Task: TypeAlias = "Run | SubtaskWork | SubtaskVolley"
+class RunPlace(Bundle):
+    """Where a run waits for its turn together with others."""
+
+    __slots__ = ()
+
+    def keep_place(self, run: Run) -> None:
+        """It is about to stand for a newer tick, and stays where it stands in the line."""
+        raise NotImplementedError
+
+    def take_out(self, run: Run) -> bool:
+        """It has been cancelled, and will not begin. False: it has begun."""
+        raise NotImplementedError
 
 
 class Owner(Protocol):
@@ -63,7 +68,7 @@ class Owner(Protocol):
 
     def disarm_deadline(self, deadline: Deadline) -> None: ...
 
-    def cancel(self, work: Task) -> None: ...
+    def cancel(self, work: Work) -> None: ...
 
     def is_cancellation(self, error: BaseException) -> bool:
         """Whether what is being told of its end by `error` has been cancelled, by us or from outside."""
@@ -77,29 +82,24 @@ class Owner(Protocol):
     def wall_us(self, monotonic: float) -> int: ...
 
 
-class Run(Work):
+class Run(Attempt):
     """The entry task of a tick, and the account of everything that came of it.
 
     `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
     """
 
-    __slots__ = ("attempt", "due_us", "job", "owner", "special", "started", "subtasks", "volley")
+    __slots__ = ("owner", "subtasks", "volley")
 
-    cause: Rare[Cause | None] = Rare(None)
     deadline: Rare[Deadline | None] = Rare(None)
     error: Rare[BaseException | None] = Rare(None)
-    is_counted = Rare(False)  # noqa: FBT003 - its usual value
-    """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
     is_missed = Rare(False)  # noqa: FBT003 - its usual value
     """It had room and does not begin. Its tick has been accounted for."""
-    results: Rare[list[object] | tuple[()]] = Rare(())
-    time_allowed = Rare(0.0)
     _error_text: Rare[str | None] = Rare(None)
     _started_at: Rare[float | None] = Rare(None)
     _trace_text: Rare[str | None] = Rare(None)
 
     def __init__(  # noqa: PLR0917 - keywords would cost as for Job
-        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunVolley | None = None
+        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunPlace | None = None
     ) -> None:
         # Written out, not through super(): this is made for every run.
         policy = job.policy
@@ -121,34 +121,11 @@ class Run(Work):
         self.subtasks: Subtasks | None = None
 
     @property
-    def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here
-        return self.job.func
-
-    @property
-    def name(self) -> str:
-        return f"job {self.job.id}"
-
-    @property
-    def is_over(self) -> bool:
-        """It has ended, or was given up or dropped."""
-        return self not in self.job.runs
-
-    @property
-    def is_promised(self) -> bool:
-        """It is another attempt at a tick that must not be lost: nothing takes its place."""
-        return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
-
-    @property
     def open_tasks(self) -> int:
         """How many of its tasks have not ended, between two steps of the loop. Subtasks begin when the first has."""
         if self.is_over:
             return 0
         return 1 if self.subtasks is None else sum(task.size for task in self.subtasks)
-
-    @property
-    def lateness(self) -> float:
-        """Seconds from due to begin, once it has begun."""
-        return 0.0 if self.started is None else self.started - self.due
 
     @property
     def started_at(self) -> float:
@@ -166,10 +143,8 @@ class Run(Work):
             return None
         return self.owner.wall_us(self.started + self.time_allowed)
 
-    @property
-    def fence(self) -> int:
-        """Rises with every attempt at its tick."""
-        return self.attempt
+    def utc(self, monotonic: float) -> float:
+        return self.owner.utc(monotonic)
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         job, owner = self.job, self.owner
@@ -208,15 +183,20 @@ class Run(Work):
         if not self.subtasks:
             self.finish()
 
-    def hold(self, task: SubtaskWork | SubtaskVolley) -> None:
+    def hold(self, task: Work) -> None:
         """Go on until this has ended too."""
         if self.subtasks is not None:  # else it was given up
             self.subtasks.add(task)
 
-    def let_go(self, task: SubtaskWork | SubtaskVolley) -> None:
+    def let_go(self, task: Work) -> None:
         """Do not wait for this any more."""
         if self.subtasks is not None:
             self.subtasks.discard(task)
+
+    def stand_for(self, due: float, due_us: int, attempt: int) -> None:
+        if self.volley is not None:
+            self.volley.keep_place(self)
+        self.due, self.due_us, self.attempt = due, due_us, attempt
 
     def take_back_start(self) -> None:
         """It could not be launched: it has not begun."""
@@ -272,7 +252,7 @@ class Run(Work):
             self._trace_text = trace_text(self.error)
         return self._trace_text
 
-    def _works(self) -> list[Task]:
+    def _works(self) -> list[Work]:
         return [self, *(self.subtasks or ())]
 
     def _fail(self, error: BaseException) -> None:
@@ -323,9 +303,6 @@ class MarkedRun(Run):
     its tick cannot be exchanged for another any more. `is_marked`: the mark is durable.
     """
 
-    owes: Rare[StoredTick | None] = Rare(None)
-    """The record that says that its tick is owed: this is the next attempt."""
-
     __slots__ = ("dropped_for", "fence_number", "is_held", "is_marked", "is_sent")
 
     def __init__(self, owner: Owner, job: Job, due: float, due_us: int, attempt: int) -> None:
@@ -341,6 +318,21 @@ class MarkedRun(Run):
     def fence(self) -> int:
         return self.fence_number
 
+    def wait_for_mark(self, fence: int) -> None:
+        self.fence_number = fence
+        self.is_held = True
+        self.is_sent = False
+
+    def mark_is_sent(self) -> None:
+        self.is_sent = True
+
+    def mark_is_durable(self) -> None:
+        self.is_marked = True
+
+    def mark_is_refused(self, reason: MissedReason) -> None:
+        self.dropped_for = reason
+        self.owner.cancel(self)
+
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         job = self.job
         if not self.is_marked and self.owner.mark(self, now):
@@ -354,7 +346,7 @@ class MarkedRun(Run):
         return job.call(job.func, copied(job.args) if job.args else (), copied(job.kwargs) if job.kwargs else NO_KWARGS)
 
 
-def state_of_runs(runs: tuple[Run, ...]) -> JobState:
+def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
     """Where a job stands some of whose runs go on: where the one that is furthest along does."""
     begun = [run for run in runs if run.started is not None]
     if not begun:
@@ -362,7 +354,7 @@ def state_of_runs(runs: tuple[Run, ...]) -> JobState:
     return JobState.RUNNING if any(run.cause is None for run in begun) else JobState.TERMINATING
 
 
-class Subtasks(set["SubtaskWork | SubtaskVolley"]):
+class Subtasks(set[Work]):
     """What of a run's subtasks has not ended, many of them in one. `so_far`: for how many it has asked."""
 
     __slots__ = ("so_far",)

@@ -22,28 +22,27 @@ from typing import TYPE_CHECKING
 from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
 
-from .._jobs.call import NotLaunched
 from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
+from .._jobs.thread_call import NotLaunched
 from .._journal.rows import beside_ticks
 from .._plan.timeline import AT_ONCE, Timeline
 from .._starts.missed import Misses
 from .._values.events import RunAbandoned, RunStarted
 from .._values.listeners import Listeners
-from .._values.outcome import MissedReason
+from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
 from .._values.state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from .._values.statistics import Tally
 from .bundles import RunVolley, SubtaskVolley, places_of
 from .completion import Ends, Plans, count_begin
-from .deadline import Cause, Deadline, Timeout
+from .deadline import Deadline, Timeout
 from .marks import Marks
 from .overlap import has_place, may_start
 from .owing import Owing
 from .relaunch import Launches
 from .run import MarkedRun, Run, state_of_runs
 from .subtask import Subtask
-from .subtask_work import SubtaskWork
 
 if TYPE_CHECKING:
     from .._memory.commits import Ledger
@@ -194,8 +193,9 @@ class Runs:
             self.misses.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
         self.start(job, now, self._last_now_us)
 
-    def start_again(self, attempt: NextAttempt) -> None:
-        job = attempt.job
+    def start_again(self, job: Job, attempt: NextAttempt) -> None:
+        if job.retry is not attempt or job.is_paused:  # cancelled by somebody before it in the same batch
+            return
         if self.is_stopping:  # it stays the job's retry, and is remembered as that
             return
         job.retry = None
@@ -360,7 +360,7 @@ class Runs:
     def disarm_deadline(self, deadline: Deadline) -> None:
         self.queue.disarm(deadline)
 
-    def cancel(self, work: Run | SubtaskWork | SubtaskVolley) -> None:
+    def cancel(self, work: Work) -> None:
         if isinstance(work, SubtaskVolley):
             work.left.clear()  # the one that runs now is cancelled with its worker
             self.pool.cancel(work)

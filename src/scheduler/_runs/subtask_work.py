@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from contextvars import Context
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from timerqueue import Work
 
-from .._jobs.call import NotLaunched
+from .._jobs.job import Job
+from .._jobs.thread_call import NotLaunched
 from .deadline import Deadline, Timeout
 from .run import Run
 from .subtask import Subtask
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
 
 
 class SubtaskWork(Work):

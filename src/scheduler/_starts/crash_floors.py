@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from attrs import define
-
-from .._plan.timeline import AT_ONCE
+from .._jobs.job import Job
+from .._plan.after_restart import CrashFloor
+from .._plan.timeline import AT_ONCE, Timeline
 from .._values.outcome import MissedReason
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._plan.timeline import Timeline
 
 
 class Miss(Protocol):
@@ -23,28 +19,17 @@ class Miss(Protocol):
     ) -> None: ...
 
 
-@define
-class Floor:
-    """Nothing of a job starts before `until_us`. `first_us`: the first regular start that this costs it; it is missed
-    when the floor is passed, or forgiven. In UTC microseconds.
-    """
-
-    until_us: int
-    first_us: int | None = None
-
-
-class Floors:
+class CrashFloors:
     """Those of one scheduler's jobs."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], miss: Miss) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
         self._miss = miss
-        self.by_job: dict[Job, Floor] = {}
 
     def not_before(self, job: Job, due_us: int | None) -> int | None:
         """The planned start, or the first one that is not before the job's floor. On the planner's base."""
-        floor = self.by_job.get(job)
+        floor = job.floor
         if due_us is None or floor is None:
             return due_us
         shift = self._shift(job)
@@ -60,31 +45,36 @@ class Floors:
 
     def end(self, job: Job) -> float:
         """When its rest is over, in monotonic seconds; AT_ONCE: it has none."""
-        floor = self.by_job.get(job)
+        floor = job.floor
         return AT_ONCE if floor is None else self._timeline.monotonic(floor.until_us, steady=False)
 
-    def moved(self, us: int) -> Iterable[Job]:
+    def moved(self, us: int, jobs: Iterable[Job]) -> list[Job]:
         """The wall clock was set by so many microseconds: rests keep their lengths. Whose they are."""
-        for job, floor in self.by_job.items():
-            floor.until_us += us
-            if floor.first_us is not None and job.planner.steady:
-                floor.first_us += us
-        return list(self.by_job)
+        resting = []
+        for job in jobs:
+            floor = job.floor
+            if floor is not None:
+                resting.append(job)
+                floor.until_us += us
+                if floor.first_us is not None and job.planner.steady:
+                    floor.first_us += us
+        return resting
 
     def settle(self, job: Job) -> None:
         """The job is about to have another schedule: what its rest has cost until now is missed by the old one."""
-        floor = self.by_job.get(job)
+        floor = job.floor
         if floor is not None:
             self._miss_until_now(job, floor)
             floor.first_us = None
 
     def forgive(self, job: Job) -> None:
         """The job's floor, if it has one, is over in one way or another. What it has cost until now is missed."""
-        floor = self.by_job.pop(job, None)
+        floor = job.floor
+        job.floor = None
         if floor is not None:
             self._miss_until_now(job, floor)
 
-    def _miss_until_now(self, job: Job, floor: Floor) -> None:
+    def _miss_until_now(self, job: Job, floor: CrashFloor) -> None:
         if floor.first_us is None:
             return
         shift = self._shift(job)

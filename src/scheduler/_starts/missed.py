@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from .._journal.rows import stays_due
 from .._plan.timeline import Timeline
-from .._runs.deadline import Cause
 from .._runs.marks import Marks
 from .._runs.overlap import waits_for
 from .._runs.owing import Owing
 from .._runs.run import MarkedRun, Run
 from .._values.events import RunMissed
 from .._values.listeners import Listeners
-from .._values.outcome import MissedReason
+from .._values.outcome import Cause, MissedReason
 
 if TYPE_CHECKING:
     from .._jobs.job import Job

@@ -49,3 +49,13 @@ class MissedReason(enum.Enum):
     """The tick has a record already, of a run before the clock was set back or before a restart."""
     AFTER_CRASH = "after crash"
     """The job waited because its process had died under it."""
+
+
+class Cause(enum.Enum):
+    """Who cancelled a run."""
+
+    TIMEOUT = "timeout"
+    REMOVED = "removed"
+    REPLACED = "replaced"
+    PAUSED = "paused"
+    STOPPED = "stopped"

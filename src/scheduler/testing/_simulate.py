@@ -22,10 +22,8 @@ from schedule import duration as length_of
 from timerqueue import LifecycleState, seeded_random
 from timerqueue.testing import START, ManualClock
 
-from .._jobs.current import RUN
-from .._jobs.job import Job
+from .._jobs.job import RUN, Attempt, Job
 from .._lifespan import Lifespan
-from .._runs.run import Run
 from .._scheduler import Scheduler
 from .._values.events import Event, JobAdded, RunEnded, SchedulerStarted
 from .._values.statistics import JobStatistics, SchedulerStatistics
@@ -108,7 +106,7 @@ class _Clock(ManualClock):
     def __init__(self, start: datetime) -> None:
         super().__init__(start, autojump=True)
         self.is_ending: Callable[[], bool] = lambda: False
-        self._sleepers_of: dict[Run, int] = {}
+        self._sleepers_of: dict[Attempt, int] = {}
 
     @property
     def sleeping(self) -> int:

@@ -1,0 +1,25 @@
+"""Ticks that a death or a stop has cut off, and that will be tried again: they wait in the heap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from timerqueue import Alarm
+
+from ..stores._rows import StoredTick
+
+
+class Owed(Alarm):
+    """What one job owes: the records of its ticks, oldest first. None of them starts before `due`, when `start` is
+    called.
+    """
+
+    __slots__ = ("start", "ticks")
+
+    def __init__(self, start: Callable[[], None]) -> None:
+        super().__init__()
+        self.start = start
+        self.ticks: list[StoredTick] = []
+
+    def fire(self) -> None:
+        self.start()
