@@ -54,6 +54,9 @@ FIELDS = {
 }  # fmt: skip
 """What is written of each event. A field that comes later has a test of its own."""
 
+OUR_MODULES = re.compile(r"\b(scheduler|schedule|timerqueue)\.(\w+\.)*(?=[A-Z])")
+"""Before the name of an error: which file it lies in is no matter of the user's."""
+
 COUNTS = (
     "runs", "successes", "failures", "crashes", "timeouts", "cancellations", "missed", "launch_failures",
     "consecutive_failures", "consecutive_crashes", "total_duration", "total_duration_failures", "lateness_sum",
@@ -217,7 +220,8 @@ def text_of(name, value):
         return text if value.year == 2026 else f"{value.year}-{text}"
     if isinstance(value, float):
         return f"{value:.6f}".rstrip("0").rstrip(".")
-    return re.sub(r"memory-\d+", "memory", str(getattr(value, "value", value)))
+    text = re.sub(r"memory-\d+", "memory", str(getattr(value, "value", value)))
+    return OUR_MODULES.sub("", text)
 
 
 def stored_year(diary, backend):
