@@ -218,6 +218,61 @@ def test_the_table_fits_its_terminal(view, width):
     assert len([line for line in lines if line.startswith(("sh", "api", "ap"))]) == 2
 
 
+WHY = [
+    "status 503, expected 200-399",
+    "connection refused by 192.0.2.7:5432",
+    "no answer from 192.0.2.9:443 within 10 s (first byte)",
+    "cannot look up db.example: this machine is offline: it can look up neither db.example nor shop.example, " * 2,
+    "東京" * 60,
+]
+
+
+def unwrapped(lines):
+    """The text of lines, whatever they were broken at."""
+    return "".join("".join(lines).split())
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 140])
+@pytest.mark.parametrize("status", [Status.DOWN, Status.DEGRADED, Status.UNKNOWN])
+def test_why_something_is_not_well_is_not_cut(view, status, width):
+    """Where the column has no room for it, it stands below its row; other rows keep their shape."""
+    for why in WHY:
+        found = CheckResult(status=status, latency=0.5, error=why)
+        view.targets[1].record(fold([found]), ended(found))
+        lines = drawn(view, width, 24)
+        assert all(cell_len(line) <= width for line in lines)
+        assert "".join(why.split()) in unwrapped(lines[1:])
+        assert [line.split()[0] for line in lines if line.startswith(("shop", "api", "[red]"))] == [
+            "shop",
+            "api",
+            "[red]new",
+        ]
+
+
+def test_a_short_reason_stands_in_its_row(view):
+    """A row takes a line where that is enough."""
+    (row,) = (line for line in drawn(view, 80, 24) if line.startswith("shop"))
+    assert row.split()[:6] == ["shop", "DOWN", "1m05s", "500", "ms", "refused"]
+
+
+@pytest.mark.parametrize(("height", "reasons"), [(7, 0), (8, 1), (9, 1), (10, 2), (12, 2)])
+def test_a_low_terminal_leaves_out_targets_before_reasons(view, height, reasons):
+    """Two lines are the least in which a target has its reason."""
+    found = CheckResult(status=Status.DOWN, error=WHY[2])
+    view.targets[1].record(fold([found]), ended(found))
+    view.targets[0].record(fold([found]), ended(found))
+    lines = drawn(view, 80, height)
+    assert len(lines) <= height
+    assert sum(line.startswith(("shop", "api")) for line in lines) == max(reasons, 1)
+    assert sum(WHY[2] in line for line in lines) == reasons
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_the_last_line_is_cut_where_it_matters_least(view, width):
+    """How to stop it is in it."""
+    assert "Ctrl-C stops" in drawn(view, width, 24)[-1]
+
+
 HOSTS = ["http://127.0.0.1:{port}/health", "https://eu-{port}.monitoring.example.org/v1/health", "東京{port}" * 20]
 URLS = [text.format(port=port) for text in HOSTS for port in (1, 2)]
 URLS += ["https://eu-1.monitoring.example.org/v1/orders", "https://eu-1.monitoring.example.org/v1/baskets"]
@@ -230,10 +285,11 @@ def test_different_targets_look_different(width):
     for url in URLS:
         scheduler.add(print, "@every 1m", id=url)
     targets = [TargetStatus(url, url, "http") for url in URLS]
-    lines = drawn(View(targets=targets, scheduler=scheduler, now=lambda: 1065.0), width, 24)
+    now = scheduler.get(URLS[0]).next_start.timestamp() - 30
+    lines = drawn(View(targets=targets, scheduler=scheduler, now=lambda: now), width, 24)
     assert all(cell_len(line) <= width for line in lines)
     assert len({line.split()[0] for line in lines[1 : len(URLS) + 1]}) == len(URLS)
-    assert any(line.startswith("http://127.0.0.1:1/health ") for line in lines) == (width > 80)
+    assert any(line.startswith("http://127.0.0.1:1/health ") for line in lines)
 
 
 def test_names_come_before_phases(view):

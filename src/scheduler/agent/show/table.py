@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from scheduler import JobNotFound, RunMissed
@@ -18,14 +15,10 @@ from ..checks import CheckResult, Status
 from ..targets import Summary, TargetStatus, Verdict
 from ..text import wording
 from .display import View
+from .layout import Row, fitted
 from .lines import change_text, missed_text, result_text, summary_text
 
 REFRESH: Final = 0.25
-WIDE: Final = 140
-MEDIUM: Final = 80
-_SHORTEST_NAME: Final = 8
-_SHORTEST_RESULT: Final = 12
-"""Cells, as far as the terminal is not too narrow even for that."""
 _FRAME: Final = 6
 """Lines of the terminal that are not rows: head, rules, footer and the cursor's line."""
 
@@ -84,77 +77,29 @@ def draw(view: View, width: int, height: int) -> Group:
     room = max(height - _FRAME, 1)
     # Python's sort keeps the order of the file among equals, so rows do not jump about.
     targets = sorted(view.targets, key=lambda target: _ORDER[target.status])[:room]
-    names = [wording.printable(target.name) for target in targets]
-    columns = _columns(width, max(map(cell_len, names), default=0))
-    table = Table(expand=True, box=None, pad_edge=False, header_style="bold dim")
-    for name, options in columns.items():
-        table.add_column(name, no_wrap=True, overflow="ellipsis", **options)
-    for target, name in zip(targets, _told_apart(names, columns["name"]["width"]), strict=True):
-        cells = _cells(target, name, view, now)
-        table.add_row(*(cells[name] for name in columns))
-    return Group(table, *_footer(view, len(view.targets) - len(targets)))
+    lines, shown = fitted([_row(target, view, now) for target in targets], width, room)
+    return Group(*lines, *_footer(view, len(view.targets) - shown))
 
 
-def _columns(width: int, longest: int) -> dict[str, dict[str, Any]]:
-    """The columns for which there is room, from left to right. `longest`: of the names, which come before phases."""
-    columns: dict[str, dict[str, Any]] = {"state": {"min_width": 8}}
-    if width >= MEDIUM:
-        columns["since"] = {"justify": "right", "min_width": 6}
-    columns["latency"] = {"justify": "right", "min_width": 8}
-    columns["result"] = {"ratio": 1, "min_width": 8}
-    if width >= WIDE:
-        columns["phases, ms"] = {"min_width": 30}
-    if width >= MEDIUM:
-        columns["next"] = {"justify": "right", "min_width": 4}
-        columns["late"] = {"justify": "right", "min_width": 7}
-        columns["checks"] = {"justify": "right", "min_width": 6}
-    if width >= WIDE:
-        columns["down"] = {"justify": "right", "min_width": 4}
-    if "phases, ms" in columns and _room(width, columns) < longest:
-        del columns["phases, ms"]
-    return {"name": {"width": max(min(longest, _room(width, columns)), _SHORTEST_NAME)}, **columns}
-
-
-def _room(width: int, others: Mapping[str, Mapping[str, Any]]) -> int:
-    """What is left for names. The blanks between columns are one wide."""
-    taken = sum(int(options["min_width"]) + 1 for options in others.values())
-    return width - taken - (_SHORTEST_RESULT - int(others["result"]["min_width"]))
-
-
-def _told_apart(names: Sequence[str], width: int) -> list[str]:
-    """The names, cut to that width where most of them look different: near a third of it, or else elsewhere."""
-    best: list[str] = []
-    for head in sorted(range(0, width - 1, max(width // 10, 1)), key=lambda head: abs(head - width // 3)):
-        cut = [_cut(name, width, head) for name in names]
-        best = max(best, cut, key=lambda each: len(set(each)))
-        if len(set(best)) == len(names):
-            break
-    return best
-
-
-def _cut(name: str, width: int, head: int) -> str:
-    if cell_len(name) <= width:
-        return name
-    return f"{set_cell_size(name, head)}\u2026{set_cell_size(name[::-1], width - head - 1)[::-1]}"
-
-
-def _cells(target: TargetStatus, name: str, view: View, now: float) -> dict[str, Text]:
+def _row(target: TargetStatus, view: View, now: float) -> Row:
     verdict, run = target.last, target.last_run
     results = verdict.results if verdict else ()
     style = _STYLES[target.status] if target.status else "dim"
     late = "" if run is None or not target.checks_now else wording.latency(run.lateness)
-    return {
-        "name": Text(name),
+    result = Text(_result(target, now), "" if target.status is Status.UP else style)
+    cells = {
+        "name": Text(wording.printable(target.name)),
         "state": Text(target.status.name if target.status else "waiting", style),
         "since": Text("" if target.since is None else wording.span(now - target.since)),
         "latency": Text("" if not verdict or verdict.latency is None else wording.latency(verdict.latency)),
-        "result": Text(_result(target, now), "" if target.status is Status.UP else style),
+        "result": result,
         "phases, ms": Text(_longest_phases(results[0]) if len(results) == 1 else "", "dim"),
         "next": Text(_next(target, view, now)),
         "late": Text(late, "dim"),
         "checks": Text(f"{target.checks:,}", "dim"),
         "down": Text(f"{target.counts[Status.DOWN]:,}", "dim"),
     }
+    return Row(cells, None if target.status in (Status.UP, None) else result)
 
 
 def _result(target: TargetStatus, now: float) -> str:
@@ -203,7 +148,7 @@ def _footer(view: View, left_out: int) -> list[Text]:
     ]
     least = wording.least(statistics.missed, is_exact=statistics.missed_is_exact)
     load = (
-        f"{wording.count(statistics.active_tasks, 'check')} running, {statistics.waiting_tasks:,} waiting for room"
-        f" ({', '.join(used)}); {statistics.runs:,} done, {least} missed; Ctrl-C stops"
+        f"{wording.count(statistics.active_tasks, 'check')} running, {statistics.waiting_tasks:,} waiting for room,"
+        f" {statistics.runs:,} done, {least} missed; Ctrl-C stops{f' ({", ".join(used)})' if used else ''}"
     )
     return [states, Text(load, "dim", no_wrap=True, overflow="ellipsis")]
