@@ -146,9 +146,10 @@ def _footer(view: View, left_out: int) -> list[Text]:
     used = [
         f"{name} {each.used}/{each.size:g}" for name, each in statistics.limits.items() if not name.startswith("host:")
     ]
+    limits = f" ({', '.join(used)})" if used else ""
     least = wording.least(statistics.missed, is_exact=statistics.missed_is_exact)
     load = (
         f"{wording.count(statistics.active_tasks, 'check')} running, {statistics.waiting_tasks:,} waiting for room,"
-        f" {statistics.runs:,} done, {least} missed; Ctrl-C stops{f' ({", ".join(used)})' if used else ''}"
+        f" {statistics.runs:,} done, {least} missed; Ctrl-C stops{limits}"
     )
     return [states, Text(load, "dim", no_wrap=True, overflow="ellipsis")]
