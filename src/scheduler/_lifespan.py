@@ -164,7 +164,7 @@ class Lifespan:
 
     def _hand_over(self) -> None:
         """What is still due is the next scheduler's: nothing that is asked of this one's jobs any more touches it."""
-        for job in self._registry.jobs():
+        for job in self._loop.jobs.jobs():
             if job.backlog:
                 job.backlog = None
 

@@ -19,6 +19,7 @@ from ._control.registry import Registry
 from ._control.run_once import RunOnce
 from ._jobs.call import call_of
 from ._jobs.job import Job
+from ._jobs.job_list import JobList
 from ._jobs.options import (
     aware,
     count_of,
@@ -93,6 +94,7 @@ class Scheduler:
         self._pool = TaskPool(limit_of("limit", limit), limits_of(limits), clock=self._clock)
         self._listeners = Listeners()
         self._lifecycle = Lifecycle("Scheduler")
+        self._jobs = JobList()
         self._loop = Loop(
             self._clock,
             self._pool,
@@ -100,9 +102,9 @@ class Scheduler:
             system_random() if random is None else random,
             max_subtasks=count_of("max_subtasks", max_subtasks),
             kill_after=seconds_of("kill_after", kill_after),
+            jobs=self._jobs,
         )
         self._registry = Registry(self._loop, self._lifecycle, self._listeners)
-        self._loop.forget = self._registry.finish
         self._tasks = Tasks()
         self._registry.task_of = self._task_of
         self._memory = (
@@ -253,11 +255,11 @@ class Scheduler:
 
     def get(self, id: str) -> Job:
         """The job of that id. Raises JobNotFound."""
-        return self._registry.get(id)
+        return self._jobs.get(id)
 
     def jobs(self) -> list[Job]:
         """All jobs, in the order in which they were added. Those whose schedules have ended have left."""
-        return self._registry.jobs()
+        return self._jobs.jobs()
 
     def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
         """Hold all jobs, or those with that tag: none starts by itself until `resume`, or until `until` by the wall
@@ -296,7 +298,7 @@ class Scheduler:
         pool = self._pool.statistics()
         lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness.now().items()}
         return SchedulerStatistics(
-            jobs=len(self._registry),
+            jobs=len(self._jobs),
             active_jobs=len({run.job.id for run in self._loop.runs.all()}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,

@@ -38,22 +38,17 @@ class StoredJobs:
         """Rows that no job can be made of. Their jobs are parked."""
         self.without_task: dict[str, StoredJob] = {}
         """Jobs that wait for their task to be registered, by id."""
-        self.unfollowed: dict[str, StoredJob | None] = {}
-        """Rows that others have changed, and that jobs are still to follow. What is changed here since wins."""
         self.asked: list[Callable[[], object]] = []
         """What handles of early jobs have been asked for."""
 
     def is_early(self, job: Job) -> bool:
         return self.early is not None and job.id in self.early and self.early[job.id].job is job
 
-    def needs_mending(self, job: Job) -> bool:
-        """Whether the job cannot start until its row is mended or its task is registered."""
-        return job.id in self.unreadable or job.id in self.without_task
-
     def mended(self, job: Job) -> None:
         """Somebody has said anew what the job is: what stands in the store does not count any more."""
         self.unreadable.pop(job.id, None)
         self.without_task.pop(job.id, None)
+        job.unfit = None
 
     def ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
         """Do it on the loop; with an early job when it has begun."""
@@ -70,7 +65,6 @@ class StoredJobs:
         """Let the store know the job's definition, `row` if that has been made already."""
         if job.task is None or self.ledger is None or job.is_removed or self.is_early(job):
             return
-        self.unfollowed.pop(job.id, None)
         raw = self.unreadable.get(job.id)
         if raw is not None:
             paused = None if job.paused_by is None else job.paused_by.reason
@@ -87,19 +81,17 @@ class StoredJobs:
         if job.task is None or self.ledger is None or job.is_removed or self.is_early(job):
             return
         pause = job_pause(job)
-        for rows in (self.unfollowed, self.unreadable):
-            if (row := rows.get(job.id)) is not None:
-                rows[job.id] = with_pause(row, pause)
+        if (row := self.unreadable.get(job.id)) is not None:
+            self.unreadable[job.id] = with_pause(row, pause)
         self.ledger.pause_job(job.id, pause)
         self.ledger.touch(job)
 
-    def forget(self, job: Job, *, is_finished: bool = False) -> None:
-        """The job is gone, and no other has taken its place: so is its row. `is_finished`: its schedule is over."""
+    def forget(self, job: Job) -> None:
+        """The job is gone, and no other has taken its place: so is its row."""
         self.unreadable.pop(job.id, None)
         self.without_task.pop(job.id, None)
-        self.unfollowed.pop(job.id, None)
         if self.ledger is not None:
-            self.ledger.removed(job, is_finished=is_finished)
+            self.ledger.removed(job)
 
     def pause_changed(self, scope: str, pause: Pause | None, job: Job | None) -> None:
         """A pause has come or gone: of `job`, if it is the scope."""

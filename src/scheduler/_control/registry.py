@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from logging import getLogger
-from threading import RLock
 from typing import Any, Final
 
 from schedule import Schedule
@@ -58,31 +57,15 @@ class Registry:
         self._queue = loop.queue
         self._lifecycle = lifecycle
         self._listeners = listeners
-        self._lock = RLock()
-        self._jobs: dict[str, Job] = {}
-        self._numbers = itertools.count(1)
+        self._jobs = loop.jobs
+        self._by_id = loop.jobs.by_id
+        self._lock = loop.jobs.lock
         self._planners = Planners(loop.timeline, loop.monotonic)
         self.lateness = Lateness(loop.runs.uncounted)
-        loop.pausing.jobs = self.jobs
         loop.pausing.changed = self._pause_changed
         self.stored = StoredJobs(loop, self._lock)
-        loop.pausing.needs_mending = self.stored.needs_mending
         self.task_of: Callable[..., tuple[str | None, Any, object]] = _no_task
         """By what name the store knows a callable, what is to be called, and how."""
-
-    def __len__(self) -> int:
-        return len(self._jobs)
-
-    def get(self, id: str) -> Job:
-        try:
-            return self._jobs[id]
-        except KeyError:
-            msg = f"there is no job {id!r}: it was never added, was removed, or its schedule has ended"
-            raise JobNotFound(msg) from None
-
-    def jobs(self) -> list[Job]:
-        with self._lock:
-            return list(self._jobs.values())
 
     def add(  # noqa: PLR0917 - keywords would cost as for Job
         self,
@@ -114,8 +97,9 @@ class Registry:
             if self._lifecycle.state is _STOPPED:
                 self.refuse_if_stopped()
             if id is None:
-                id = self._free_id(task)
-            present = self._jobs.get(id)
+                refuse_without_id(task)
+                id = self._jobs.free_id()
+            present = self._by_id.get(id)
             if present is not None and stays(present, on_conflict):
                 return present
             plan = self._planners.first(planned, id, start)  # type: ignore[arg-type] # it is no text any more
@@ -137,7 +121,7 @@ class Registry:
             job.task = task
             job.dated_us = due_us if is_dated else None
             if present is None and task is None:
-                self._jobs[id] = job
+                self._by_id[id] = job
                 self._begin(job, at_once, due_us)
             elif (standing := self._put(job, FirstStart(*plan), present, start, on_conflict)) is not job:
                 return standing
@@ -161,7 +145,7 @@ class Registry:
             return present
         if present is not None:
             self.remove(present)
-        self._jobs[job.id] = job
+        self._by_id[job.id] = job
         if row is not None and self.stored.early is not None:
             self.stored.early[job.id] = Early(job, first, on_conflict, self._lifecycle.state is LifecycleState.RUNNING)
             return job
@@ -186,9 +170,7 @@ class Registry:
         with self._lock:
             if stored.early is not None and stored.is_early(job):
                 del stored.early[job.id]
-            job.is_removed, job.is_plain = True, False
-            if self._jobs.get(job.id) is job:
-                del self._jobs[job.id]
+            self._jobs.discard(job)
 
     def begin_early(self, most: int) -> bool:
         """What the store holds is known: some of those who waited for that begin. False: there are no more."""
@@ -205,14 +187,6 @@ class Registry:
         for ask in asked:
             ask()
         return False
-
-    def enter(self, job: Job) -> None:
-        """A job of the store is there. Whoever enters it plans it."""
-        with self._lock:
-            self._jobs[job.id] = job
-
-    def find(self, id: str) -> Job | None:
-        return self._jobs.get(id)
 
     def plan(self, schedule: Schedule, id: str, start: Start) -> FirstStart:
         """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
@@ -231,12 +205,6 @@ class Registry:
         if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None
         return instant_of(self._loop.timeline.reported(job.dated_us, steady=job.planner.steady))
-
-    def finish(self, job: Job) -> None:
-        """The job's schedule has ended: it leaves, its history stays."""
-        self.forget(job)
-        if job.task is not None:
-            self._forget_stored(job, is_finished=True)
 
     def tell(self, event: Event) -> None:
         """Tell the listeners, on the loop."""
@@ -265,7 +233,7 @@ class Registry:
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
         reason, until = reason_of(reason), self._until(until)
-        if job.task is not None and not self.stored.needs_mending(job):
+        if job.task is not None and job.unfit is None:
             check_pause(job, reason)
         self.stored.ask(job, self._loop.pausing.pause, job, reason, until)
 
@@ -291,7 +259,7 @@ class Registry:
         self._loop.call(self._loop.pausing.resume_scope, scope)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
-        if self.stored.needs_mending(job):
+        if job.unfit is not None:
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
             raise InvalidJob(msg)
         changes = {name: settled(value) for name, value in changes.items()}
@@ -320,20 +288,12 @@ class Registry:
         return until and until_of(until, instant_of(self._loop.timeline.us(self._loop.monotonic(), steady=False)))
 
     def _pause_changed(self, scope: str, pause: Pause | None) -> None:
-        job = self._jobs.get(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
+        job = self._jobs.find(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
         self.stored.pause_changed(scope, pause, job)
 
-    def _forget_stored(self, job: Job, *, is_finished: bool = False) -> None:
-        if job.id not in self._jobs:
-            self.stored.forget(job, is_finished=is_finished)
-
-    def _free_id(self, task: str | None) -> str:
-        if task is not None:
-            msg = "a stored job needs an id: it is how the next run of this program finds it again"
-            raise InvalidJob(msg)
-        while (id_ := f"job-{next(self._numbers)}") in self._jobs:
-            pass
-        return id_
+    def _forget_stored(self, job: Job) -> None:
+        if self._jobs.find(job.id) is None:
+            self.stored.forget(job)
 
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
         loop = self._loop
@@ -363,7 +323,7 @@ class Registry:
         """Let the job be what another of its id was meant to be."""
         if job.is_removed:
             return
-        if self.stored.needs_mending(job):
+        if job.unfit is not None:
             first = self.plan(source.schedule, job.id, None) if first is None else first
             self.stored.mended(job)
         was_same = first is None and is_same(job, source)
@@ -392,6 +352,13 @@ class Registry:
         if not stored:
             self.stored.remember(job)
         self._listeners.tell(JobChanged(job.id, job.state, "updated"))
+
+
+def refuse_without_id(task: str | None) -> None:
+    """Raise InvalidJob for a job that is stored: its id is how it is found again."""
+    if task is not None:
+        msg = "a stored job needs an id: it is how the next run of this program finds it again"
+        raise InvalidJob(msg)
 
 
 def _no_task(func: Any, **_: Any) -> tuple[str | None, Any, object]:

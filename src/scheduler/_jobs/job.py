@@ -102,6 +102,8 @@ class Job(Alarm):
     """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
     threads: Rare[list[ThreadCall] | None] = Rare(None)
     """Threads that outlived the run they worked for."""
+    unfit: Rare[str | None] = Rare(None)
+    """Why it cannot run, until its row is mended or its task is registered."""
 
     def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
         self,

@@ -23,6 +23,7 @@ from timerqueue import OUT, Clock, LifecycleError, LifecycleState, Random, TaskP
 
 from .._jobs.call import awaited
 from .._jobs.job import Job
+from .._jobs.job_list import JobList
 from .._journal.rows import after_last_run, beside_ticks, has_just_started, starting_at
 from .._plan.first_start import FirstStart
 from .._plan.timeline import AT_ONCE, JUMP, Timeline
@@ -55,7 +56,9 @@ class Loop:
         *,
         max_subtasks: int,
         kill_after: float,
+        jobs: JobList,
     ) -> None:
+        self.jobs = jobs
         self.clock = clock
         self.monotonic = clock.monotonic
         self.listeners = listeners
@@ -73,9 +76,7 @@ class Loop:
             kill_after=kill_after,
         )
         self.floors = CrashFloors(self.timeline, clock.monotonic, self.runs.misses.miss)
-        self.pausing = Pausing(self)
-        self.forget: Callable[[Job], None] = _nobody
-        """Called with each job whose schedule has ended."""
+        self.pausing = Pausing(self, jobs)
         self.only_on_demand = False
         """Schedules are ignored: jobs run when told to."""
         self.calendar_jobs = CalendarJobs(self, self.pausing.park)
@@ -268,7 +269,10 @@ class Loop:
         self._retire(job)
 
     def _retire(self, job: Job) -> None:
-        self.forget(job)
+        """Take out a job whose schedule has ended. Its history stays; its row goes, if no other has its id by now."""
+        self.jobs.discard(job)
+        if job.task is not None and self.runs.ledger is not None and self.jobs.find(job.id) is None:
+            self.runs.ledger.removed(job, is_finished=True)
         logger.info("job %r has finished: its schedule has no further start", job.id)
         if self.listeners.anybody:
             self.listeners.tell(JobFinished(job.id))
@@ -357,11 +361,7 @@ class Loop:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self.pausing.look_at_clock()
-        for job in self.floors.moved(round(jumped * 1e6), self.pausing.jobs()):
+        for job in self.floors.moved(round(jumped * 1e6), self.jobs.jobs()):
             if self.runs.ledger is not None:
                 self.runs.ledger.touch(job)
-        self.calendar_jobs.replan(self.pausing.jobs(), jumped, now)
-
-
-def _nobody(_job: Job) -> None:
-    """Nobody has asked to be told."""
+        self.calendar_jobs.replan(self.jobs.jobs(), jumped, now)

@@ -86,6 +86,8 @@ class Ledger:
         self.trouble: str | None = None
         """What is wrong with the store; None: nothing that is known."""
         self.commits = 0
+        self.unfollowed: dict[str, StoredJob | None] = {}
+        """Rows that others have changed, and that jobs are still to follow. What is changed here since wins."""
         self._queue = queue
         self._timeline = timeline
         self._listeners = listeners
@@ -118,11 +120,14 @@ class Ledger:
     # -- what is noted -------------------------------------------------------------------------------------------------
 
     def put(self, row: StoredJob) -> None:
+        self.unfollowed.pop(row.id, None)
         self._pending.put(row.id, row)
         self._ask()
 
     def pause_job(self, id: str, pause: JobPause) -> None:
         """It is paused, or is not any more: of its row no more than that is written."""
+        if (row := self.unfollowed.get(id)) is not None:
+            self.unfollowed[id] = with_pause(row, pause)
         self._pending.pause(id, pause)
         self._ask()
 
@@ -137,6 +142,7 @@ class Ledger:
         return row
 
     def removed(self, job: Job, *, is_finished: bool = False) -> None:
+        self.unfollowed.pop(job.id, None)
         self._pending.remove(job.id, job.schedule_text if is_finished else None)
         self._pending.dirty.pop(job, None)
         job.floor = None

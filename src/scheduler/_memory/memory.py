@@ -315,7 +315,7 @@ class Memory:
         if changes:
             for scope, pause in changes.pauses.items():
                 self._registry.stored.pause_scope(scope, None if pause is None else self._intake.pause(pause))
-            unfollowed = self._registry.stored.unfollowed
+            unfollowed = self.ledger.unfollowed
             is_going_on = bool(unfollowed)
             for id, row in changes.jobs.items():
                 if not self.ledger.holds(id):
@@ -325,7 +325,7 @@ class Memory:
 
     def _follow_some(self) -> None:
         """Some at a time: others are not to wait."""
-        unfollowed = self._registry.stored.unfollowed
+        unfollowed = self.ledger.unfollowed
         for id in list(islice(unfollowed, SLICE)):
             if id in unfollowed:
                 self._follow(id, unfollowed.pop(id))

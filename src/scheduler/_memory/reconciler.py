@@ -44,6 +44,7 @@ class Adoption:
 
     def __init__(self, registry: Registry, loop: Loop, ledger: Ledger, tasks: Tasks, losses: Losses) -> None:
         self._registry = registry
+        self._jobs = loop.jobs
         self._loop = loop
         self._ledger = ledger
         self._tasks = tasks
@@ -55,7 +56,7 @@ class Adoption:
         Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
         """
         early = None if self._registry.stored.early is None else self._registry.stored.early.get(row.id)
-        if early is None and self._registry.find(row.id) is not None:
+        if early is None and self._jobs.find(row.id) is not None:
             logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
             return
         try:
@@ -95,7 +96,7 @@ class Adoption:
 
     def change(self, id: str, row: StoredJob | None) -> None:
         """Somebody else has changed this row, or removed it."""
-        job = self._registry.find(id)
+        job = self._jobs.find(id)
         if job is not None and job.task is None:
             logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
         elif row is None:
@@ -118,7 +119,7 @@ class Adoption:
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
         for id, row in list(self._registry.stored.without_task.items()):
-            job = self._registry.find(id)
+            job = self._jobs.find(id)
             if row.task == task and job is not None:
                 self._come_alive(job, row)
 
@@ -134,7 +135,7 @@ class Adoption:
         reading, first = self._read(row, is_known=state is not None)
         if job is None:
             job = self._job_of(row, reading, first)
-            self._registry.enter(job)
+            self._jobs.enter(job)
         else:
             self._set(job, reading, first)
         job.task, job.schedule_text = row.task, row.schedule
@@ -214,6 +215,7 @@ class Adoption:
             self._registry.stored.unreadable[row.id] = row
         else:
             self._registry.stored.without_task[row.id] = row
+        job.unfit = reading.error
         self._loop.pausing.park_because(job, reading.error)
 
     def _give_up(self, row: StoredJob, error: Exception) -> None:
@@ -221,10 +223,10 @@ class Adoption:
         reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
         reading = unreadable(row, reason)
         first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
-        job = self._registry.find(row.id)
+        job = self._jobs.find(row.id)
         if job is None:
             job = self._job_of(row, reading, first)
-            self._registry.enter(job)
+            self._jobs.enter(job)
         else:
             self._set(job, reading, first)
         job.task, job.schedule_text = row.task, row.schedule
@@ -241,6 +243,7 @@ class Adoption:
             self._registry.stored.early.pop(job.id, None)
         self._registry.stored.without_task.pop(job.id, None)
         self._registry.stored.unreadable.pop(job.id, None)
+        job.unfit = None
         if job.is_parked:
             job.is_parked = False
             job.settle_pause()

@@ -18,6 +18,7 @@ from typing import Final, Protocol
 from timerqueue import Alarm, LifecycleError, TimerQueue
 
 from .._jobs.job import Job
+from .._jobs.job_list import JobList
 from .._plan.timeline import AT_ONCE, Timeline, instant_of, us_of
 from .._runs.overlap import hold_back
 from .._runs.runs import Runs
@@ -74,15 +75,12 @@ class PauseEnd(Alarm):
 class Pausing:
     """All the pauses of a scheduler."""
 
-    def __init__(self, plans: Plans) -> None:
+    def __init__(self, plans: Plans, jobs: JobList) -> None:
         self._plans = plans
+        self._jobs = jobs
         self.pauses = Pauses()
         self.changed: Callable[[str, Pause | None], None] = _nobody
         """Called with each scope whose pause has changed, and its pause as it is now: None, it has been resumed."""
-        self.needs_mending: Callable[[Job], bool] = _is_well
-        """Whether a parked job cannot start even if somebody resumes it."""
-        self.jobs: Callable[[], list[Job]] = list
-        """All jobs that there are."""
         self._ends: dict[Job | str, PauseEnd] = {}
         """Of the pauses that end by themselves."""
 
@@ -108,7 +106,7 @@ class Pausing:
         if job.is_removed or (job.paused_by is None and not job.is_parked):
             return
         job.paused_by = None
-        if not self.needs_mending(job):
+        if job.unfit is None:
             job.is_parked = False
         self.forget(job)
         counts = job.counts()
@@ -197,7 +195,7 @@ class Pausing:
 
     def _scopes_changed(self) -> None:
         """From here on nothing starts that is covered. The rest is done some jobs at a time: others are not to wait."""
-        covering, jobs = self.pauses.covering, self.jobs()
+        covering, jobs = self.pauses.covering, self._jobs.jobs()
         for job in jobs:
             held_by = covering(job.tags)
             if held_by is not None and held_by is not job.held_by:
@@ -299,11 +297,6 @@ class Pausing:
 def _has_pause(job: Job) -> bool:
     """Whether what waits was started by hand under a pause. Being parked is none."""
     return job.paused_by is not None or job.held_by is not None
-
-
-def _is_well(_job: Job) -> bool:
-    """Nothing is stored that could need it."""
-    return False
 
 
 def _nobody(_scope: str, _pause: Pause | None) -> None:

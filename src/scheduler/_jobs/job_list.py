@@ -1,0 +1,59 @@
+"""The jobs of one scheduler, by id: the dict, its lock, and numbers for jobs that are given no id."""
+
+from __future__ import annotations
+
+import itertools
+from threading import RLock
+
+from .._values.errors import JobNotFound
+from .job import Job
+
+
+class JobList:
+    """All jobs of a scheduler, in the order in which they were added. Any thread.
+
+    `by_id` is changed with `lock` held, and may be looked into without.
+    """
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Job] = {}
+        self.lock = RLock()
+        self._numbers = itertools.count(1)
+
+    def __len__(self) -> int:
+        return len(self.by_id)
+
+    def get(self, id: str) -> Job:
+        """The job of that id. Raises JobNotFound."""
+        try:
+            return self.by_id[id]
+        except KeyError:
+            msg = f"there is no job {id!r}: it was never added, was removed, or its schedule has ended"
+            raise JobNotFound(msg) from None
+
+    def find(self, id: str) -> Job | None:
+        """The job of that id; None: there is none."""
+        return self.by_id.get(id)
+
+    def jobs(self) -> list[Job]:
+        """All of them at this moment."""
+        with self.lock:
+            return list(self.by_id.values())
+
+    def enter(self, job: Job) -> None:
+        """Put the job in, in the place of one of its id."""
+        with self.lock:
+            self.by_id[job.id] = job
+
+    def discard(self, job: Job) -> None:
+        """Take the job out, and mark it as removed; another one of its id stays."""
+        with self.lock:
+            job.is_removed, job.is_plain = True, False
+            if self.by_id.get(job.id) is job:
+                del self.by_id[job.id]
+
+    def free_id(self) -> str:
+        """An id that no job has. Call it with `lock` held."""
+        while (id_ := f"job-{next(self._numbers)}") in self.by_id:
+            pass
+        return id_
