@@ -36,3 +36,7 @@ __all__ = [
     "phase_us",
     "text_of",
 ]
+
+for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
+    if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("schedule."):
+        _each.__module__ = "schedule"

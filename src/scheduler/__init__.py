@@ -114,3 +114,7 @@ __all__ = [
     "UnknownTask",
     "current_run",
 ]
+
+for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
+    if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("scheduler."):
+        _each.__module__ = "scheduler"

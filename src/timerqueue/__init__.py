@@ -54,3 +54,7 @@ __all__ = [
     "seeded_random",
     "system_random",
 ]
+
+for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
+    if isinstance(_each, type) and issubclass(_each, Exception) and _each.__module__.startswith("timerqueue."):
+        _each.__module__ = "timerqueue"
