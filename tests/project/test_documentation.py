@@ -63,6 +63,16 @@ def test_the_readme_shows_a_program_that_runs():
     assert [line for line, _, reason in blocks(readme.read_text("utf-8")) if reason is None] != []
 
 
+def test_the_readme_compares_with_figures_that_were_measured():
+    """Each number of three digits or more in that paragraph stands in the tables of benchmarks/README.md."""
+    readme, tables = ((ROOT / page).read_text("utf-8") for page in ("README.md", "benchmarks/README.md"))
+    (claim,) = re.findall(r"Why not APScheduler\?\*\*(.*?)\n\n", readme, re.DOTALL)
+    figures = re.findall(r"\d[\d,]{2,}", claim)
+    assert len(figures) > 3
+    measured = set(re.findall(r"\d[\d,]*", tables))
+    assert [figure for figure in figures if figure.rstrip(",") not in measured] == []
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
