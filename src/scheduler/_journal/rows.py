@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from schedule import Schedule
 
@@ -18,6 +18,9 @@ from .._values.statistics import Tally
 from ..stores._rows import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
 
+_Retry = tuple[int, int, int] | tuple[None, None, None]
+"""The tick that has failed, which attempt comes next, and when."""
+
 
 def state_of(job: Job, timeline: Timeline) -> StoredState:
     """The job's state at this moment.
@@ -25,39 +28,48 @@ def state_of(job: Job, timeline: Timeline) -> StoredState:
     A tick that is due and not marked yet, because it waits for room or for the end of a run, is still to come: should
     the process die now, the job goes on with it. What is owed stands in its own record.
     """
-    tally = job.counts()
-    floor = job.floor
-    until_us = None if floor is None else floor.until_us
-    if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
-        return _counted(job.stood._replace(not_before_us=until_us), tally)
-    due_us = job.dated_us if job.is_due_by_hand and job.is_paused else job.due_us
-    next_us = None if due_us is None else timeline.reported(due_us, steady=job.planner.steady)
-    retry = (
-        None if job.retry is None else (job.retry.due_us, job.retry.attempt, timeline.us(job.retry.due, steady=False))
-    )
-    if floor is not None and floor.first_us is not None and next_us is not None:
-        next_us = min(next_us, floor.first_us)
-    if job.runs or job.backlog:
-        for due_us, attempt in unmarked(job):
-            if attempt == 1 and not _is_slot(job, due_us, next_us):
-                continue
-            if attempt > 1:
-                retry = (due_us, attempt, due_us) if retry is None else min(retry, (due_us, attempt, due_us))
-            else:
-                next_us = due_us if next_us is None else min(next_us, due_us)
-    retry_due_us, retry_attempt, retry_at_us = retry or (None, None, None)
+    next_us = _reported(job, job.due_us, timeline)
+    is_dated = job.dated_us is not None and job.dated_us == job.due_us
+    is_by_hand, until_us, retry = is_dated, None, _NO_RETRY
+    if job.special is not None or (job.runs and unmarked(job)):
+        until_us = None if job.floor is None else job.floor.until_us
+        if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
+            return _counted(job.stood._replace(not_before_us=until_us), _counts_of(job))
+        is_by_hand = job.is_due_by_hand or is_dated
+        if job.is_due_by_hand and job.is_paused:
+            next_us = _reported(job, job.dated_us, timeline)
+        next_us, retry = _with_what_waits(job, next_us, timeline)
     state = (
         job.id,
         next_us,
-        job.is_due_by_hand or (job.dated_us is not None and job.dated_us == job.due_us),
-        retry_due_us,
-        retry_attempt,
-        retry_at_us,
+        is_by_hand,
+        *retry,
         until_us,
-        *_counts_of(tally),
+        *_counts_of(job),
         None if next_us is None else job.schedule_text,
     )
     return StoredState._make(state)
+
+
+def _reported(job: Job, due_us: int | None, timeline: Timeline) -> int | None:
+    return None if due_us is None else timeline.reported(due_us, steady=job.planner.steady)
+
+
+def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple[int | None, _Retry]:
+    """The next start and the retry, with the ticks that are due and not marked yet."""
+    retry: tuple[int, int, int] | None = (
+        None if job.retry is None else (job.retry.due_us, job.retry.attempt, timeline.us(job.retry.due, steady=False))
+    )
+    if job.floor is not None and job.floor.first_us is not None and next_us is not None:
+        next_us = min(next_us, job.floor.first_us)
+    for due_us, attempt in unmarked(job):
+        if attempt == 1 and not _is_slot(job, due_us, next_us):
+            continue
+        if attempt > 1:
+            retry = (due_us, attempt, due_us) if retry is None else min(retry, (due_us, attempt, due_us))
+        else:
+            next_us = due_us if next_us is None else min(next_us, due_us)
+    return next_us, retry or _NO_RETRY
 
 
 def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredState:
@@ -67,33 +79,48 @@ def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredS
     )
 
 
-def _counted(state: StoredState, tally: Tally) -> StoredState:
+def _counted(state: StoredState, counts: tuple[Any, ...]) -> StoredState:
     """The same with these counts."""
     first = state._fields.index("runs")
-    return StoredState._make((*state[:first], *_counts_of(tally), state.next_of))
+    return StoredState._make((*state[:first], *counts, state.next_of))
 
 
-def _counts_of(tally: Tally) -> tuple[Any, ...]:
+def _counts_of(job: Job) -> tuple[Any, ...]:
     """The fields of a state from `runs` to `last_error`."""
+    if job.tally is None:
+        return _NOTHING_COUNTED
+    tally = job.counts()
+    if tally.special is None:  # nothing has ever gone wrong
+        wrong, seconds, error = _NOTHING_WRONG, 0.0, None
+    else:
+        wrong = (
+            tally.failures,
+            tally.timeouts,
+            tally.cancellations,
+            tally.missed,
+            tally.consecutive_failures,
+            tally.consecutive_crashes,
+        )
+        seconds, error = tally.total_duration_failures, tally.last_error
     return (
         tally.runs,
         tally.successes,
-        tally.failures,
-        tally.timeouts,
-        tally.cancellations,
-        tally.missed,
-        tally.consecutive_failures,
-        tally.consecutive_crashes,
+        *wrong,
         tally.total_duration,
-        tally.total_duration_failures,
+        seconds,
         tally.lateness_sum,
         tally.lateness_max,
         some_us(tally.last_start),
         some_us(tally.last_finish),
         some_us(tally.last_successful_finish),
         None if tally.last_outcome is None else tally.last_outcome.value,
-        tally.last_error,
+        error,
     )
+
+
+_NO_RETRY: Final[_Retry] = (None, None, None)
+_NOTHING_WRONG: Final = (0, 0, 0, 0, 0, 0)
+_NOTHING_COUNTED: Final = StoredState("")[StoredState._fields.index("runs") : -1]
 
 
 def tally_of(state: StoredState, schedule: Schedule) -> Tally | None:
