@@ -190,6 +190,20 @@ class Limits(Generic[C]):
         line.cancelled += 1
         if line.cancelled > COMPACT_ABOVE and line.cancelled * 2 > len(line.queue):
             line.compact()
+        self._head_may_differ(line)
+
+    def withdraw(self, claim: C) -> None:
+        """The same for work that may `wait` again: nothing of it is left, at the cost of a walk along its line."""
+        self.waiting -= 1
+        if not claim.needs:
+            self.plain.remove(claim)
+            return
+        line = self._lines[claim.needs]
+        line.compact()
+        self._head_may_differ(line)
+
+    def _head_may_differ(self, line: Line[C]) -> None:
+        """Something has gone from it."""
         head = line.head()
         if head is None:
             self._close(line)

@@ -76,6 +76,12 @@ class PlainLine(Generic[W]):
             heapify(self._overtaking)
             self._cancelled = 0
 
+    def remove(self, work: W) -> None:
+        """It stands here no more, and may come again. In time proportional to what stands here."""
+        self._in_order = deque(entry for entry in self._in_order if entry[1] is not work)
+        self._overtaking = [entry for entry in self._overtaking if entry[1] is not work]
+        heapify(self._overtaking)
+
     def works(self) -> list[W]:
         """All that waits, in no order. Any thread."""
         return [work for _, work in [*self._in_order.copy(), *self._overtaking] if work.is_waiting]

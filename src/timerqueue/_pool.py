@@ -208,14 +208,22 @@ class TaskPool:
             self._release(work)
             self._workers.call_if_needed()
         elif work.is_waiting:
-            work.is_waiting = False
-            if work in self._workers.ready:
-                self._workers.ready.remove(work)
-                self._limits.give_back(work)
-            else:
-                self._limits.forget(work)
+            self._take_out(work, self._limits.forget)
             work.drop()
             self._fill()
+
+    def ask_anew(self, work: Work, needs: Needs, priority: float) -> bool:
+        """Let work that waits need `needs`, which have been checked, and rank by `priority`. False: it does not wait.
+
+        It takes its place among what waits by its due time once more.
+        """
+        if not work.is_waiting:
+            return False
+        self._take_out(work, self._limits.withdraw)
+        work.needs, work.priority = needs, priority
+        self.submit(work)
+        self._fill()
+        return True
 
     def kill(self, work: Work) -> None:
         """Give up on running work that ignored its cancellation: its units are free now, and its coroutine is
@@ -257,6 +265,15 @@ class TaskPool:
     def statistics(self) -> PoolStatistics:
         limits = self._limits
         return PoolStatistics(limits.capacity, limits.used, limits.pieces(), self._workers.size, limits.statistics())
+
+    def _take_out(self, work: Work, of_its_line: Callable[[Work], None]) -> None:
+        """Let work that waits do so no more. Others may have room: call `_fill` next."""
+        work.is_waiting = False
+        if work in self._workers.ready:
+            self._workers.ready.remove(work)
+            self._limits.give_back(work)
+        else:
+            of_its_line(work)
 
     def _drop_waiting(self) -> None:
         """Nothing more begins: tell those that waited."""

@@ -108,6 +108,22 @@ async def test_a_stretch_is_told_of_once(clock, events, caplog, threads):
         assert starts == [0, 1, 3, 7, 15, 31, 63, 123, 183]
 
 
+async def test_it_is_tried_again_under_the_limits_that_its_job_needs_by_then(clock, events, threads):
+    """Others have filled the one that it needed before."""
+    threads(1)
+    async with Scheduler(limits={"full": 1}, clock=clock) as s:
+        s.listen(events)
+        job = s.add(said, EVERY, id="thread", needs="full")
+        await clock.travel(1_000)
+        s.add(clock.sleep, EVERY, args=(500,), needs="full", start="now")
+        await clock.travel(0)
+        job.update(needs=())
+        await clock.travel(1)
+        await settle(clock, job)
+        assert events.outcomes("thread") == [Outcome.SUCCEEDED]
+        s.stop(grace=0)
+
+
 async def test_it_holds_no_room_while_it_waits(clock, events, threads):
     """Others may run; its place in the queue is that of its due instant."""
     threads(1)

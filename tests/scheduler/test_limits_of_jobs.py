@@ -2,11 +2,13 @@
 
 import math
 from collections import Counter
+from datetime import timedelta
+from functools import partial
 
 import pytest
 
 from schedule import Every
-from scheduler import InvalidJob, Outcome, RunEnded, Scheduler
+from scheduler import InvalidJob, Outcome, Overlap, RunEnded, RunStarted, Scheduler
 from timerqueue import UnknownLimit
 from timerqueue.testing import START
 
@@ -163,6 +165,70 @@ async def test_waiting_makes_up_for_priority(clock, meter):
         s.stop(grace=0)
 
 
+@pytest.mark.parametrize(("old", "new"), [("full", "free"), ("full", ()), (("full", "free"), {"free": 2})])
+async def test_a_run_that_waits_needs_what_its_job_needs_by_now(clock, meter, old, new):
+    """It stood in line for what its job needed before: nobody waits for that any more."""
+    async with Scheduler(limits={"full": 1, "free": 2}, clock=clock) as s:
+        s.add(meter, EVERY_HOUR, args=("full-hog",), needs="full", start="now")
+        await clock.travel(0)
+        job = s.add(meter, EVERY_HOUR, args=("moved",), needs=old, start="now")
+        await clock.travel(0)
+        assert meter.order == ["full-hog"]
+        job.update(needs=new)
+        await clock.travel(0)
+        assert meter.order == ["full-hog", "moved"]
+        await clock.travel(1)
+        assert {limit.used for limit in s.statistics().limits.values()} == {0}
+
+
+async def test_a_run_that_waits_for_capacity_waits_for_new_needs_too(clock, meter):
+    """It shared a place with others, which keep it."""
+    async with Scheduler(limit=1, limits={"free": 1}, clock=clock) as s:
+        s.add(partial(clock.sleep, 5), EVERY_HOUR, start="now")
+        soon = clock.now() + timedelta(seconds=1)
+        jobs = [s.add(meter, EVERY_HOUR, args=(f"a-{number}",), start=soon) for number in range(4)]
+        await clock.travel(1)
+        jobs[0].update(needs="free")
+        jobs[2].update(needs="free")
+        assert s.statistics().waiting_tasks == 4
+        s.resize(10)
+        await clock.travel(0)
+        assert meter.running["a"] == 3
+        await clock.travel(1)
+        assert meter.running["a"] == 1
+        await clock.travel(1)
+        assert sorted(meter.order) == ["a-0", "a-1", "a-2", "a-3"]
+
+
+async def test_a_run_that_waits_ranks_as_its_job_does_by_now(clock, meter):
+    """So what came later cannot overtake it by the priority that both have."""
+    async with Scheduler(limit=1, limits={"a": 1}, clock=clock) as s:
+        s.add(meter, EVERY_HOUR, args=("hog",), start="now")
+        for name, needs in (("plain", ()), ("limited", "a"), ("last", ())):
+            s.add(meter, EVERY_HOUR, id=name, args=(name,), needs=needs, start="now")
+        await clock.travel(0)
+        s.get("last").update(priority=1)
+        s.get("limited").update(priority=2)
+        await clock.travel(4)
+        assert meter.order == ["hog", "limited", "last", "plain"]
+
+
+@pytest.mark.parametrize("changes", [{"needs": "free"}, {"needs": ()}, {"priority": 7}])
+async def test_ticks_begin_in_their_order_whatever_changes_meanwhile(clock, events, changes):
+    """Under ALLOW the one that waits for the old limit goes before the next tick, which asks for the new one."""
+    async with Scheduler(limit=3, limits={"full": 1, "free": 1}, clock=clock) as s:
+        s.listen(events)
+        s.add(partial(clock.sleep, 22), EVERY_HOUR, id="hog", needs="full", start="now")
+        every = Every("10s", anchor=START)
+        job = s.add(partial(clock.sleep, 3), every, id="job", needs="full", overlap=Overlap.ALLOW, max_running=2)
+        await clock.travel(11)
+        job.update(**changes)
+        await clock.travel(24)
+        dues = [event.due - START.timestamp() for event in events.of(RunStarted, job_id="job")]
+        assert dues == [10, 20, 30]
+        s.stop(grace=0)
+
+
 async def test_raising_a_limit_starts_what_waits_and_lowering_drains(clock, meter):
     """Nothing that runs is disturbed."""
     async with Scheduler(limit=1, clock=clock) as s:
@@ -272,3 +338,21 @@ async def test_no_order_of_ends_leaks_a_unit(clock, events):
         assert statistics.active_tasks == statistics.waiting_tasks == statistics.active_jobs == 0
         assert {limit.used for limit in statistics.limits.values()} == {0}
         assert len(events.of(RunEnded)) > 200
+
+
+@pytest.mark.parametrize("changes", [{"needs": "free"}, {"needs": ()}, {"priority": 9}])
+async def test_no_tick_is_counted_twice_when_needs_change_before_a_stop(processes, clock, changes):
+    """What is due and has no run is the newest end of a job's ticks: no newer one has begun."""
+    every = Every("10s", anchor=START)
+    async with processes.one(1, limits={"full": 1, "free": 1}) as s:
+        s.add(partial(clock.sleep, 1_000), EVERY_HOUR, id="hog", needs="full", start="now", durable=False)
+        job = s.add("work", every, id="job", needs="full", overlap=Overlap.ALLOW, max_running=3)
+        await clock.travel(11)
+        job.update(**changes)
+        await clock.travel(14)
+    clock.advance(7)
+    async with processes.one(1, limits={"full": 1, "free": 1}) as s:
+        await clock.travel(2)
+        statistics = s.get("job").statistics()
+        assert statistics.runs + statistics.missed == 3
+        assert len(processes.begun) == len(set(processes.begun)) == statistics.runs

@@ -3,6 +3,7 @@
 import logging
 import threading
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from anyio.to_thread import run_sync
@@ -216,6 +217,26 @@ async def test_a_tick_that_is_being_recorded_keeps_its_name(clock, events):
         store.fail_on = ()
         await clock.travel(6)
         assert told(await s.history("a")) == [(10, "succeeded", 1), (20, "succeeded", 1), (30, "store", 2)]
+
+
+async def test_a_run_that_waits_for_the_store_needs_what_its_job_needs_by_then(clock, events):
+    """It stepped aside under a limit that others have filled since; its job needs that no more."""
+    store = FlakyStore(MemoryStore())
+    async with Scheduler(store=store, clock=clock, limits={"full": 1}) as s:
+        s.listen(events)
+        s.register("work", lambda: None, inline=True)
+        s.add("work", EVERY_10_S, id="a", needs="full")
+        s.add("work", "@every 1d", id="other")
+        await clock.travel(15)
+        break_down(store, s)
+        await clock.travel(6)
+        s.add(partial(clock.sleep, 1_000), "@every 1d", needs="full", id="hog", start="now", durable=False)
+        await clock.travel(0)
+        s.get("a").update(needs=())
+        store.fail_on = ()
+        await clock.travel(6)
+        assert told(await s.history("a")) == [(10, "succeeded", 1), (20, "succeeded", 1)]
+        s.stop(grace=0)
 
 
 async def test_an_impatient_tick_that_waited_for_the_store_was_not_left_out_for_want_of_room(clock, events):

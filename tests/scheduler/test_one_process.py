@@ -118,6 +118,8 @@ options = st.fixed_dictionaries(
         "timeout": st.sampled_from(["4s", None]),
         "retry": st.sampled_from([None, Retry.constant("3s", max_retries=2)]),
         "delivery": st.sampled_from(["at_most_once", "at_least_once"]),
+        "needs": st.sampled_from([(), "x", "y", ("x", "y")]),
+        "priority": st.sampled_from([-1, 0, 2]),
     },
 ).map(fitting)
 durations = st.sampled_from([0, 0, 3, 12, 25])
@@ -198,7 +200,7 @@ class Life:
         await self.clock.sleep(seconds)
 
     def scheduler(self, limit):
-        s = Scheduler(store=self.store if self.under else None, clock=self.clock, limit=limit)
+        s = Scheduler(store=self.store if self.under else None, clock=self.clock, limit=limit, limits={"x": 1, "y": 1})
         s.register("work", self.work)
         s.listen(self.events.append)
         return s

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from schedule import Every, Missed
-from scheduler import JobState, MissedReason, Outcome, Overlap, RunEnded, RunMissed, Scheduler
+from scheduler import JobState, MissedReason, Outcome, Overlap, Retry, RunEnded, RunMissed, Scheduler
 from timerqueue.testing import START
 
 T0 = START.timestamp()
@@ -134,6 +134,28 @@ async def test_a_run_that_waits_for_room_stands_for_the_newer_tick(clock, events
         gate.set()
         await clock.travel(0)
         assert relative(event.due for event in events.of(RunEnded, job_id="late")) == [3]
+
+
+async def test_the_oldest_tick_goes_although_a_retry_waits_beside_it(clock, events):
+    """The newest may still run: what is due and has no run is the newest end of the ticks."""
+
+    async def fails():
+        await clock.sleep(1)
+        raise ValueError
+
+    async with Scheduler(limits={"x": 1}, clock=clock) as s:
+        s.listen(events)
+        every = Every("10s", anchor=START)
+        s.add(clock.sleep, "@every 1h", args=(34,), id="hog", needs="x", start="now")
+        s.add(fails, every, id="job", needs="x", overlap=Overlap.QUEUE, retry=Retry.constant("3s", max_retries=1))
+        await clock.travel(15)
+        s.add(clock.sleep, "@every 1h", args=(23,), id="hog too", needs="x", start="now")
+        await clock.travel(43)
+        assert relative(event.due for event in events.of(RunEnded, job_id="job")) == [20]
+        assert relative(event.first_due for event in events.of(RunMissed)) == [10, 30, 40]
+        await clock.travel(3)
+        assert relative(event.due for event in events.of(RunEnded, job_id="job")) == [20, 50]
+        s.stop(0)
 
 
 async def test_missed_all_keeps_every_tick_of_an_overrunning_job(clock, events):

@@ -15,7 +15,7 @@ import anyio
 import pytest
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint
 
-from timerqueue import LifecycleError, TaskPool, UnknownLimit, Work
+from timerqueue import LifecycleError, TaskPool, UnknownLimit, Work, needs_of
 from timerqueue.testing import ManualClock
 
 variable = ContextVar("variable", default="untouched")
@@ -515,6 +515,54 @@ async def test_cancelling_waiting_work_drops_it(needs):
         assert pool.waiting == 2
         gate.opened.set()
     assert [work.told for work in works] == [["drop"], ["drop"], ["open", None], ["open", None]]
+
+
+@pytest.mark.parametrize("old", ["", "http"])
+@pytest.mark.parametrize("new", ["", "http", "dns"])
+async def test_waiting_work_may_ask_for_something_else(old, new):
+    """It begins when there is room for that, and those behind it move up."""
+    gate = Gate()
+    async with TaskPool(3, {"http": 1, "dns": 1}) as pool:
+        hogs = [pool.start_soon(gate.enter, needs=needs) for needs in ((), old or (), new or ())]
+        work, behind = (Told(gate.enter, needs=needs_of(old)) for _ in range(2))
+        pool.submit(work, behind)
+        await settle()
+        assert pool.ask_anew(work, needs_of(new), 0)
+        assert (work.told, pool.waiting) == ([], 2 + (old == new == "http"))
+        gate.opened.set()
+        await settle()
+        assert not pool.ask_anew(hogs[0], (), 0)
+    assert work.told == behind.told == ["open", None]
+    assert {limit.used for limit in pool.statistics().limits.values()} == {0}
+
+
+async def test_work_that_was_about_to_begin_may_ask_for_something_else():
+    """It gives back what it held, and overtakes nobody for the new."""
+    gate = Gate()
+    async with TaskPool(2, {"http": 1, "dns": 1}) as pool:
+        work, behind = Told(gate.enter, "work", needs=needs_of("http")), Told(gate.enter, "x", needs=needs_of("http"))
+        pool.start_soon(gate.enter, "hog", needs="dns")
+        pool.submit(work, behind)
+        assert pool.ask_anew(work, needs_of("dns"), 0)
+        await settle()
+        assert gate.inside == ["hog", "x"]
+        gate.opened.set()
+    assert work.told == behind.told == ["open", None]
+
+
+async def test_what_runs_or_has_ended_asks_for_nothing_else():
+    """It keeps what it holds."""
+    gate = Gate()
+    async with TaskPool(2, {"http": 1, "dns": 1}) as pool:
+        work = Told(gate.enter, needs=needs_of("http"))
+        pool.submit(work)
+        await settle()
+        assert not pool.ask_anew(work, needs_of("dns"), 0)
+        assert pool.statistics().limits["http"].used == 1
+        gate.opened.set()
+        await settle()
+        assert not pool.ask_anew(work, needs_of("dns"), 0)
+        assert work.needs == needs_of("http")
 
 
 async def test_cancelling_work_that_was_about_to_begin_gives_its_unit_on():

@@ -34,6 +34,7 @@ from .._journal.rows import check_pause, new_row, next_start, next_starts
 from .._loop.loop import Loop
 from .._plan.first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from .._plan.timeline import AT_ONCE, instant_of, us_of
+from .._runs.completion import count_what_runs
 from .._values.errors import AlreadyStopped, InvalidJob, JobNotFound
 from .._values.events import Event, JobAdded, JobChanged, JobRemoved
 from .._values.listeners import Listeners
@@ -243,7 +244,7 @@ class Registry:
     def run_now(self, job: Job) -> None:
         self.refuse_if_stopped()
         self.refuse_if_removed(job)
-        self.stored.ask(job, self._loop.runs.start_by_hand, job)
+        self.stored.ask(job, lambda: self._loop.runs.start_now(job, by_hand=True))
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         at_us = us_of(aware("at", at))
@@ -336,7 +337,7 @@ class Registry:
 
         `stored`: the store knows it already.
         """
-        self._loop.runs.count_what_runs(job)
+        count_what_runs(job)
         job.func, job.args, job.kwargs, job.call = source.func, source.args, source.kwargs, source.call
         job.policy, job.tags, job.name = source.policy, source.tags, source.name
         with self._lock:

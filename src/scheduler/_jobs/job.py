@@ -328,6 +328,10 @@ class Attempt(Work):
         """How many of its tasks have not ended, between two steps of the loop."""
         raise NotImplementedError
 
+    def ask_as_job(self) -> None:
+        """Need what its job needs by now, and rank as that does. Only while it holds nothing."""
+        self.needs, self.priority = self.job.policy.needs, self.job.policy.priority
+
     def utc(self, monotonic: float) -> float:
         """That moment in UTC seconds."""
         raise NotImplementedError

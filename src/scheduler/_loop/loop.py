@@ -146,6 +146,8 @@ class Loop:
         job.is_plain = job.task is None and job.policy.is_plain and job.call is awaited and not job.kwargs
         if job.policy.priority:
             self.runs.has_priorities = True
+        if job.runs:
+            self.runs.ask_anew(job)
 
     def dismiss(self, job: Job) -> None:
         """The job is gone: no further start, and no more runs."""

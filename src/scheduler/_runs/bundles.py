@@ -213,6 +213,14 @@ class RunVolley(RunPlace):
             self._owner.emptied(self)
 
 
+def on_their_own(held: Iterable[Run | RunVolley]) -> list[Run]:
+    """The runs in their order, out of their volleys."""
+    runs: list[Run] = []
+    for each in held:
+        runs += each.dissolve() if isinstance(each, RunVolley) else [each]
+    return runs
+
+
 class SubtaskVolley(Bundle):
     """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
 

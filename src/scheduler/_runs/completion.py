@@ -56,6 +56,20 @@ def count_begin(run: Attempt) -> None:
     run.job.lateness.add(run.lateness)
 
 
+def uncount_begin(run: Attempt) -> None:
+    """It has not begun after all."""
+    run.is_counted = False
+    run.job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
+    run.job.lateness.take_back(run.lateness)
+
+
+def count_what_runs(job: Job) -> None:
+    """The job is about to change: what has begun counts as what it is now."""
+    for run in job.runs:
+        if run.started is not None and not run.is_counted:
+            count_begin(run)
+
+
 class Ends:
     """Those of one scheduler's runs."""
 

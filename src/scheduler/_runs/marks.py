@@ -75,6 +75,8 @@ class Marks:
         self._pool.let_begin(runs)
         back = [run for run in runs if run in self._aside]
         self._aside.difference_update(back)
+        for run in back:
+            run.ask_as_job()
         self._pool.submit(*back)
 
     def refused(self, run: Attempt) -> None:

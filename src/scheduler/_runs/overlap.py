@@ -1,8 +1,10 @@
 """What becomes of a tick that comes while an earlier run of its job has not ended.
 
 Ticks may wait: in the pool for room, which has one of them at a time in the form of a run that can still be exchanged,
-and in the job's backlog for the end of a run. When one too many waits it is always the oldest that goes. So what waits
-are the newest ticks, without holes, and whoever knows the oldest of them knows them all: that is what a store is told.
+and in the job's backlog for the end of a run. When one too many waits it is always the oldest that goes, and those that
+wait for room begin in their order, because all of them ask for what the job needs by now (`Runs.ask_anew`). So what
+waits are the newest ticks, without holes, and whoever knows the oldest of them knows them all: that is what a store is
+told.
 """
 
 from __future__ import annotations
@@ -125,7 +127,7 @@ def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Attempt
         oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are attempts that are owed
         backlog.remove(oldest)
         due_us, attempt = oldest
-        if waiting and oldest is not tick:
+        if waiting and attempt == 1:  # then what waits for room is older still
             reason = waits_for(waiting[0])
             missed.append((_shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt), reason))
         else:

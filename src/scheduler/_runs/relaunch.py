@@ -43,6 +43,8 @@ class Stretch(Alarm):
         if self.is_pending:
             self.is_pending = False
             self.work.context = self.context
+            if self.work is self.run:
+                self.run.ask_as_job()
             self.again(self.work)
 
 

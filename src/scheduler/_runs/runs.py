@@ -34,8 +34,8 @@ from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
 from .._values.state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from .._values.statistics import Tally
-from .bundles import RunVolley, SubtaskVolley, places_of
-from .completion import Ends, Plans, count_begin
+from .bundles import RunVolley, SubtaskVolley, on_their_own, places_of
+from .completion import Ends, Plans, count_begin, uncount_begin
 from .deadline import Deadline, Timeout
 from .marks import Marks
 from .overlap import has_place, may_start
@@ -128,7 +128,7 @@ class Runs:
         """Let what was collected begin, best first."""
         held, self._held, self._volley = self._held or [], None, None
         if self.has_priorities:  # maybe since a moment ago
-            held = sorted(_single(held), key=lambda run: (run.due, -run.priority))
+            held = sorted(on_their_own(held), key=lambda run: (run.due, -run.priority))
         begin = [each for each in held if isinstance(each, Run) or each.stand()]
         self.active.update(dict.fromkeys(begin))
         if begin:
@@ -152,14 +152,34 @@ class Runs:
         else:
             job.runs = (run,)
             job.state = _START[job.state]
+        if self._held is None or run.needs or job.task is not None or self.has_priorities:
+            self._submit(run)
+        else:
+            self._take_in(self._held, due).put(run)
+
+    def ask_anew(self, job: Job) -> None:
+        """Let the job's runs that wait for room need what it needs by now, and rank as it does."""
+        needs, priority = job.policy.needs, job.policy.priority
+        for run in job.runs:
+            if run.started is not None or (run.needs == needs and run.priority == priority):
+                continue
+            if self._held and run in self._held:
+                run.ask_as_job()
+            elif isinstance(run, Run) and (volley := run.volley) is not None and not run.is_missed:
+                run.ask_as_job()
+                self._submit(run)  # before it leaves: there is something to do all the time
+                volley.take_out(run)
+                self.pool.has_shrunk(volley)
+            else:
+                self.pool.ask_anew(run, needs, priority)
+
+    def _submit(self, run: Run) -> None:
         if self._held is None:
             self.active[run] = None
             self.pool.submit(run)
-        elif run.needs or job.task is not None or self.has_priorities:
+        else:
             self._volley = None
             self._held.append(run)
-        else:
-            self._take_in(self._held, due).put(run)
 
     def volley_from(self, due: float) -> RunVolley | None:
         """Where plain runs go while runs are held, of which the next is due at `due`. None: priorities decide."""
@@ -178,18 +198,12 @@ class Runs:
         self.active.pop(volley, None)  # else it has not been submitted yet
         self._look_if_idle()
 
-    def start_now(self, job: Job) -> None:
-        """Run it once, outside its schedule. No two such ticks have the same due instant."""
-        now = self.monotonic()
-        self._last_now_us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
-        self.start(job, now, self._last_now_us)
-
-    def start_by_hand(self, job: Job) -> None:
-        """The same beside its ticks, of which none has that due instant either."""
+    def start_now(self, job: Job, *, by_hand: bool = False) -> None:
+        """Run it once, outside its schedule. No two such ticks have the same due instant, nor `by_hand` a slot's."""
         now = self.monotonic()
         us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
-        self._last_now_us = beside_ticks(job, us, self.timeline)
-        if self.is_stopping:  # asked for in another thread, just before the stop
+        self._last_now_us = beside_ticks(job, us, self.timeline) if by_hand else us
+        if by_hand and self.is_stopping:  # asked for in another thread, just before the stop
             self.misses.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
         self.start(job, now, self._last_now_us)
 
@@ -222,12 +236,6 @@ class Runs:
             self.listeners.tell(RunStarted(job.id, run.due_us * 1e-6, run.started_at, run.attempt, run.lateness))
         return True
 
-    def count_what_runs(self, job: Job) -> None:
-        """The job is about to change: what has begun counts as what it is now."""
-        for run in job.runs:
-            if run.started is not None and not run.is_counted:
-                count_begin(run)
-
     def _is_in_time(self, run: Run) -> bool:
         """Whether it may begin now that it has room; if not, its tick is missed."""
         reason = None
@@ -254,9 +262,7 @@ class Runs:
         job.counts().launch_failures += 1
         if work is run and run.started is not None:
             if run.is_counted:
-                job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
-                job.lateness.take_back(run.lateness)
-                run.is_counted = False
+                uncount_begin(run)
             run.take_back_start()
             if run.deadline is not None:
                 self.disarm_deadline(run.deadline)
@@ -389,11 +395,3 @@ class Runs:
 
     def wall_us(self, monotonic: float) -> int:
         return self.timeline.us(monotonic, steady=False)
-
-
-def _single(held: list[Run | RunVolley]) -> list[Run]:
-    """The runs in their order, each on its own."""
-    runs: list[Run] = []
-    for each in held:
-        runs += each.dissolve() if isinstance(each, RunVolley) else [each]
-    return runs
