@@ -17,6 +17,7 @@ from scheduler.agent.show.table import LiveTable, draw
 from scheduler.agent.targets.board import Board, Summary
 from scheduler.agent.targets.report import report_of, verdict_of
 from scheduler.agent.targets.status import TargetStatus, fold
+from timerqueue.testing import ManualClock
 
 UP = CheckResult(
     status=Status.UP, address="127.0.0.1", latency=0.004, phases={"connect": 0.001}, detail={"http_status": 200}
@@ -281,12 +282,12 @@ URLS += ["https://eu-1.monitoring.example.org/v1/orders", "https://eu-1.monitori
 @pytest.mark.parametrize("width", [80, 100, 120, 139, 140, 160])
 def test_different_targets_look_different(width):
     """Names are cut in their middle and not before they must be, and other columns get what they leave."""
-    scheduler = Scheduler()
+    clock = ManualClock()
+    scheduler = Scheduler(clock=clock)
     for url in URLS:
         scheduler.add(print, "@every 1m", id=url)
     targets = [TargetStatus(url, url, "http") for url in URLS]
-    now = scheduler.get(URLS[0]).next_start.timestamp() - 30
-    lines = drawn(View(targets=targets, scheduler=scheduler, now=lambda: now), width, 24)
+    lines = drawn(View(targets=targets, scheduler=scheduler, now=clock.wall), width, 24)
     assert all(cell_len(line) <= width for line in lines)
     assert len({line.split()[0] for line in lines[1 : len(URLS) + 1]}) == len(URLS)
     assert any(line.startswith("http://127.0.0.1:1/health ") for line in lines)
