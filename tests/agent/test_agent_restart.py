@@ -251,7 +251,8 @@ async def test_history_is_read_while_the_agent_runs(started, ran, config):
         _, everything, _ = await ran("history", "--config", file)
         _, two, _ = await ran("history", "site", "--config", file, "--limit", "2", "--json")
     lines = everything.splitlines()
-    assert lines == sorted(lines)
+    begun = [line.partition(" ")[0] for line in lines]
+    assert begun == sorted(begun)
     assert any(re.search(r"Z  UP          site  status 200 in .* ms .* late$", line) for line in lines)
     assert any(re.search(r"Z  DOWN        db  connection refused by .* late$", line) for line in lines)
     first, second = events(two.splitlines())
@@ -259,6 +260,49 @@ async def test_history_is_read_while_the_agent_runs(started, ran, config):
     assert (first["name"], first["outcome"], first["status"]) == ("site", "succeeded", "up")
     assert (first["results"][0]["address"], first["results"][0]["detail"]["http_status"]) == ("127.0.0.1", 200)
     assert first["latency_ms"] > 0
+
+
+SECRET_HEADERS = """
+    [[check]]
+    name = "shop"
+    url = "http://127.0.0.1:1/?token=hunter22"
+    headers = { Authorization = { env = "SHOP_TOKEN" }, Accept = "text/html", Cookie = { env = "SHOP_COOKIE" } }
+"""
+
+
+async def test_history_needs_no_secrets(ran, config):
+    """Past checks are read by those who have the file and not the variables that it names. The agent needs these."""
+    file = config(SECRET_HEADERS)
+    secrets = {"SHOP_TOKEN": "hunter23", "SHOP_COOKIE": "hunter24"}
+    await ran("run", file, "--for", "300ms", **secrets)
+    code, out, err = await ran("history", "shop", "--config", file)
+    assert (code, err) == (0, "")
+    assert "connection refused by 127.0.0.1:1" in out
+    for command in (["run", file, "--for", "100ms"], ["check", file]):
+        code, _, err = await ran(*command, SHOP_COOKIE="hunter24")
+        assert code == 2
+        assert "SHOP_TOKEN for the header Authorization" in err
+
+
+def put_first(line, file):
+    """Write a line at the top of a file."""
+    Path(file).write_text(f"{line}\n{Path(file).read_text()}")
+    return file
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ('store = { env = "STORE_URL" }', "expected the environment variable STORE_URL"),
+        ('stroe = "sqlite:///other.db"', "unknown key 'stroe'"),
+    ],
+)
+async def test_history_needs_to_know_its_store(ran, config, line, told):
+    """Nothing else that is not set is told; and what is wrong in a file is, as ever."""
+    code, out, err = await ran("history", "--config", put_first(line, config(SECRET_HEADERS)))
+    assert (code, out) == (2, "")
+    assert told in err
+    assert "SHOP" not in err
 
 
 async def test_history_of_all_addresses_of_a_name(ran, config, serve, answers, tmp_path):

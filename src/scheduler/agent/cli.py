@@ -183,7 +183,7 @@ def history(
     names, secrets = None, frozenset[str]()
     if store is None:
         assert config is not None
-        found = _config(lambda: read_config(config, os.environ))
+        found = _config(lambda: read_config(config, os.environ, needs_secrets=False))
         store, names, secrets = found.store, [each.name for each in found.targets], found.secrets
     redactor = Redactor(store.secrets | secrets)
     _log_to_stderr(level, redactor)

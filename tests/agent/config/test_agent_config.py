@@ -12,8 +12,9 @@ from schedule import Cron, Every
 from scheduler.agent.checks.http.http_check import HTTP
 from scheduler.agent.checks.net.resolve import Family
 from scheduler.agent.checks.target_check import Mode
-from scheduler.agent.config.config import Target, parse_config, read_config
+from scheduler.agent.config.config import parse_config, read_config
 from scheduler.agent.config.preview import config_lines
+from scheduler.agent.config.target import Target
 from scheduler.agent.toml.lines import key_lines
 from scheduler.agent.toml.sections import FOREIGN, ConfigError
 

@@ -7,10 +7,11 @@ before anything runs.
 
 from __future__ import annotations
 
-from .config import Config, Start, Target, read_config
+from .config import Config, read_config
 from .place import StorePlace, store_place
 from .preview import config_lines, over, schedule_lines
 from .rights import warnings_about
+from .target import Start, Target
 from .watch import watch_config
 
 __all__ = [

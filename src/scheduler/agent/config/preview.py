@@ -14,8 +14,9 @@ from schedule import After, Cron, Every, Schedule
 
 from ..checks import Mode
 from ..text import host_name, wording
-from .config import Config, Target
+from .config import Config
 from .limits import HOST, HOSTS, TOTAL
+from .target import Target
 
 LOOK_AHEAD: Final = 20
 """Starts by which the rate of a calendar schedule is estimated."""

@@ -8,8 +8,9 @@ from schedule import Every
 
 from ..checks import BY_SCHEME, KINDS, Mode
 from ..toml import ConfigError, Problem, Section, Unfit
-from .config import Config, Target, url_of
+from .config import Config
 from .limits import read_limits
+from .target import Target, url_of
 
 
 def watch_config(

@@ -1,0 +1,202 @@
+"""One [[check]] of a configuration, and what [defaults] say of all: what is checked there, how and when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal
+
+from attrs import frozen
+
+from schedule import After, Every, Schedule, ScheduleError, parse
+
+from ..checks import BY_SCHEME, KINDS, MOST_ATTEMPTS, PORTS, Check, Family, Mode
+from ..text import Url, address_family, host_name, parse_url
+from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, text, whole
+from .limits import HOST
+
+INTERVAL: Final = 30.0
+TIMEOUT: Final = 10.0
+_OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
+
+Start = Literal["phase", "now"]
+
+_MODES: Final = {mode.value: mode for mode in Mode}
+_FAMILIES: Final = {family.value: family for family in Family} | {4: Family.V4, 6: Family.V6}
+_STARTS: Final[Mapping[str, Start]] = {"phase": "phase", "now": "now"}
+
+
+@frozen(kw_only=True)
+class Target:
+    """One thing to check, and how and when. Lengths in seconds; `start` None: what the schedule itself does."""
+
+    name: str
+    kind: str
+    check: Check
+    schedule: Schedule
+    timeout: float = TIMEOUT
+    mode: Mode = Mode.ANY
+    family: Family = Family.ANY
+    degraded_above: float | None = None
+    max_attempts: int = 1
+    start: Start | None = None
+    tags: tuple[str, ...] = ()
+    is_enabled: bool = True
+
+    @property
+    def needs(self) -> tuple[str, str]:
+        """The limits that its checks take a unit of."""
+        return self.needs_at(host_name(self.check.url.host))
+
+    def needs_at(self, host: str) -> tuple[str, str]:
+        """The same at another host, to which it was redirected."""
+        return (self.kind, HOST + host)
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether it does not look at certificates, so that anybody in between may answer."""
+        return not getattr(self.check, "verify", True)
+
+
+@frozen(kw_only=True)
+class Common:
+    """What [defaults] may set for all checks."""
+
+    interval: float = INTERVAL
+    timeout: float = TIMEOUT
+    mode: Mode = Mode.ANY
+    family: Family = Family.ANY
+    degraded_above: float | None = None
+    max_attempts: int = 1
+    start: Start | None = None
+
+
+def read_common(section: Section, base: Common) -> Common:
+    """What [defaults] or a [[check]] say of these keys; of others what `base` does."""
+    return Common(
+        interval=section.take("interval", _interval, base.interval),
+        timeout=section.take("timeout", seconds, base.timeout),
+        mode=section.take("mode", one_of(_MODES), base.mode),
+        family=section.take("ip", one_of(_FAMILIES), base.family),
+        degraded_above=section.take("degraded_above", seconds, base.degraded_above),
+        max_attempts=section.take("max_attempts", whole(1, MOST_ATTEMPTS), base.max_attempts),
+        start=section.take("start", one_of(_STARTS), base.start),
+    )
+
+
+def _interval(value: Any) -> float:
+    """A duration; what was meant for a calendar belongs elsewhere."""
+    try:
+        return seconds(value)
+    except Unfit:
+        if not isinstance(value, str) or not _OF_CALENDARS.search(value):
+            raise
+        expected = 'a duration such as "30s" (days and times of day are for the key schedule, as in "0 9 * * mon")'
+        raise Unfit(expected, value) from None
+
+
+def read_target(section: Section, common: Common, lines: dict[str, int]) -> Target | None:
+    """One [[check]]. None: its problems have been noted. `lines`: of the checks before it, by their names."""
+    before = len(section.problems)
+    url = section.require("url", url_of)
+    kind = BY_SCHEME.get(str(section.table.get("url")).partition("://")[0].lower())
+    known = _any_option() if kind is None else kind.options
+    chosen = read_common(section, common)
+    name = section.take("name", label, "" if url is None else str(url))
+    tags = section.take("tags", labels, ())
+    is_enabled = section.take("enabled", boolean, default=True)
+    schedule = _schedule(section, chosen.interval)
+    start = _start(section, chosen.start, schedule)
+    options = {key: section.take(key, reader, None) for key, reader in known.items() if section.has(key)}
+    _end(section, known)
+    if url is not None:
+        _check_family(section, url, chosen.family)
+        _check_name(section, name)
+    _claim(section, name, lines)
+    if kind is None or url is None or len(section.problems) > before:
+        return None
+    return Target(
+        name=name,
+        kind=kind.name,
+        check=kind.make(url=url, **options),
+        schedule=schedule,
+        timeout=chosen.timeout,
+        mode=chosen.mode,
+        family=chosen.family,
+        degraded_above=chosen.degraded_above,
+        max_attempts=chosen.max_attempts,
+        start=start,
+        tags=tags,
+        is_enabled=is_enabled,
+    )
+
+
+def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
+    """A phase belongs to an interval; what [defaults] say of it does not reach the others."""
+    if start != "phase" or isinstance(schedule, (Every, After)):
+        return start
+    if section.has("start"):
+        section.complain('start = "phase" is for intervals: this schedule says itself when it starts', "start")
+    return None
+
+
+def url_of(value: Any) -> Url:
+    """Where a check looks. Raises Unfit, which repeats no credentials."""
+    if isinstance(value, str) and "${" in value:
+        expected = "a URL as it is, for no variable is replaced within a text (headers and store may be { env = ... })"
+        raise Unfit(expected, value)
+    try:
+        return parse_url(text(value), PORTS)
+    except ValueError as exc:
+        raise Unfit(str(exc), value) from None
+
+
+def _schedule(section: Section, interval: float) -> Schedule:
+    if section.has("schedule") and section.has("interval"):
+        section.complain("schedule: there is an interval too: keep one of them", "schedule")
+    return section.take("schedule", _schedule_text, Every(interval))
+
+
+def _schedule_text(value: Any) -> Schedule:
+    try:
+        return parse(text(value))
+    except ScheduleError as exc:
+        raise Unfit(f'a schedule such as "@every 10s" or "*/5 * * * *" ({exc})', value) from None
+
+
+def _any_option() -> dict[str, Callable[[Any], Any]]:
+    """What a check may say whose kind nobody knows."""
+    return {key: reader for kind in KINDS for key, reader in kind.options.items()}
+
+
+def _claim(section: Section, name: str, lines: dict[str, int]) -> None:
+    """Names are told apart even if something else is wrong; one that cannot be used is nobody's."""
+    if not name or section.table.get("name", name) != name:
+        return
+    if name in lines:
+        section.complain(f"the name is taken by the check on line {lines[name]}: give one of them another name")
+    lines.setdefault(name, section.lines.get(section.path, 1))
+
+
+def _check_family(section: Section, url: Url, family: Family) -> None:
+    found = address_family(url.host)
+    if found is not None and family is not Family.ANY and str(found) != family.value:
+        section.complain(f"ip: asks for IPv{family.value}, but {url.host} is an IPv{found} address", "ip")
+
+
+def _check_name(section: Section, name: str) -> None:
+    """A URL that stands in for a name may be too long for one."""
+    try:
+        label(name)
+    except Unfit as exc:
+        section.complain(f"the URL is no name, give the check one: {exc}", "url")
+
+
+def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
+    """Report unknown keys; one that other kinds of check know is reported as such."""
+    for kind in KINDS:
+        for key in kind.options:
+            if section.has(key) and key not in options:
+                section.take(key, lambda _: None, None)
+                section.complain(f"{key}: is for {kind.name} checks", key)
+    section.end(also_known=options)
