@@ -35,14 +35,12 @@ from ._jobs.options import (
 )
 from ._jobs.policies import Policies
 from ._jobs.tasks import Tasks, name_of
-from ._jobs.thread_call import Call
 from ._lifespan import Lifespan
 from ._loop.loop import Loop
 from ._memory.history import Record, record_of
 from ._memory.memory import memory_of
 from ._plan.first_start import Start
 from ._plan.timeline import us_of
-from ._values.errors import InvalidJob
 from ._values.events import Listener, RunEnded
 from ._values.listeners import Listeners
 from ._values.pauses import Pause, scope_of
@@ -104,9 +102,8 @@ class Scheduler:
             kill_after=seconds_of("kill_after", kill_after),
             jobs=self._jobs,
         )
-        self._registry = Registry(self._loop, self._lifecycle, self._listeners)
-        self._tasks = Tasks()
-        self._registry.task_of = self._task_of
+        self._tasks = Tasks(has_store=store is not None)
+        self._registry = Registry(self._loop, self._lifecycle, self._tasks, has_store=store is not None)
         self._memory = (
             None
             if store is None
@@ -197,7 +194,7 @@ class Scheduler:
         if self._memory is None and not isinstance(func, str):
             task, called, call = None, func, call_of(func, inline=inline)
         else:
-            task, called, call = self._task_of(func, inline=inline, durable=durable)
+            task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)
         return self._registry.add(
             id, schedule, start, policy, on_conflict, task, called, call, args, kwargs, name, tags
         )
@@ -384,20 +381,3 @@ class Scheduler:
         finally:
             # What the body raised goes on by itself: the group is only to wait for `run`.
             await self._group.__aexit__(None, None, None)
-
-    def _task_of(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
-        """The name in the store, if the job is to stand there, what is to be called, and how."""
-        given = func
-        if isinstance(func, str) and (self._memory is not None or len(self._tasks)):
-            task = self._tasks.task(func)
-            func, inline = task.func, inline or task.inline
-        if self._memory is None or not durable:
-            return None, func, call_of(func, inline=inline)  # type: ignore[arg-type] # which refuses a text
-        name = given if isinstance(given, str) else self._tasks.name_of(given)
-        if name is None:
-            msg = (
-                f"{func!r} has no name by which a stored job could find it again: give it one, as in "
-                f's.register("name", func), or add the job with durable=False'
-            )
-            raise InvalidJob(msg)
-        return name, func, call_of(func, inline=inline)  # type: ignore[arg-type] # it is none any more

@@ -220,7 +220,7 @@ async def records_of_slots(options, lives):
             records = await s.history("a", limit=100_000)
             job = s.get("a")
             waiting = [run.due_us for run in job.runs] + [due_us for due_us, _ in job.backlog or ()]
-            floor = s._loop.floors.by_job.get(job)
+            floor = job.floor
         clock.advance(gap)
     counts = Counter(
         slot

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
-from attrs import define
-
+from .._jobs.job import Job
+from .._jobs.thread_call import Call
+from .._plan.first_start import Start
 from .._values.errors import DuplicateJob, InvalidJob
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._jobs.thread_call import Call
-    from .._plan.first_start import FirstStart, Start
-    from .._values.policy import Policy
+from .._values.policy import Policy
 
 OnConflict = Literal["error", "update", "replace", "keep"]
 
@@ -44,17 +40,6 @@ class Definable(Protocol):
 
     @property
     def name(self) -> str | None: ...
-
-
-@define
-class Early:
-    """A stored job that was added before it was known what the store holds. It begins when that is known."""
-
-    job: Job
-    first: FirstStart
-    on_conflict: OnConflict
-    is_late: bool = False
-    """It was added while the scheduler ran already, by somebody whose mistake is not to end it."""
 
 
 def check_conflict(on_conflict: str) -> None:

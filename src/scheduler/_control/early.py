@@ -1,120 +1,87 @@
-"""Which jobs of a scheduler are stored: what befalls them reaches the ledger, and what happens in the store them.
+"""Jobs that are added before it is known what the store holds, and what their handles are asked for until then.
 
-Until the store has been read nobody knows what it holds. So what is added before that waits in `early`, and what its
-handles are asked for waits with it.
+Such a job is in the list at once, and begins when the store has been read: it may stand there already, and then the
+answer is in how it was added (`on_conflict`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from threading import RLock
-from typing import TYPE_CHECKING
+from itertools import islice
 
-from .._journal.pending import with_pause
-from .._journal.rows import job_pause, pause_of, row_of, stored_pause
-from .._plan.timeline import instant_of
-from .._values.pauses import JOB, Pause
+from attrs import define
 
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._loop.loop import Loop
-    from .._memory.commits import Ledger
-    from ..stores._rows import StoredJob, StoredPause
-    from .conflict import Early
+from .._jobs.job import Job
+from .._jobs.job_list import JobList
+from .._loop.loop import Loop
+from .._plan.first_start import FirstStart
+from .conflict import OnConflict
 
 
-class StoredJobs:
-    """Those of one registry, whose lock it shares."""
+@define
+class EarlyJob:
+    """A stored job that was added before it was known what the store holds, and how it would start."""
 
-    def __init__(self, loop: Loop, lock: RLock) -> None:
+    job: Job
+    first: FirstStart
+    on_conflict: OnConflict
+    is_late: bool = False
+    """It was added while the scheduler ran already, by somebody whose mistake is not to end it."""
+
+
+class Early:
+    """The early jobs of one scheduler, by id. `is_waiting`: there is a store, and it has not been read yet."""
+
+    def __init__(self, loop: Loop, jobs: JobList, *, is_waiting: bool) -> None:
+        self.is_waiting = is_waiting
         self._loop = loop
-        self._lock = lock
-        self.ledger: Ledger | None = None
-        """What remembers them; None: nothing is stored."""
-        self.early: dict[str, Early] | None = None
-        """Until the store has been read: what was added meanwhile, by id."""
-        self.unreadable: dict[str, StoredJob] = {}
-        """Rows that no job can be made of. Their jobs are parked."""
-        self.without_task: dict[str, StoredJob] = {}
-        """Jobs that wait for their task to be registered, by id."""
-        self.asked: list[Callable[[], object]] = []
-        """What handles of early jobs have been asked for."""
+        self._lock = jobs.lock
+        self._by_id: dict[str, EarlyJob] = {}
+        self._asked: list[Callable[[], object]] = []
+        """What handles of early jobs have been asked for, in this order."""
 
-    def is_early(self, job: Job) -> bool:
-        return self.early is not None and job.id in self.early and self.early[job.id].job is job
+    def __len__(self) -> int:
+        return len(self._by_id)
 
-    def mended(self, job: Job) -> None:
-        """Somebody has said anew what the job is: what stands in the store does not count any more."""
-        self.unreadable.pop(job.id, None)
-        self.without_task.pop(job.id, None)
-        job.unfit = None
+    def put(self, early: EarlyJob) -> None:
+        """Let the job wait. Call it with the lock of the list of jobs held."""
+        self._by_id[early.job.id] = early
+
+    def find(self, id: str) -> EarlyJob | None:
+        """The early job of that id; None: there is none."""
+        return self._by_id.get(id)
+
+    def holds(self, job: Job) -> bool:
+        """Whether this very job waits."""
+        early = self._by_id.get(job.id)
+        return early is not None and early.job is job
+
+    def discard(self, job: Job) -> None:
+        """Take the job out, if it waits."""
+        with self._lock:
+            if self.holds(job):
+                del self._by_id[job.id]
 
     def ask(self, job: Job, func: Callable[..., object], *args: object) -> None:
-        """Do it on the loop; with an early job when it has begun."""
-        if self.early is not None:
+        """Call `func` on the loop; for a job that waits when it has begun."""
+        if self.is_waiting:
             with self._lock:
-                if self.is_early(job):
-                    self.asked.append(partial(func, *args))
+                if self.holds(job):
+                    self._asked.append(partial(func, *args))
                     return
         self._loop.call(func, *args)
 
-    # -- to the store, on the loop -------------------------------------------------------------------------------------
-
-    def remember(self, job: Job, row: StoredJob | None = None) -> None:
-        """Let the store know the job's definition, `row` if that has been made already."""
-        if job.task is None or self.ledger is None or job.is_removed or self.is_early(job):
-            return
-        raw = self.unreadable.get(job.id)
-        if raw is not None:
-            paused = None if job.paused_by is None else job.paused_by.reason
-            row = raw._replace(paused=paused, paused_until_us=job.paused_until_us)
-        row = row_of(job) if row is None else row
-        job.schedule_text = row.schedule
-        self.ledger.put(row)
-        self.ledger.touch(job)
-
-    def remember_pause(self, job: Job) -> None:
-        """Let the store know that the job is paused, or is not any more. Whatever else others have written into its row
-        stays, and is followed when it is seen.
-        """
-        if job.task is None or self.ledger is None or job.is_removed or self.is_early(job):
-            return
-        pause = job_pause(job)
-        if (row := self.unreadable.get(job.id)) is not None:
-            self.unreadable[job.id] = with_pause(row, pause)
-        self.ledger.pause_job(job.id, pause)
-        self.ledger.touch(job)
-
-    def forget(self, job: Job) -> None:
-        """The job is gone, and no other has taken its place: so is its row."""
-        self.unreadable.pop(job.id, None)
-        self.without_task.pop(job.id, None)
-        if self.ledger is not None:
-            self.ledger.removed(job)
-
-    def pause_changed(self, scope: str, pause: Pause | None, job: Job | None) -> None:
-        """A pause has come or gone: of `job`, if it is the scope."""
-        if job is not None:
-            self.remember_pause(job)
-        elif self.ledger is not None and not scope.startswith(JOB):
-            self.ledger.pause(scope, None if pause is None else stored_pause(pause))
-
-    # -- from the store, on the loop -----------------------------------------------------------------------------------
-
-    def pause(self, job: Job, reason: str, until_us: int | None) -> None:
-        """The job is paused in the store."""
-        until = None if until_us is None else instant_of(until_us)
-        self._loop.pausing.pause(job, reason, until, is_stored=True)
-
-    def resume(self, job: Job) -> None:
-        """The job is not paused in the store."""
-        if job.paused_by is not None:
-            self._loop.pausing.resume(job, is_stored=True)
-
-    def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
-        """A scope is paused in the store, or is not any more."""
-        if pause is None:
-            self._loop.pausing.resume_scope(scope, is_stored=True)
-        else:
-            self._loop.pausing.hold(pause_of(pause), is_stored=True)
+    def begin(self, most: int, begin: Callable[[Job, FirstStart], None]) -> bool:
+        """Call `begin` for some of those that wait, now that the store has been read. False: there are no more."""
+        with self._lock:
+            for id in list(islice(self._by_id, most)):
+                early = self._by_id.pop(id)
+                begin(early.job, early.first)
+            if self._by_id:
+                return True
+            self.is_waiting = False
+            asked, self._asked = self._asked, []
+        for ask in asked:
+            ask()
+        return False

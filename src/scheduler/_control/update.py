@@ -1,8 +1,12 @@
-"""What `Job.update` may change, checked as a whole before any of it is applied."""
+"""Jobs that become something else: `Job.update`, and adding with on_conflict="update".
+
+What may change is checked as a whole, in the thread that asks; it is applied on the loop, to the job as it is by then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from attrs import frozen
@@ -12,12 +16,21 @@ from schedule import Schedule
 from .._jobs.call import call_of, on_the_loop
 from .._jobs.job import Job
 from .._jobs.json_text import copied
-from .._jobs.options import args_of, kwargs_of, policy_of, tags_of, text_of
+from .._jobs.lateness import Lateness
+from .._jobs.options import args_of, kwargs_of, policy_of, schedule_of, tags_of, text_of
+from .._jobs.tasks import Tasks
 from .._jobs.thread_call import Call
 from .._journal.definition import stored_job
-from .._plan.first_start import Start
+from .._loop.loop import Loop
+from .._plan.first_start import FirstStart, Planners, Start
+from .._plan.timeline import instant_of
+from .._runs.completion import count_what_runs
 from .._values.errors import InvalidJob
+from .._values.events import JobChanged
 from .._values.policy import OPTIONS, Policy
+from .conflict import Definable, is_same
+from .early import Early
+from .stored_jobs import StoredJobs
 
 _DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
 
@@ -74,3 +87,103 @@ def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
     with what was given.
     """
     return {name: copied(value) if name in {"args", "kwargs"} else value for name, value in changes.items()}
+
+
+class Updates:
+    """The changes of one scheduler's jobs."""
+
+    def __init__(
+        self, loop: Loop, planners: Planners, *, lateness: Lateness, tasks: Tasks, early: Early, stored: StoredJobs
+    ) -> None:
+        self._loop = loop
+        self._lock = loop.jobs.lock
+        self._planners = planners
+        self._lateness = lateness
+        self._tasks = tasks
+        self._early = early
+        self._stored = stored
+
+    # -- in the thread that asks ---------------------------------------------------------------------------------------
+
+    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+        """Change the job as `Job.update` says, which also says what is raised."""
+        if job.unfit is not None:
+            msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
+            raise InvalidJob(msg)
+        changes = {name: settled(value) for name, value in changes.items()}
+        task = job.task
+        if task is not None and "func" in changes:
+            task, changes["func"], _ = self._tasks.resolve(changes["func"], inline=False, durable=True)
+        update = update_of(job, changes)
+        self._loop.runs.check_needs(update.policy.needs)
+        if schedule is None and update.start is not None:
+            msg = "start can only be updated together with a schedule"
+            raise InvalidJob(msg)
+        with self._lock:
+            start = self.dated_start(job) if update.start is None else update.start
+            first = None if schedule is None else self.first_start(schedule_of(schedule), job.id, start)
+        if task is not None:
+            check_row(job, task, update, job.schedule if first is None else first.schedule)
+        self._early.ask(job, self._apply, job, changes if task is None else apart(changes), first, task)
+
+    def first_start(self, schedule: Schedule, id: str, start: Start) -> FirstStart:
+        """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
+        with self._lock:
+            return FirstStart(*self._planners.first(schedule, id, start))
+
+    def first_start_known(self, schedule: Schedule, id: str) -> FirstStart:
+        """The schedule as it stands for a job whose next start is known already."""
+        with self._lock:
+            bound, planner = self._planners.planner_of(schedule, id)
+        return FirstStart(bound, planner, at_once=False, due_us=None)
+
+    def dated_start(self, job: Job) -> datetime | None:
+        """The first start that was given as a datetime, if it is still to come: no new schedule brings it forward."""
+        has_run = job.statistics().runs
+        if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
+            return None
+        return instant_of(self._loop.timeline.reported(job.dated_us, steady=job.planner.steady))
+
+    # -- on the loop ---------------------------------------------------------------------------------------------------
+
+    def _apply(self, job: Job, changes: Mapping[str, Any], first: FirstStart | None, task: str | None) -> None:
+        """Change a job as it is by now by changes that have been checked."""
+        if job.is_removed:
+            return
+        update = update_of(job, changes)
+        job.task = task
+        self.fill(job, update, first)
+
+    def renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
+        """Let the job be what another of its id was meant to be. `first`: how that would start; None: as the job."""
+        if job.is_removed:
+            return
+        if job.unfit is not None:
+            first = self.first_start(source.schedule, job.id, None) if first is None else first
+            self._stored.mended(job)
+        was_same = first is None and is_same(job, source)
+        job.task = source.task
+        if not was_same:
+            self.fill(job, source, first)
+
+    def fill(self, job: Job, source: Definable, first: FirstStart | None, *, stored: bool = False) -> None:
+        """Let the job be what `source` says, and start as `first` says if that is not None. `stored`: its row says it
+        already.
+        """
+        loop = self._loop
+        count_what_runs(job)
+        job.func, job.args, job.kwargs, job.call = source.func, source.args, source.kwargs, source.call
+        job.policy, job.tags, job.name = source.policy, source.tags, source.name
+        with self._lock:
+            job.lateness = self._lateness.of(source.policy.kind)
+        loop.pausing.reconsider(job)
+        has_given_up = loop.look_at_owed(job)
+        if first is not None:
+            loop.replan(job, first)
+        elif has_given_up and job.due_us is None:  # what was owed was the next thing to do
+            loop.go_on(job)
+        loop.try_owed(job)
+        loop.enroll(job)
+        if not stored:
+            self._stored.remember(job)
+        loop.listeners.tell(JobChanged(job.id, job.state, "updated"))

@@ -11,6 +11,8 @@ from typing import Any, Final
 from attrs import frozen
 
 from .._values.errors import InvalidJob, UnknownTask
+from .call import call_of
+from .thread_call import Call
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _SHOWN: Final = 200
@@ -27,9 +29,13 @@ class Task:
 
 
 class Tasks:
-    """Callables by short names, which stay the same when code moves. Safe from any thread."""
+    """Callables by short names, which stay the same when code moves. Safe from any thread.
 
-    def __init__(self) -> None:
+    `has_store`: there is a store in which jobs stand by those names.
+    """
+
+    def __init__(self, *, has_store: bool = False) -> None:
+        self._has_store = has_store
         self._lock = Lock()
         self._tasks: dict[str, Task] = {}
         self._names: dict[Hashable, str] = {}
@@ -71,6 +77,27 @@ class Tasks:
         if found is None:
             raise UnknownTask(self._advice(name))
         return found
+
+    def resolve(self, func: Callable[..., Any] | str, *, inline: bool, durable: bool) -> tuple[str | None, Any, Call]:
+        """The name in the store, if the job is to stand there, what is to be called, and how.
+
+        `func`: a callable, or the name of a task. Raises UnknownTask, and InvalidJob for what cannot be called, or for
+        a `durable` job whose callable has no name.
+        """
+        given = func
+        if isinstance(func, str) and (self._has_store or self._tasks):
+            task = self.task(func)
+            func, inline = task.func, inline or task.inline
+        if not self._has_store or not durable:
+            return None, func, call_of(func, inline=inline)  # type: ignore[arg-type] # which refuses a text
+        name = given if isinstance(given, str) else self.name_of(given)
+        if name is None:
+            msg = (
+                f"{func!r} has no name by which a stored job could find it again: give it one, as in "
+                f's.register("name", func), or add the job with durable=False'
+            )
+            raise InvalidJob(msg)
+        return name, func, call_of(func, inline=inline)  # type: ignore[arg-type] # it is none any more
 
     def names(self) -> list[str]:
         """All names, in order."""

@@ -19,7 +19,7 @@ from threading import get_ident
 from typing import Final
 
 from schedule import Missed
-from timerqueue import OUT, Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
+from timerqueue import Clock, LifecycleError, LifecycleState, Random, TaskPool, TimerQueue
 
 from .._jobs.call import awaited
 from .._jobs.job import Job
@@ -28,14 +28,14 @@ from .._journal.rows import after_last_run, beside_ticks, has_just_started, star
 from .._plan.first_start import FirstStart
 from .._plan.timeline import AT_ONCE, JUMP, Timeline
 from .._runs.overlap import drop_waiting
-from .._runs.owing import AT_MOST_ONCE, REMOVED, is_owed_by
+from .._runs.owing import AT_MOST_ONCE, is_owed_by
 from .._runs.runs import Runs
 from .._starts.calendar_jobs import CalendarJobs
 from .._starts.crash_floors import CrashFloors
 from .._starts.pausing import NEVER_EARLY, Pausing
 from .._values.events import ClockJumped, JobChanged, JobFinished
 from .._values.listeners import Listeners
-from .._values.outcome import Cause, MissedReason
+from .._values.outcome import MissedReason
 from .._values.policy import Overlap
 from .turn import Turns
 
@@ -148,20 +148,6 @@ class Loop:
             self.runs.has_priorities = True
         if job.runs:
             self.runs.ask_anew(job)
-
-    def dismiss(self, job: Job) -> None:
-        """The job is gone: no further start, and no more runs."""
-        if job.slot != OUT:
-            self.queue.disarm(job)
-        if job.special is not None:
-            if job.paused_by is not None:
-                self.pausing.forget(job)
-            self.runs.cancel_retry(job)
-            self.runs.owing.give_up(job, REMOVED)
-            self.runs.misses.drop_backlog(job, MissedReason.REMOVED)
-        job.due_us = None
-        for run in job.runs:
-            run.terminate(Cause.REMOVED)
 
     def tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
         """The job is due: plan the start after this one, then start this one."""

@@ -75,7 +75,6 @@ def memory_of(
         retention=retention,
     )
     loop.runs.marks.ledger = registry.stored.ledger = ledger
-    registry.stored.early = {}
     losses = Losses(loop, ledger, loop.runs.random, crash_floor=crash_floor)
     return Memory(
         store,
@@ -151,7 +150,7 @@ class Memory:
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
-            if not self._registry.stored.early:
+            if not self._registry.early:
                 self.ledger.open(opened.epoch)
                 first_loaded.set()
         gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))

@@ -29,7 +29,7 @@ from .._values.telling import error_text, loggable
 from .crashes import DIED, NOTHING_LOST, Losses, Lost
 
 if TYPE_CHECKING:
-    from .._control.conflict import Early
+    from .._control.early import EarlyJob
     from .._control.registry import Registry
     from .._jobs.tasks import Tasks
     from .._loop.loop import Loop
@@ -55,7 +55,7 @@ class Adoption:
 
         Raises DuplicateJob if a job of that id was added before the store was read, with on_conflict="error".
         """
-        early = None if self._registry.stored.early is None else self._registry.stored.early.get(row.id)
+        early = self._registry.early.find(row.id)
         if early is None and self._jobs.find(row.id) is not None:
             logger.warning("the store has a job %r, and there is one that is not stored: the stored one waits", row.id)
             return
@@ -69,7 +69,7 @@ class Adoption:
         except Exception as exc:  # noqa: BLE001 - whatever it is, no other job is to notice
             self._give_up(row, exc)
 
-    def _resolve(self, early: Early, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
+    def _resolve(self, early: EarlyJob, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
         """A job was added under the id of the row before that was read."""
         match early.on_conflict:
             case "error":
@@ -178,7 +178,8 @@ class Adoption:
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
 
     def _first(self, id: str, schedule: Schedule, start: datetime | None, *, is_known: bool) -> FirstStart:
-        return self._registry.planned(schedule, id) if is_known else self._registry.plan(schedule, id, start)
+        updates = self._registry.updates
+        return updates.first_start_known(schedule, id) if is_known else updates.first_start(schedule, id, start)
 
     def _job_of(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
         return Job(
@@ -239,8 +240,7 @@ class Adoption:
 
     def _take_early(self, job: Job) -> None:
         """The job is here already, and is about to be told what it is."""
-        if self._registry.stored.early is not None:
-            self._registry.stored.early.pop(job.id, None)
+        self._registry.early.discard(job)
         self._registry.stored.without_task.pop(job.id, None)
         self._registry.stored.unreadable.pop(job.id, None)
         job.unfit = None
@@ -341,7 +341,7 @@ class Adoption:
         self._take_early(job)
         before = job.schedule
         is_known = not was_parked and self._has_schedule(job, row)
-        reading, first = self._read(row, self._registry.dated_start(job), is_known=is_known)
+        reading, first = self._read(row, self._registry.updates.dated_start(job), is_known=is_known)
         if reading.error is not None:
             job.stood = state_of(job, self._loop.timeline)
             job.task = row.task
@@ -349,7 +349,9 @@ class Adoption:
             return
         job.task, job.schedule_text = row.task, row.schedule
         self._ledger.touch(job)
-        self._registry.fill(job, reading, None if first.schedule == before and not was_parked else first, stored=True)
+        self._registry.updates.fill(
+            job, reading, None if first.schedule == before and not was_parked else first, stored=True
+        )
         if row.paused is None:
             self._registry.stored.resume(job)
         elif row.paused is not None:
@@ -360,7 +362,7 @@ class Adoption:
         if row.schedule == job.schedule_text:
             return True
         try:
-            return self._registry.planned(parse(row.schedule), job.id).schedule == job.schedule
+            return self._registry.updates.first_start_known(parse(row.schedule), job.id).schedule == job.schedule
         except ScheduleError:
             return False
 

@@ -69,7 +69,7 @@ class Planners:
             if isinstance(start, datetime):
                 return _at(aware("start", start), schedule, key, now, self._timeline.shift_us)
             _check(start, schedule)
-        schedule, planner = self.of(schedule, key)
+        schedule, planner = self.planner_of(schedule, key)
         at_once = planner.waits_for_end if start is None else start == "now"
         if at_once and planner.waits_for_end:
             return schedule, planner, True, None, False
@@ -83,7 +83,7 @@ class Planners:
             raise InvalidJob(msg)
         return schedule, planner, at_once, due, False
 
-    def of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
+    def planner_of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
         """The schedule as it stands for the job `key`, and its planner."""
         last = self._last
         if last is not None and last[0] is schedule:

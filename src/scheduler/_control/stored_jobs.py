@@ -1,0 +1,97 @@
+"""Which jobs of a scheduler are stored: what befalls them reaches the ledger, and what happens in the store them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._journal.pending import with_pause
+from .._journal.rows import job_pause, pause_of, row_of, stored_pause
+from .._plan.timeline import instant_of
+from .._values.pauses import JOB, Pause
+
+if TYPE_CHECKING:
+    from .._jobs.job import Job
+    from .._loop.loop import Loop
+    from .._memory.commits import Ledger
+    from ..stores._rows import StoredJob, StoredPause
+    from .early import Early
+
+
+class StoredJobs:
+    """Those of one scheduler."""
+
+    def __init__(self, loop: Loop, early: Early) -> None:
+        self._loop = loop
+        self._early = early
+        self.ledger: Ledger | None = None
+        """What remembers them; None: nothing is stored."""
+        self.unreadable: dict[str, StoredJob] = {}
+        """Rows that no job can be made of. Their jobs are parked."""
+        self.without_task: dict[str, StoredJob] = {}
+        """Jobs that wait for their task to be registered, by id."""
+
+    def mended(self, job: Job) -> None:
+        """Somebody has said anew what the job is: what stands in the store does not count any more."""
+        self.unreadable.pop(job.id, None)
+        self.without_task.pop(job.id, None)
+        job.unfit = None
+
+    # -- to the store, on the loop -------------------------------------------------------------------------------------
+
+    def remember(self, job: Job, row: StoredJob | None = None) -> None:
+        """Let the store know the job's definition, `row` if that has been made already."""
+        if job.task is None or self.ledger is None or job.is_removed or self._early.holds(job):
+            return
+        raw = self.unreadable.get(job.id)
+        if raw is not None:
+            paused = None if job.paused_by is None else job.paused_by.reason
+            row = raw._replace(paused=paused, paused_until_us=job.paused_until_us)
+        row = row_of(job) if row is None else row
+        job.schedule_text = row.schedule
+        self.ledger.put(row)
+        self.ledger.touch(job)
+
+    def remember_pause(self, job: Job) -> None:
+        """Let the store know that the job is paused, or is not any more. Whatever else others have written into its row
+        stays, and is followed when it is seen.
+        """
+        if job.task is None or self.ledger is None or job.is_removed or self._early.holds(job):
+            return
+        pause = job_pause(job)
+        if (row := self.unreadable.get(job.id)) is not None:
+            self.unreadable[job.id] = with_pause(row, pause)
+        self.ledger.pause_job(job.id, pause)
+        self.ledger.touch(job)
+
+    def forget(self, job: Job) -> None:
+        """The job is gone, and no other has taken its place: so is its row."""
+        self.unreadable.pop(job.id, None)
+        self.without_task.pop(job.id, None)
+        if self.ledger is not None:
+            self.ledger.removed(job)
+
+    def pause_changed(self, scope: str, pause: Pause | None, job: Job | None) -> None:
+        """A pause has come or gone: of `job`, if it is the scope."""
+        if job is not None:
+            self.remember_pause(job)
+        elif self.ledger is not None and not scope.startswith(JOB):
+            self.ledger.pause(scope, None if pause is None else stored_pause(pause))
+
+    # -- from the store, on the loop -----------------------------------------------------------------------------------
+
+    def pause(self, job: Job, reason: str, until_us: int | None) -> None:
+        """The job is paused in the store."""
+        until = None if until_us is None else instant_of(until_us)
+        self._loop.pausing.pause(job, reason, until, is_stored=True)
+
+    def resume(self, job: Job) -> None:
+        """The job is not paused in the store."""
+        if job.paused_by is not None:
+            self._loop.pausing.resume(job, is_stored=True)
+
+    def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
+        """A scope is paused in the store, or is not any more."""
+        if pause is None:
+            self._loop.pausing.resume_scope(scope, is_stored=True)
+        else:
+            self._loop.pausing.hold(pause_of(pause), is_stored=True)

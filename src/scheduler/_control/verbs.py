@@ -1,0 +1,170 @@
+"""What the handles of jobs, and those of pauses of many, ask for: from any thread, done on the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any, Final
+
+from schedule import Schedule
+from timerqueue import OUT, Lifecycle, LifecycleState
+
+from .._jobs.job import Job
+from .._jobs.lateness import Lateness
+from .._jobs.options import aware, count_of, reason_of, until_of
+from .._jobs.tasks import Tasks
+from .._journal.rows import check_pause, next_start, next_starts
+from .._loop.loop import Loop
+from .._plan.first_start import Planners
+from .._plan.timeline import instant_of, us_of
+from .._runs.owing import REMOVED
+from .._values.errors import AlreadyStopped, JobNotFound
+from .._values.events import Event, JobRemoved
+from .._values.outcome import Cause, MissedReason
+from .._values.pauses import JOB, Pause
+from .early import Early
+from .stored_jobs import StoredJobs
+from .update import Updates
+
+_STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
+
+
+class Verbs:
+    """The verbs of one scheduler's jobs. `has_store`: what is added waits until the store has been read."""
+
+    def __init__(self, loop: Loop, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
+        self._loop = loop
+        self._queue = loop.queue
+        self._lifecycle = lifecycle
+        self._listeners = loop.listeners
+        self._jobs = loop.jobs
+        self._planners = Planners(loop.timeline, loop.monotonic)
+        self.lateness = Lateness(loop.runs.uncounted)
+        self.early = Early(loop, loop.jobs, is_waiting=has_store)
+        self.stored = StoredJobs(loop, self.early)
+        self.updates = Updates(
+            loop, self._planners, lateness=self.lateness, tasks=tasks, early=self.early, stored=self.stored
+        )
+        loop.pausing.changed = self._pause_changed
+
+    # -- of one job ----------------------------------------------------------------------------------------------------
+
+    def tick(self, job: Job) -> None:
+        """Start the job, which is due. On the loop."""
+        self._loop.tick(job)
+
+    def remove(self, job: Job) -> None:
+        """Take the job out, and its row with it."""
+        if job.is_removed:
+            return
+        is_known = job.task is not None and not self.early.holds(job)
+        self.drop(job)
+        if is_known:
+            self._loop.call(self._delete_row, job)
+
+    def drop(self, job: Job) -> None:
+        """Take the job out, here only: its row, if it has one, is gone already."""
+        self._discard(job)
+        self._queue.disarm(job)
+        self._loop.call(self._dismiss, job)
+        if self._listeners.anybody:
+            self.tell(JobRemoved(job.id))
+
+    def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
+        """Hold the job until it is resumed, or until `until`."""
+        reason, until = reason_of(reason), self._until(until)
+        if job.task is not None and job.unfit is None:
+            check_pause(job, reason)
+        self.early.ask(job, self._loop.pausing.pause, job, reason, until)
+
+    def resume(self, job: Job) -> None:
+        """End the job's own pause."""
+        self.early.ask(job, self._loop.enable, job)
+
+    def run_now(self, job: Job) -> None:
+        """Run the job once, beside its ticks."""
+        self.refuse_if_stopped()
+        refuse_if_removed(job)
+        self.early.ask(job, partial(self._loop.runs.start_now, job, by_hand=True))
+
+    def set_next_start(self, job: Job, at: datetime) -> None:
+        """Let `at` be the job's next start."""
+        at_us = us_of(aware("at", at))
+        self.refuse_if_stopped()
+        refuse_if_removed(job)
+        self.early.ask(job, self._loop.set_next_start, job, at_us)
+
+    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+        """Change the job's schedule, or anything else that its definition has."""
+        self.updates.update(job, schedule, changes)
+
+    def next_start(self, job: Job) -> datetime | None:
+        """When the job starts next, retries included."""
+        return next_start(job, self._loop.timeline)
+
+    def next_starts(self, job: Job, count: int) -> list[datetime]:
+        """The job's next `count` regular starts."""
+        return next_starts(job, self._loop.timeline, count_of("count", count) if count else 0)
+
+    # -- of many -------------------------------------------------------------------------------------------------------
+
+    def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
+        """Hold all jobs in the scope, and those that are still to come."""
+        reason, until = reason_of(reason), self._until(until)
+        self._loop.call(self._loop.pausing.pause_scope, scope, reason, until)
+
+    def resume_scope(self, scope: str) -> None:
+        """End the pause of the scope."""
+        self._loop.call(self._loop.pausing.resume_scope, scope)
+
+    # -- for both ------------------------------------------------------------------------------------------------------
+
+    def tell(self, event: Event) -> None:
+        """Tell the listeners, on the loop."""
+        self._loop.call(self._listeners.tell, event)
+
+    def refuse_if_stopped(self) -> None:
+        """Raise AlreadyStopped where nothing would come of it any more."""
+        if self._lifecycle.state is _STOPPED:
+            msg = "this scheduler has stopped, and one runs once: make a new one"
+            raise AlreadyStopped(msg)
+
+    def _discard(self, job: Job) -> None:
+        if self.early.is_waiting:
+            self.early.discard(job)
+        self._jobs.discard(job)
+
+    def _dismiss(self, job: Job) -> None:
+        """Let nothing more of the job start, and end what runs. On the loop."""
+        loop = self._loop
+        if job.slot != OUT:
+            self._queue.disarm(job)
+        if job.special is not None:
+            if job.paused_by is not None:
+                loop.pausing.forget(job)
+            loop.runs.cancel_retry(job)
+            loop.runs.owing.give_up(job, REMOVED)
+            loop.runs.misses.drop_backlog(job, MissedReason.REMOVED)
+        job.due_us = None
+        for run in job.runs:
+            run.terminate(Cause.REMOVED)
+
+    def _delete_row(self, job: Job) -> None:
+        """Take the row of a job that has gone out of the store, unless another has its id by now."""
+        if self._jobs.find(job.id) is None:
+            self.stored.forget(job)
+
+    def _until(self, until: datetime | None) -> datetime | None:
+        return until and until_of(until, instant_of(self._loop.timeline.us(self._loop.monotonic(), steady=False)))
+
+    def _pause_changed(self, scope: str, pause: Pause | None) -> None:
+        job = self._jobs.find(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
+        self.stored.pause_changed(scope, pause, job)
+
+
+def refuse_if_removed(job: Job) -> None:
+    """Raise JobNotFound for a job that has gone."""
+    if job.is_removed:
+        msg = f"job {job.id!r} has been removed, or its schedule has ended"
+        raise JobNotFound(msg)
