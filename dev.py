@@ -1,7 +1,7 @@
 """Everything that one does in this repository, with nothing but Python and git on the machine.
 
     python3 dev.py demo  [args]   run examples/demo.py
-    python3 dev.py test  [args]   run the tests; args go to pytest
+    python3 dev.py test  [args]   run the tests, on every core if there are many; args go to pytest
     python3 dev.py check          lint, format, types, imports
     python3 dev.py wheel [args]   build the wheel and run the tests against it; args go to pytest
     python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
@@ -61,7 +61,7 @@ def demo(args: list[str]) -> None:
 def test(args: list[str]) -> None:
     folder = environment("test", extra=EXTRAS, group="test")
     os.chdir(ROOT)
-    hand_over(folder, ["-m", "pytest", *args])
+    hand_over(folder, ["-m", "pytest", "--durations=10", "--durations-min=1", *args])
 
 
 def check(args: list[str]) -> None:
@@ -143,25 +143,43 @@ def create(folder: Path) -> None:
             "install it (Debian, Ubuntu: apt-get install python3-venv) and try again",
             status=2,
         )
-    run_quietly(f"making {folder.name}", [sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
+    run_step(f"making {folder.name}", [sys.executable, "-m", "venv", "--clear", str(folder)], dict(os.environ))
 
 
 def pip(folder: Path, what: str, *args: str) -> None:
     command, *rest = args
-    options = ("--quiet", "--no-input", "--disable-pip-version-check")
-    run_quietly(what, [str(folder / BIN / EXE), "-m", "pip", command, *options, *rest], variables(folder))
+    options = ("--no-input", "--disable-pip-version-check", "--progress-bar", "off")
+    run_step(what, [str(folder / BIN / EXE), "-m", "pip", command, *options, *rest], variables(folder))
 
 
-def run_quietly(what: str, command: list[str], env: dict[str, str]) -> None:
-    """Run the command, showing one line, and its output only when it fails."""
+def run_step(what: str, command: list[str], env: dict[str, str]) -> None:
+    """Run the command, showing what pip begins while it begins it, and all of the output when the command fails."""
     say(f"{what} ...")
     began = time.monotonic()
-    done = subprocess.run(
-        command, env=env, cwd=ROOT, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    if done.returncode:
-        raise Failed(f"{done.stdout.rstrip()}\n{what} failed with status {done.returncode}: {' '.join(command)}")
+    output = []
+    with subprocess.Popen(
+        command, env=env, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        for line in process.stdout or ():
+            output.append(line)
+            if begun := what_begins(line):
+                say(f"  {begun}")
+    if process.returncode:
+        told = "".join(output).rstrip()
+        raise Failed(f"{told}\n{what} failed with status {process.returncode}: {' '.join(command)}")
     say(f"{what}: done in {time.monotonic() - began:.0f} s")
+
+
+def what_begins(line: str) -> str:
+    """Return what pip begins at this line of its output: a package, a part of a build, or nothing that takes time."""
+    words = line.strip()
+    if words.endswith(": started"):
+        return words.removesuffix(": started")
+    if words.startswith("Installing collected packages: "):
+        return f"Installing {words.count(',') + 1} packages"
+    if words.startswith(("Downloading ", "Using cached ", "Processing ")):
+        return words
+    return ""
 
 
 def requirements(group: str) -> Iterator[str]:

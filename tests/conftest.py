@@ -1,4 +1,4 @@
-"""What every test shares: the backends that async tests run on, Hypothesis without deadlines, a PostgreSQL."""
+"""What every test shares: how many processes run them, backends, Hypothesis without deadlines, a PostgreSQL."""
 
 import importlib.util
 import itertools
@@ -14,6 +14,36 @@ pytest.register_assert_rewrite("scheduler.testing")  # so that failures of the p
 settings.register_profile("local", deadline=None)
 settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in os.environ else "local"))
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Use each core, up to eight: but this process alone for few tests, or for somebody who wants to look on.
+
+    A worker imports and collects everything for itself, and its output is not seen. `-n 3` on the command line wins.
+    """
+    asked = vars(config.option)
+    few = asked["keyword"] or asked.get("lf") or asked.get("stepwise") or not any(map(os.path.isdir, config.args))
+    looks_on = asked["capture"] == "no" or asked["usepdb"]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 0 if few or looks_on or cores == 1 else min(cores, 8)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable():
+    """Let a worker report what hostile tests log: text that cannot be encoded would end the whole run."""
+    return encodable((yield))
+
+
+def encodable(data):
+    """Return the same with lone surrogates spelled out, however deep they lie."""
+    match data:
+        case str():
+            return data.encode("utf-8", "backslashreplace").decode()
+        case dict():
+            return {name: encodable(value) for name, value in data.items()}
+        case list() | tuple():
+            return type(data)(map(encodable, data))
+    return data
 
 
 @pytest.fixture(scope="module", params=os.environ.get("BACKENDS", "asyncio trio").split())

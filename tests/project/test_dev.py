@@ -2,6 +2,7 @@
 
 import ast
 import importlib.util
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -105,6 +106,30 @@ def test_a_failed_installation_is_tried_again(dev, checkout, monkeypatch):
             dev.environment("test", extra="agent", group="test")
     dev.environment("test", extra="agent", group="test")
     assert checkout == ["create", "pytest"]
+
+
+def test_a_step_shows_what_it_begins_and_not_the_small_print(dev, capsys):
+    """Minutes of silence look like a program that hangs."""
+    output = """
+Collecting a
+  Downloading a-1.whl (9 MB)
+  Using cached b-2.whl
+WARNING: c is ignored
+  Building a: started
+  Building a: finished with status 'done'
+Installing collected packages: a, b
+Successfully installed a-1 b-2"""
+    dev.run_step("a step", [sys.executable, "-c", f"print({output!r})"], dict(os.environ))
+    begun = ["Downloading a-1.whl (9 MB)", "Using cached b-2.whl", "Building a", "Installing 2 packages"]
+    first, *shown, last = capsys.readouterr().err.splitlines()
+    assert (first, shown) == ("dev.py: a step ...", [f"dev.py:   {line}" for line in begun])
+    assert last.startswith("dev.py: a step: done in ")
+
+
+def test_a_step_that_fails_shows_everything(dev):
+    """The line that says why is among those that nobody wanted to see before."""
+    with pytest.raises(dev.Failed, match="no such package\na step failed with status 3"):
+        dev.run_step("a step", [sys.executable, "-c", "print('no such package'); exit(3)"], dict(os.environ))
 
 
 def test_a_missing_ensurepip_is_named_with_its_remedy(dev, tmp_path, monkeypatch):
