@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from crash_load import KINDS, TAG
-
 from scheduler import Delivery
 from scheduler.stores import RUNNING
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psycopg
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 HOW = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 
 

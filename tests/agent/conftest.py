@@ -15,6 +15,7 @@ from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.tls import TLSListener
 
+from kit import PATIENCE
 from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
 from scheduler.agent.checks.net.resolve import Family, Resolver
@@ -186,7 +187,6 @@ def tls(certificate):
 
 
 COMMAND = [sys.executable, "-m", "scheduler.agent"]
-GUARD = 30
 
 
 class Process:
@@ -223,7 +223,7 @@ def environment_with(**variables):
 @asynccontextmanager
 async def start_command(*args, command=COMMAND, stderr=None, **variables):
     """Start the command; kill it if the test fails before it ends."""
-    with anyio.fail_after(GUARD):
+    with anyio.fail_after(PATIENCE):
         async with await anyio.open_process(
             [*command, *args], stderr=stderr, env=environment_with(**variables)
         ) as process:
@@ -236,7 +236,7 @@ async def start_command(*args, command=COMMAND, stderr=None, **variables):
 
 async def run_command(*args, **variables):
     """Run the command to its end: (exit code, standard output, standard error)."""
-    with anyio.fail_after(GUARD):
+    with anyio.fail_after(PATIENCE):
         done = await anyio.run_process([*COMMAND, *args], check=False, env=environment_with(**variables))
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 

@@ -5,6 +5,7 @@ from collections import Counter
 import anyio
 import pytest
 
+from kit import PATIENCE
 from scheduler.agent import app
 from scheduler.agent.app import Plan, run
 from scheduler.agent.checks.contract.result import Status
@@ -52,7 +53,7 @@ class Recorder:
 async def run_agent(text, plan, display):
     """Run the agent with a configuration of that text, in memory."""
     config = parse_config('store = "memory"\n' + text, "uptime.toml", {})
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         return await run(config, display, plan, SystemClock())
 
 
@@ -83,7 +84,7 @@ async def test_a_check_whose_target_goes_down_tells_the_change(serve, answers):
     display = Recorder()
     async with anyio.create_task_group() as group:
         group.start_soon(run_agent, targets(server.port, 1, interval="20ms"), Plan(), display)
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             await display.is_down.wait()
         group.cancel_scope.cancel()
     assert display.checks[:2] == [("0", Status.UP, True), ("0", Status.DOWN, True)]

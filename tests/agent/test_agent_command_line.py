@@ -12,12 +12,12 @@ import anyio
 import pytest
 from click.testing import CliRunner
 
+from kit import PATIENCE
 from scheduler.agent.cli import cli
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.config.preview import config_lines
 
 COMMAND = [sys.executable, "-m", "scheduler.agent"]
-GUARD = 30
 
 
 @pytest.fixture(scope="module")
@@ -324,7 +324,7 @@ async def test_a_terminal_shows_a_table(environment, up, variables, is_coloured)
 
     url = f"http://127.0.0.1:{up.port}"
     command = [*COMMAND, "watch", url, "--every", "100ms", "--for", "600ms"]
-    with anyio.fail_after(GUARD):
+    with anyio.fail_after(PATIENCE):
         process = await anyio.open_process(
             command,
             stdin=theirs,
@@ -347,7 +347,7 @@ async def test_a_reader_who_leaves_ends_it(environment, config):
     """As with `| head -1`: no traceback, no endless run for nobody."""
     file = config()
     program = f"{' '.join(COMMAND)} run {file} | head -1"
-    with anyio.fail_after(GUARD):
+    with anyio.fail_after(PATIENCE):
         done = await anyio.run_process(program, check=False, env=environment())
     assert b"checks 2 targets" in done.stdout
     assert done.stderr == b""

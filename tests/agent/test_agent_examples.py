@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from kit import PATIENCE
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(name, *args):
     """Run an example to its end; return what it printed."""
     program = [sys.executable, EXAMPLES / name, *args]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=40, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode in (0, 1), done.stderr
     assert done.stderr == ""
     return done.returncode, done.stdout
@@ -93,7 +95,7 @@ def demo(tmp_path):
 
 def test_the_demo_leaves_nothing_behind(demo, tmp_path):
     """Neither its history nor its configuration, though a thread still lives when it leaves."""
-    assert demo("--once").wait(timeout=20) == 1
+    assert demo("--once").wait(timeout=PATIENCE) == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,7 +109,7 @@ def test_a_signal_does_not_keep_the_demo_from_clearing_up(demo, tmp_path, number
     if is_running:
         assert any("-> UP" in line for line in process.stdout)
     process.send_signal(number)
-    assert process.wait(timeout=20) == (0 if is_running else 128 + number)
+    assert process.wait(timeout=PATIENCE) == (0 if is_running else 128 + number)
     assert list(tmp_path.iterdir()) == []
 
 

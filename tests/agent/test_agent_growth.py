@@ -1,25 +1,19 @@
 """What reads foreign text costs in proportion to its length: steps are counted, no time is taken."""
 
 import re
-import sys
-from contextlib import suppress
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import product
-from pathlib import Path
 
 import h11._readers
 import pytest
 
+from kit import lines_of
 from scheduler.agent.checks.contract.trouble import CheckFailed
 from scheduler.agent.checks.http import exchange, options as http_options, redirects
 from scheduler.agent.checks.http.http_check import SCHEMES
 from scheduler.agent.text import redact, url
+from steps_of_patterns import Steps
 
 pytestmark = pytest.mark.slow
-
-SPEC = spec_from_file_location("steps_of_patterns", Path(__file__).with_name("steps_of_patterns.py"))
-steps_of_patterns = module_from_spec(SPEC)
-SPEC.loader.exec_module(steps_of_patterns)
 
 # Letters that mean something to one reader or another, alone and in pairs that end what began.
 UNITS = 'a 9 . - / // ? ?a &a = =a & # @ : % %2 %25 [ ] ( " ; , é 漢 ß xn--'.split()
@@ -60,32 +54,17 @@ def test_no_pattern_over_foreign_text_takes_more_steps_than_in_proportion(name):
     """Twice the text costs twice the steps. What begins anew at each letter and reads to the end costs four times."""
     pattern = PATTERNS[name]
     for short, long in zip(texts(SHORT), texts(2 * SHORT), strict=True):
-        steps, more = (steps_of_patterns.Steps(pattern, each[-1]).run() for each in (short, long))
+        steps, more = (Steps(pattern, each[-1]).run() for each in (short, long))
         assert more <= 2.5 * steps + 50, short[:3]
-
-
-def lines_of(read, text):
-    """Count the lines of Python that run while a reader reads."""
-    count = 0
-
-    def trace(frame, event, argument):
-        nonlocal count
-        count += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    with suppress(ValueError, CheckFailed):
-        read(text)
-    sys.settrace(before)
-    return count
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_no_reader_of_foreign_text_runs_more_lines_than_in_proportion(name):
     """Its own loops, and those of the standard library that it calls."""
     for short, long in zip(texts(SHORT), texts(2 * SHORT), strict=True):
-        once, twice = (lines_of(READERS[name], each[-1]) for each in (short, long))
+        once, twice = (
+            lines_of(READERS[name], each[-1], suppressing=(ValueError, CheckFailed)) for each in (short, long)
+        )
         assert twice <= 2.5 * once + 200, short[:3]
 
 
@@ -120,6 +99,6 @@ def test_what_h11_is_shown_of_a_header_costs_it_no_more_than_in_proportion(name)
         if exchange._NOT_IN_A_HEAD.search(once) or b"\n" in inside:
             refused += 1
             continue
-        steps, more = (steps_of_patterns.Steps(pattern, each).run_from_start() for each in (once, twice))
+        steps, more = (Steps(pattern, each).run_from_start() for each in (once, twice))
         assert more <= 2.5 * steps + 50, (before, unit, after)
     assert refused

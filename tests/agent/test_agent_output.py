@@ -7,6 +7,7 @@ import sys
 import anyio
 import pytest
 
+from kit import PATIENCE
 from scheduler.agent.app import Plan, run
 from scheduler.agent.cli import _StderrHandler
 from scheduler.agent.config.config import parse_config
@@ -14,7 +15,6 @@ from scheduler.agent.show.display import NotShown
 from timerqueue import SystemClock
 
 AGENT = f"{sys.executable} -m scheduler.agent"
-GUARD = 30
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and a POSIX shell")
 
@@ -30,7 +30,7 @@ def shell(environment):
     """Run a line of a shell in which $AGENT is the command: (exit code, standard output, standard error)."""
 
     async def run_line(line, **variables):
-        with anyio.fail_after(GUARD):
+        with anyio.fail_after(PATIENCE):
             done = await anyio.run_process(line, check=False, env=environment(AGENT=AGENT, **variables))
         return done.returncode, done.stdout, done.stderr.decode()
 
@@ -78,7 +78,7 @@ class FullAfterTheStart:
 async def run_agent(text, display, plan):
     """Run the agent with a configuration of that text, in memory."""
     config = parse_config('store = "memory"\n' + text, "uptime.toml", {})
-    with anyio.fail_after(GUARD):
+    with anyio.fail_after(PATIENCE):
         return await run(config, display, plan, SystemClock())
 
 

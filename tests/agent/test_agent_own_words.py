@@ -14,6 +14,7 @@ import anyio
 import psycopg
 import pytest
 
+from kit import PATIENCE
 from scheduler import JobChanged, JobState, Outcome, RunEnded, SchedulerStarted, SchedulerStopped, ScopePaused
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.checks.tcp import TcpCheck
@@ -192,7 +193,7 @@ async def test_an_agent_whose_terminal_goes_away_stops_orderly(environment, conf
     ours, theirs = pty.openpty()
     file = config()
     command = [sys.executable, "-m", "scheduler.agent", "run", file]
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         process = await anyio.open_process(command, stdin=theirs, env=environment(), start_new_session=True)
         os.close(theirs)
         received = b""
@@ -215,7 +216,7 @@ async def test_nohup_is_respected(environment, config):
     """What is ignored from the start stays so, with a terminal too."""
     ours, theirs = pty.openpty()
     shell = f'trap "" HUP; exec {sys.executable} -m scheduler.agent run {config()}'
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE):
         process = await anyio.open_process(["sh", "-c", shell], stdin=theirs, env=environment())
         received = b""
         while b"-> UP" not in received:

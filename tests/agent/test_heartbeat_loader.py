@@ -6,6 +6,7 @@ import anyio
 import pytest
 from attrs import evolve
 
+from kit import PATIENCE
 from scheduler import StoreUnavailable, StoreUnusable
 from scheduler.agent.app import Plan, run
 from scheduler.agent.checks.contract.result import Status
@@ -67,7 +68,7 @@ class SlowFor(FlakyStore):
     def history(self, job_id=None, **options):
         if job_id == self.name:
             self.is_asked.set()
-            self.may_answer.wait(30)
+            self.may_answer.wait(PATIENCE)
         return super().history(job_id, **options)
 
 
@@ -80,7 +81,7 @@ async def agent(up):
             f'[[check]]\nname = "{name}"\nurl = "http://127.0.0.1:{up.port}"\nstart = "now"\n' for name in NAMES
         )
         config = evolve(parse_config(checks, "uptime.toml", {}), store=Given(file=store))
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE):
             return await run(config, display, Plan(once=once), SystemClock())
 
     return start

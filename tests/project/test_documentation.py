@@ -8,8 +8,9 @@ from textwrap import dedent
 
 import pytest
 
+from kit import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT_S = 30
 
 # A block that cannot run on its own has a comment right above it: <!-- not run: reason -->
 BLOCK = re.compile(
@@ -50,7 +51,7 @@ def test_a_documented_program_runs(line, code, tmp_path):
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from kit import PATIENCE
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "durable.py"
 
 
 @pytest.mark.slow
 def test_the_durable_example_is_killed_and_goes_on():
     """At least once is tried again, at most once is not, and each tick has one record."""
-    done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, timeout=40, check=True)
+    done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, text=True, timeout=PATIENCE, check=True)
     first, second = done.stdout.split("killed\n")
     assert sorted(first.splitlines()) == ["backup begins, attempt 1", "report begins, attempt 1"]
     assert "backup begins, attempt 2" in second

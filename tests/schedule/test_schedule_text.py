@@ -1,14 +1,19 @@
 """Every schedule of this package has a text that people can read, and that reads back as the same schedule."""
 
+import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
-from time import perf_counter
+from itertools import product
+from types import ModuleType
 
 import pytest
 from attrs import frozen
 from hypothesis import assume, given, strategies as st
 
+import schedule
+from kit import lines_of
 from schedule import After, At, Calendar, Cron, Every, Schedule, ScheduleError, Window, parse, text_of
+from steps_of_patterns import Steps
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -284,22 +289,39 @@ def test_no_text_raises_anything_but_the_error_of_this_package(pieces, between):
         assert parse(str(schedule)) == schedule
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(" * 10_000,
-        "|" * 10_000,
-        '"' * 9_999,
-        '"\\' * 5_000,
-        "a(b)" * 2_500,
-        "a(" * 5_000,
-        "@every 1s a=" * 800,
-        "x" * 10**7,
-    ],
-)
-def test_a_long_text_is_refused_at_once(text):
-    """No search in it tries the same again and again."""
-    began = perf_counter()
-    with pytest.raises(ScheduleError):
-        parse(text)
-    assert perf_counter() - began < 0.5
+LONG = ["(", "|", '"', '"\\', "a(b)", "a(", "@every 1s a=", "@every 1s|", "|@every 1s", " ", "1h ", "x", "7 day", "P1M"]
+PATTERNS = {
+    f"{name}.{inner}": found
+    for name, module in vars(schedule).items()
+    if isinstance(module, ModuleType)
+    for inner, found in vars(module).items()
+    if isinstance(found, re.Pattern)
+}
+
+
+@pytest.mark.parametrize("part", LONG)
+def test_a_long_text_costs_no_more_lines_than_in_proportion(part):
+    """Nothing in it is read again and again."""
+    once, twice = (lines_of(parse, part * count) for count in (200, 400))
+    assert twice <= 2.1 * once + 100
+
+
+SEARCHED = {"_duration._CALENDAR", "_parse._COMBINED", "_plain._SETTING"}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_no_pattern_takes_more_steps_over_a_long_text_than_in_proportion(name):
+    """Nothing that it has tried is tried again and again."""
+    find = Steps.run if name in SEARCHED else Steps.run_from_start
+    for before, part, after in product(["", "@every "], LONG, ["", '"', "\n"]):
+        once, twice = (before + part * (length // len(part)) + after for length in (60, 120))
+        steps, more = (find(Steps(PATTERNS[name], text)) for text in (once, twice))
+        assert more <= 2.5 * steps + 50, once
+
+
+def test_ten_megabytes_of_nonsense_are_refused_before_anybody_reads_them():
+    """A refusal says how long it was, and not what was in it."""
+    assert lines_of(parse, "x" * 10**7) < 1_000
+    with pytest.raises(ScheduleError) as caught:
+        parse("x" * 10**7)
+    assert len(str(caught.value)) < 1_000

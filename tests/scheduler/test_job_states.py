@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from kit import PATIENCE
 from schedule import After, At, Cron, Every
 from scheduler import (
     ImpossibleTransition,
@@ -261,7 +262,7 @@ class JobMachine(RuleBasedStateMachine):
             if hasattr(self, "job"):
                 self.call.call(self.scheduler.stop, 0)
                 self.call.call(self.clock.travel, 20)
-                self.running.result(10)
+                self.running.result(PATIENCE)
                 assert self.scheduler.statistics().active_tasks == 0
                 assert self.scheduler.statistics().limits["x"].used == 0
                 assert self.job.statistics().crashes == 0

@@ -10,6 +10,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
+from kit import PATIENCE
 from schedule import After, At, Every
 from scheduler import (
     JobState,
@@ -275,7 +276,11 @@ def test_a_process_without_room_for_a_thread_goes_on_when_there_is_some(backend)
         assert threading.active_count()
         return
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", REAL, backend], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-W", "error", "-c", REAL, backend],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     runs, failures, told, ended, runs_after, failures_after, launch_failures = json.loads(done.stdout)

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
+from kit import PATIENCE
 from schedule import Every
 from scheduler import (
     AlreadyStopped,
@@ -330,10 +331,10 @@ async def test_a_stop_that_another_thread_has_begun_before_it_ran_ends_it(clock)
     """Though it looked as if it did not run when that thread looked."""
     s = Scheduler(clock=clock)
     has_begun, stop = threading.Event(), s._lifecycle.stop
-    s._lifecycle.stop = lambda: has_begun.wait(5) and stop()
+    s._lifecycle.stop = lambda: has_begun.wait(PATIENCE) and stop()
     thread = threading.Thread(target=s.stop)
     thread.start()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(s.run)
             await clock.travel(0)

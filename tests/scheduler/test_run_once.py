@@ -3,6 +3,7 @@
 import anyio
 import pytest
 
+from kit import PATIENCE
 from schedule import Every
 from scheduler import AlreadyStopped, Outcome, Retry, Scheduler, SchedulerState, Subtask
 from scheduler._control import run_once
@@ -195,7 +196,7 @@ async def test_another_attempt_that_a_pause_has_cancelled_is_not_waited_for(scop
 
     s.add(fail, EVERY_SECOND, id="failing", retry=Retry.constant("1h"))
     s.add(pause, EVERY_SECOND, id="pause")
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(s.run_once)
             await clock.travel(10)

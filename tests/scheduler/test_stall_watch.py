@@ -17,15 +17,9 @@ import pytest
 from anyio import from_thread
 from anyio.to_thread import run_sync
 
+from kit import PATIENCE, until
 from schedule import Schedule
 from scheduler import LoopBlocked, Outcome, RunEnded, Scheduler, Subtask
-
-
-async def until(condition):
-    """Give threads their time until it is so, or fail."""
-    with anyio.fail_after(20):
-        while not condition():
-            await run_sync(threading.Event().wait, 0.001)
 
 
 def block(told):
@@ -186,9 +180,7 @@ async def test_many_short_subtasks_of_one_run_are_not_blocking(events):
         s.listen(events)
 
         async def short():
-            end = time.perf_counter() + 0.0002
-            while time.perf_counter() < end:
-                pass
+            sum(range(10_000))
 
         async def parent():
             return [Subtask(short) for _ in range(1_500)]
@@ -241,7 +233,7 @@ def test_a_process_that_was_stopped_has_not_blocked():
         process.send_signal(signal.SIGSTOP)
         time.sleep(0.3)
         process.send_signal(signal.SIGCONT)
-        out, _ = process.communicate("\n", timeout=30)
+        out, _ = process.communicate("\n", timeout=PATIENCE)
     assert (out, process.returncode) == ("", 0)
 
 

@@ -2,24 +2,19 @@
 
 import sys
 import threading
+import time
 import traceback
 
 import anyio
 import anyio.from_thread
 import pytest
-from anyio.to_thread import run_sync
 
+from kit import until
 from schedule import Every
 from scheduler import MissedReason, NotASubtask, Outcome, RunAbandoned, RunEnded, Scheduler, Subtask, current_run
 from timerqueue.testing import START
 
 EVERY_MINUTE = Every("1m", anchor=START)
-
-
-async def until(condition):
-    """Give threads their time until it is so."""
-    while not condition():
-        await run_sync(threading.Event().wait, 0.001)
 
 
 async def test_a_plain_function_runs_in_a_worker_thread(clock, events):
@@ -115,7 +110,7 @@ async def test_a_limit_holds_for_threads_too(clock, events):
         with lock:
             running[0] += 1
             peak[0] = max(peak[0], running[0])
-        threading.Event().wait(0.001)
+        time.sleep(0.001)
         with lock:
             running[0] -= 1
 

@@ -16,6 +16,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from kit import PATIENCE
 from schedule import At, Every, Missed
 from scheduler import Outcome, Overlap, Retry, RunEnded, RunMissed, RunStarted, Scheduler, Subtask, current_run
 from scheduler._jobs.current import RUN
@@ -183,7 +184,7 @@ async def test_a_run_that_removes_its_own_job():
 
 async def test_a_run_that_stops_the_scheduler():
     """What is behind it in the volley is missed, and `run` returns."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         said, log, _, _ = await played(
             lambda s, t: add_all(s, (t.quick, "a"), (t.stops,), (t.quick, "c")), together=True, seconds=1.5
         )
@@ -370,7 +371,7 @@ async def test_subtasks_that_are_cancelled_while_they_wait_hold_nothing():
 async def test_what_waits_in_a_volley_is_missed_at_the_end():
     """`run` does not wait for what never began."""
     clock, events = ManualClock(), []
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         async with Scheduler(limit=1, clock=clock) as s:
             s.listen(events.append)
             add_all(s, *[(Story(s, clock).slow, name, 100) for name in "abcdef"])

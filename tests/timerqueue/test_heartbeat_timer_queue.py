@@ -12,11 +12,9 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from kit import PATIENCE
 from timerqueue import Entry, LifecycleError, TaskPool, TimerHeap, TimerQueue
 from timerqueue.testing import ManualClock
-
-WATCHDOG = 5
-"""Seconds. Heartbeat's stress test gives each round as many: the test ends where it would hang."""
 
 
 async def settle():
@@ -49,7 +47,7 @@ async def test_heartbeat_ten_past_due_entries_pushed_shuffled_all_run_in_order(s
 async def test_heartbeat_stress_thousands_of_queues_with_ten_past_due_entries_never_hang():
     """Heartbeat repeats it 120,000 times to find a deadlock; fewer will do for one loop and one lock."""
     chance = random.Random(0)
-    with anyio.fail_after(WATCHDOG * 6):
+    with anyio.fail_after(PATIENCE):
         for _ in range(2_000):
             order = []
             queue = TimerQueue()
@@ -64,7 +62,7 @@ async def test_heartbeat_stress_entries_pushed_from_a_thread_while_it_starts_nev
     for _ in range(100):
         order = []
         queue = TimerQueue()
-        with anyio.fail_after(WATCHDOG):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as group:
                 group.start_soon(queue.run)
                 group.start_soon(anyio.to_thread.run_sync, push_ten_past_due, queue, order, chance)
@@ -79,7 +77,7 @@ async def test_heartbeat_push_now_on_a_running_queue_runs():
         group.start_soon(queue.run)
         await settle()
         queue.push(queue.clock.monotonic(), ran.set)
-        with anyio.fail_after(WATCHDOG):
+        with anyio.fail_after(PATIENCE):
             await ran.wait()
         queue.stop()
 

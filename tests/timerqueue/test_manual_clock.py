@@ -8,6 +8,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 from hypothesis import given, settings, strategies as st
 
+from kit import PATIENCE
 from timerqueue import TaskPool, TimerQueue
 from timerqueue.testing import ManualClock
 
@@ -125,7 +126,7 @@ async def test_a_cancelled_sleeper_is_forgotten():
 async def test_a_sleep_of_nothing_returns_without_the_clock_being_moved(seconds):
     """As every other sleep of zero does."""
     clock = ManualClock()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         await clock.sleep(seconds)
 
 
@@ -280,6 +281,6 @@ async def test_autojump_serves_sleepers_too():
     """Waiting costs no real time, whoever waits."""
     clock = ManualClock(autojump=True)
     start = clock.monotonic()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         await clock.sleep(3600)
     assert clock.monotonic() == start + 3600

@@ -6,6 +6,7 @@ import anyio
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
+from kit import PATIENCE
 from scheduler.agent.checks.contract.result import Finding, Status
 from scheduler.agent.checks.contract.trouble import CheckFailed, judge
 from scheduler.agent.checks.kinds import BY_SCHEME, KINDS
@@ -75,20 +76,20 @@ async def test_a_cancelled_check_leaves_nothing_open(case, serve, answers, attem
     server = await serve(answers.silent)
     async with anyio.create_task_group() as group:
         group.start_soon(make(case, server.port).attempt, attempt())
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             await server.connected.wait()
         group.cancel_scope.cancel()
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await server.all_closed.wait()
 
 
 async def test_an_endless_answer_comes_to_an_end(case, serve, answers, attempt):
     """Only so much of it is read, whatever the server sends."""
     server = await serve(answers.flooding)
-    with anyio.fail_after(10), pytest.raises((OSError, CheckFailed)) as caught:
+    with anyio.fail_after(PATIENCE), pytest.raises((OSError, CheckFailed)) as caught:
         await make(case, server.port).attempt(attempt())
     assert judge(caught.value, "peer").status is Status.DOWN
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await server.all_closed.wait()
 
 
@@ -114,7 +115,7 @@ async def test_an_answer_in_tiny_pieces_is_cut_off(case, serve, monkeypatch, att
 
     server = await serve(byte_by_byte)
     with (
-        anyio.fail_after(10),
+        anyio.fail_after(PATIENCE),
         pytest.raises(CheckFailed, match="cut off: it sends its answer in tiny pieces, 11 for 11"),
     ):
         await make(case, server.port).attempt(attempt())

@@ -10,6 +10,7 @@ import anyio.to_thread
 import h11
 import pytest
 
+from kit import PATIENCE
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
 from scheduler.agent.checks.contract.trouble import CheckFailed
@@ -175,7 +176,7 @@ async def test_more_bytes_than_there_is_room_for_are_cut_off(serve, attempt):
     server = await serve(sending(CHUNKED, *[chunk * 100] * 30))
     with pytest.raises(CheckFailed, match="cut off: it has sent"):
         await check(server.port, max_body=1000).attempt(attempt())
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await server.all_closed.wait()
 
 

@@ -6,6 +6,7 @@ import zlib
 import anyio
 import pytest
 
+from kit import PATIENCE
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.http.http_check import SCHEMES
 from scheduler.agent.checks.http.options import headers, status_codes
@@ -124,7 +125,7 @@ async def test_a_cancelled_handshake_leaves_nothing_open(serve, answers, target_
     result = await target_check(check(f"https://{NAME}:{server.port}"), hosts=HOSTS, timeout=0.1).run()
     assert result.status is Status.DOWN
     assert result.error == f"no answer from 127.0.0.1:{server.port} within 0.1 s (tls)"
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await server.all_closed.wait()
 
 
@@ -154,7 +155,7 @@ async def test_a_body_without_end_is_read_as_far_as_allowed(serve, answers, atte
     url = f"{scheme}://{NAME}:{server.port}"
     finding = await check(url, max_body=100_000, verify=False).attempt(attempt())
     assert (finding.status, finding.detail["bytes"]) == (Status.UP, 100_000)
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await server.all_closed.wait()
 
 

@@ -8,6 +8,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from kit import PATIENCE
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.kinds import BY_SCHEME
 from scheduler.agent.checks.net import lookups
@@ -77,7 +78,7 @@ async def test_a_lookup_that_is_given_up_keeps_its_place_until_its_thread_has_re
     assert names.most_running <= PLACES
     assert threading.active_count() - before <= PLACES
     names.let_go()
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         await lookup("new")
         assert await lookup("hung399") == ["127.0.0.1"]
 
@@ -90,7 +91,7 @@ async def test_a_name_that_has_come_back_does_not_wait_behind_those_that_hang(na
         await lookup("missing")
     for number in range(PLACES + 10):
         await given_up(lookup, f"hung{number}")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         assert await lookup("well") == ["127.0.0.1"]
         with pytest.raises(socket.gaierror):
             await lookup("missing")
@@ -131,7 +132,7 @@ async def test_what_is_given_up_in_line_is_never_looked_up(names):
     for number in range(PLACES + 10):
         await given_up(lookup, f"hung{number}")
     names.let_go()
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         await lookup("last")
     assert sorted(names.asked) == sorted(["last", *(f"hung{number}" for number in range(PLACES))])
 
@@ -158,7 +159,7 @@ async def test_a_name_that_has_hung_is_not_waited_for_while_there_is_no_place(na
         await Resolver(lookup=lookup).addresses("hung0")
     assert caught.value.status is Status.UNKNOWN
     names.let_go()
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         await lookup("new")
         assert await lookup("hung0") == ["127.0.0.1"]
 

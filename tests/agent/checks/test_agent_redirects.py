@@ -5,6 +5,7 @@ from collections import Counter
 import anyio
 import pytest
 
+from kit import PATIENCE
 from scheduler import Scheduler, Subtask
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.trouble import CheckFailed
@@ -313,7 +314,7 @@ async def test_a_hop_takes_a_unit_of_the_host_that_it_leads_to(serve, answers, t
             needs_at=lambda host: ("host:" + host,),
         )
         scheduler.add(made.run, "@every 1h", id=name, needs=made.needs)
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         ended = await scheduler.run_once()
     statuses = Counter(result.status for run in ended.values() for result in run.results)
     assert statuses == {Status.UP: 6}

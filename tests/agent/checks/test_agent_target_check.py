@@ -8,6 +8,7 @@ import textwrap
 import anyio
 import pytest
 
+from kit import PATIENCE
 from scheduler import Scheduler, Subtask
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.kinds import BY_SCHEME
@@ -199,7 +200,7 @@ OUT_OF_DESCRIPTORS = """
 def test_a_machine_without_descriptors_does_not_call_others_down(url, backend):
     """It ran out itself, and says so."""
     program = [sys.executable, "-c", textwrap.dedent(OUT_OF_DESCRIPTORS), url, backend]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.stdout.startswith("unknown this machine ran out of file descriptors"), done.stdout + done.stderr
 
 

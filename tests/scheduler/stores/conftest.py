@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-import anyio
 import pytest
 
+import kit
 from scheduler import Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
@@ -116,13 +116,7 @@ def work():
 @pytest.fixture
 def until():
     """Wait for what threads or other processes do."""
-
-    async def until(holds, seconds=15):
-        with anyio.fail_after(seconds):
-            while not holds():  # noqa: ASYNC110 - nobody there would set an event
-                await anyio.sleep(0.01)
-
-    return until
+    return kit.until
 
 
 @pytest.fixture

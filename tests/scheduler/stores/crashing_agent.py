@@ -43,7 +43,7 @@ RUNS_BEFORE_TROUBLE = 4
 SMALL = 10_000
 """Bytes: more than the agent's notes, less than any database."""
 SOME_SLOTS = 0.2
-PATIENCE = 20
+PATIENCE = 60
 """Seconds after which an agent is ended by SIGALRM."""
 
 STORES = {"sqlite": SQLiteStore, "postgres": PostgresStore}

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from kit import PATIENCE
 from scheduler.stores import EVERYTHING, RUNNING, Batch, StoredJob, StoredPause, StoredState, StoredTick, StoreUnusable
 from scheduler.stores.memory import MemoryStore
 
@@ -95,5 +96,5 @@ def test_importing_the_stores_or_the_tests_tools_brings_no_driver_and_no_test_ru
 import sys, scheduler.stores, scheduler.stores.memory, scheduler.testing
 print([name for name in {modules.split()} if name in sys.modules])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout.strip() == "[]"

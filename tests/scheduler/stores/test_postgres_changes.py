@@ -6,10 +6,9 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from kit import PATIENCE
 from scheduler.stores import Batch, Changes, Retention, StoredJob, StoredPause, StoreUnusable
 from scheduler.stores.postgres import PostgresStore
-
-PATIENCE = 10.0
 
 
 class Hints:

@@ -4,13 +4,13 @@ import os
 import signal
 import socket
 import threading
-import time
 from contextlib import closing, contextmanager, suppress
 
 import psycopg
 import pytest
 from psycopg import sql
 
+from kit import PATIENCE, wait_until
 from scheduler.stores import (
     RUNNING,
     Batch,
@@ -27,9 +27,6 @@ from scheduler.stores._postgres.connection import Connection, psycopg as driver,
 from scheduler.stores.postgres import PostgresStore
 
 pytestmark = pytest.mark.slow
-
-SOON = 9.0
-"""Seconds in which every call ends, however frozen the server: connecting takes 5 of them at most, silence 7."""
 
 
 def no_hint():
@@ -67,14 +64,6 @@ def marks(*fences):
 
 def backend_of(store):
     return store._connection.info.backend_pid
-
-
-@contextmanager
-def ends_soon():
-    """What happens in this block takes no longer than a call may."""
-    began = time.monotonic()
-    yield
-    assert time.monotonic() - began < SOON
 
 
 def verbs(store):
@@ -123,12 +112,12 @@ def test_nothing_acknowledged_is_lost_by_a_restart_under_load(store, postgres_se
     thread.start()
     for _ in range(3):
         enough.clear()
-        assert enough.wait(SOON)
+        assert enough.wait(PATIENCE)
         postgres_server.restart(how)
     enough.clear()
-    assert enough.wait(SOON)
+    assert enough.wait(PATIENCE)
     ended.set()
-    thread.join(SOON)
+    thread.join(PATIENCE)
     found = sorted(tick.fence for tick in store.running())
     assert found == acknowledged
 
@@ -151,7 +140,7 @@ def test_a_stopped_server_is_unavailable_until_it_is_back(store, postgres_server
     postgres_server.stop("fast")
     try:
         for _ in range(3):
-            with ends_soon(), pytest.raises(StoreUnavailable, match=str(postgres_server.folder)):
+            with pytest.raises(StoreUnavailable, match=str(postgres_server.folder)):
                 store.commit(marks(1))
     finally:
         postgres_server.start()
@@ -159,10 +148,12 @@ def test_a_stopped_server_is_unavailable_until_it_is_back(store, postgres_server
     assert store.running() == [mark(1)]
 
 
-def test_a_frozen_backend_ends_the_call(store, postgres_server):
+def test_a_frozen_backend_ends_the_call(store, postgres_server, monkeypatch):
     """No timeout of the server or of TCP ends this one; it works again on another connection at once."""
+    assert Connection.patience == 70, "tenths of a second: longer than the server itself takes to end a statement"
+    monkeypatch.setattr(Connection, "patience", 5)
     with postgres_server.frozen(backend_of(store)):
-        with ends_soon(), pytest.raises(StoreUnavailable, match=r"has not answered for 7\.0 s"):
+        with pytest.raises(StoreUnavailable, match=r"has not answered for 0\.5 s"):
             store.commit(marks(1))
         assert store.commit(marks(1)) == Receipt()
     assert store.running() == [mark(1)]
@@ -175,7 +166,7 @@ def test_each_call_ends_on_a_backend_that_freezes(store, postgres_server, verb, 
     store.history()
     call = verbs(store)[verb]
     with postgres_server.frozen(backend_of(store), store._reader.info.backend_pid):
-        with ends_soon(), pytest.raises(StoreUnavailable, match="not answered"):
+        with pytest.raises(StoreUnavailable, match="not answered"):
             call()
         call()
 
@@ -186,7 +177,7 @@ def test_each_call_ends_on_a_server_to_which_nobody_can_connect(store, postgres_
     store._connection.close()
     store._dsn += " connect_timeout=2"
     call = verbs(store)[verb]
-    with postgres_server.frozen(), ends_soon(), pytest.raises(StoreUnavailable, match="timeout"):
+    with postgres_server.frozen(), pytest.raises(StoreUnavailable, match="timeout"):
         call()
     call()
 
@@ -200,7 +191,7 @@ def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, 
         store.commit(old)
     with postgres_server.frozen(backend), pytest.raises(StoreUnavailable):
         store.commit(new)  # waits for the lock
-    until(lambda: not admin("SELECT FROM pg_stat_activity WHERE pid = %s", backend))
+    wait_until(lambda: not admin("SELECT FROM pg_stat_activity WHERE pid = %s", backend))
     store.commit(new)
     assert [state for page in store.load() for _, state in page] == [StoredState("a", next_us=2)]
 
@@ -222,20 +213,12 @@ def in_the_middle_of_a_commit(store, happen):
     assert connection.closed
 
 
-def until(holds):
-    """Wait for what another process does."""
-    deadline = time.monotonic() + SOON
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("table", ["tick", "agent"])
 def test_a_table_that_somebody_locks_ends_the_call(store, postgres_server, postgres_schema, table):
     """A migration of theirs, or a careless session."""
     with psycopg.connect(postgres_server.dsn) as other:
         other.execute(sql.SQL("LOCK TABLE {}").format(sql.Identifier(postgres_schema, table)))
-        with ends_soon(), pytest.raises(StoreUnavailable, match="lock timeout"):
+        with pytest.raises(StoreUnavailable, match="lock timeout"):
             store.commit(Batch(states={"a": StoredState("a")}, marks=[mark(1)]))
     store.commit(marks(1))
 
@@ -296,7 +279,7 @@ class Proxy:
             with closing(each), suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(SOON)
+            thread.join(PATIENCE)
 
     def swallow_answer_to(self, words):
         self._last_words = words
@@ -336,7 +319,8 @@ class Proxy:
 
 
 def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
-    """Another thread reads history from a server that has frozen."""
+    """Another thread reads history from a server that has frozen: what ends that is the end of the store."""
+    monkeypatch.setattr(Connection, "patience", 10_000_000)
     store.history()
     caught = []
 
@@ -349,12 +333,10 @@ def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
     with postgres_server.frozen(store._reader.info.backend_pid):
         reader = threading.Thread(target=read)
         reader.start()
-        until(store._reader_lock.locked)
-        began = time.monotonic()
+        wait_until(store._reader_lock.locked)
         store.close()
-        reader.join(SOON)
-        assert time.monotonic() - began < 3
-    assert len(caught) == 1
+        reader.join(PATIENCE)
+    assert ["is being closed" in str(error) for error in caught] == [True]
 
 
 @pytest.mark.parametrize(

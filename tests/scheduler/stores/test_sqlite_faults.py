@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import scheduler
+from kit import PATIENCE
 from scheduler.stores import (
     RUNNING,
     Batch,
@@ -68,7 +69,7 @@ def process(program, *arguments):
 def said(program, *arguments):
     """The lines that another process says, which ends well."""
     with process(program, *arguments) as child:
-        lines = child.communicate(timeout=50)[0].splitlines()
+        lines = child.communicate(timeout=PATIENCE)[0].splitlines()
         assert child.returncode == 0, lines
         return lines
 

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from kit import wait_until
+
 pytestmark = pytest.mark.slow
 
 JOB = {"schedule": "@every 50ms", "id": "ticks"}
@@ -24,10 +26,7 @@ class Notes:
         return [words[1:] for words in map(json.loads, lines) if words[0] == kind]
 
     def wait_for(self, kind, count):
-        deadline = time.monotonic() + 15
-        while len(self(kind)) < count:
-            assert time.monotonic() < deadline, f"{count} {kind} within 15 s, and there are {len(self(kind))}"
-            time.sleep(0.01)
+        wait_until(lambda: len(self(kind)) >= count)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from kit import PATIENCE
 from scheduler import Scheduler, StoreDown, StoreUp
 from scheduler._memory import memory
 from scheduler.stores import StoreUnusable
@@ -95,7 +96,7 @@ async def test_a_scheduler_whose_database_is_gone_can_be_stopped(
 ):
     """What it could not save, it says in the log."""
     monkeypatch.setattr(memory, "LAST_WORDS", 0.5)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         async with ticking(place.store()) as s:
             path.rename(f"{path}.away")
             await until(lambda: events.of(StoreDown) and s.statistics().store.unsaved)

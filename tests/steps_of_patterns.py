@@ -100,6 +100,7 @@ class Steps:
         found = {
             names.CATEGORY_DIGIT: letter.isdigit(),
             names.CATEGORY_SPACE: letter in _SPACE,
+            names.CATEGORY_NOT_SPACE: letter not in _SPACE,
             names.CATEGORY_WORD: letter.isalnum() or letter == "_",
         }
         return found[value]
