@@ -153,14 +153,27 @@ def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mo
 
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def check(file: Path) -> None:
-    """Say what a configuration FILE would run, when, and whether it fits the limits. Nothing is started."""
+@click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}")
+def check(file: Path, store: StorePlace | None) -> None:
+    """Say what a configuration FILE would run, when, and whether it fits the limits. Nothing is started or made.
+
+    What would not run is refused, a store above all that this user may not write to.
+    """
+    from attrs import evolve
+
+    from scheduler import StoreError
+
     from .config import config_lines, over, read_config
 
-    config, now = _with_rights(_config(lambda: read_config(file, os.environ))), _now()
+    config, now = _config(lambda: read_config(file, os.environ)), _now()
+    config = _with_rights(config if store is None else evolve(config, store=store))
     _print(config_lines(config, now))
     if ended := over(config, now):
         _end("\n".join(f"check {each.name!r}: {each.schedule} has no start after now" for each in ended), BAD_USAGE)
+    try:
+        config.store.check()
+    except StoreError as exc:
+        _refuse(config.store, str(exc))
 
 
 @cli.command()

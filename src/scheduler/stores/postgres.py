@@ -21,7 +21,7 @@ from ._postgres.connection import (
 )
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
-from ._postgres.schema import prepare
+from ._postgres.schema import preflight, prepare
 from ._postgres.statements import Statements
 from ._postgres.table import Row, storable
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
@@ -79,6 +79,11 @@ class PostgresStore:
     def is_immediate(self) -> bool:
         """It is not: it waits for a server."""
         return False
+
+    def preflight(self) -> None:
+        """Raise what `open` would, as far as that shows without making anything, and without taking it over."""
+        with translated(self._where), closing(connect(self._dsn)) as connection:
+            preflight(connection, self._schema)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:
         """Make the tables where there are none, and take them over from whoever has them."""

@@ -87,6 +87,12 @@ class SQLiteStore:
         """It is not: it waits for the disk."""
         return False
 
+    def preflight(self) -> None:
+        """Raise what `open` would, as far as that shows without making or changing anything. Another agent may have it
+        open meanwhile, and that is no reason.
+        """
+        self._session.preflight()
+
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells nobody of its changes
         """Raises StoreUnusable for what is no database of ours, is corrupt, or belongs to another agent."""
         self.close()

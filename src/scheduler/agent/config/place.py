@@ -17,6 +17,8 @@ from ..toml import VARIABLE, Reader, Unfit, Unset
 
 if TYPE_CHECKING:
     from scheduler import Store
+    from scheduler.stores.postgres import PostgresStore
+    from scheduler.stores.sqlite import SQLiteStore
 
 MEMORY: Final = "memory"
 SQLITE: Final = "sqlite"
@@ -57,11 +59,20 @@ class StorePlace:
         """What must not be shown."""
         return frozenset() if self.dsn is None else secrets_in(self.dsn)
 
+    def check(self) -> None:
+        """Raise StoreError for what a start would refuse, as far as that shows without opening or making anything."""
+        store = self._made()
+        if store is not None:
+            store.preflight()
+
     def make(self) -> Store | None:
         """A store that nobody has opened yet; None: memory.
 
         Raises StoreError if the driver is not installed, or cannot make sense of the place.
         """
+        return self._made()
+
+    def _made(self) -> SQLiteStore | PostgresStore | None:
         # Only the driver that is asked for is imported.
         try:
             if self.file is not None:

@@ -180,6 +180,21 @@ def prepare(connection: Connection, schema: str) -> None:
         _migrate(connection, schema, _version(connection, schema))
 
 
+def preflight(connection: Connection, schema: str) -> None:
+    """Raise what `prepare` would, as far as that shows without making anything."""
+    _check_server(connection)
+    with connection.transaction_as(""):
+        version = _version(connection, schema)
+        if version == VERSION:
+            return
+        if version is None:
+            may_make = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE')")
+        else:
+            may_make = connection.execute("SELECT has_schema_privilege(%s, 'CREATE')", [schema])
+        if may_make.fetchone() != (True,):
+            raise _without_right(connection, schema)
+
+
 def _check_server(connection: Connection) -> None:
     if connection.info.server_version < OLDEST_SERVER:
         msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
@@ -222,6 +237,14 @@ def _foreign(schema: str) -> StoreUnusable:
     return StoreUnusable(f"schema {schema!r} holds tables of another program: give a schema of another name")
 
 
+def _without_right(connection: Connection, schema: str) -> StoreUnusable:
+    msg = (
+        f"the role {connection.info.user!r} may not make the tables of version {VERSION} in schema {schema!r}: "
+        "let a role that may open the store once, and grant this one USAGE on the schema and rights to its tables"
+    )
+    return StoreUnusable(msg)
+
+
 def _migrate(connection: Connection, schema: str, version: int | None) -> None:
     name = sql.Identifier(schema)
     try:
@@ -230,9 +253,5 @@ def _migrate(connection: Connection, schema: str, version: int | None) -> None:
         for step in MIGRATIONS[version or 0 :]:
             connection.execute(step.format(schema=name))
     except psycopg.errors.InsufficientPrivilege as error:
-        msg = (
-            f"the role {connection.info.user!r} may not make the tables of version {VERSION} in schema {schema!r}: "
-            "let a role that may open the store once, and grant this one USAGE on the schema and rights to its tables"
-        )
-        raise StoreUnusable(msg) from error
+        raise _without_right(connection, schema) from error
     connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [VERSION])

@@ -42,14 +42,11 @@ class Lock:
 
     def take(self) -> None:
         """StoreUnusable: another agent has it, or it is no regular file. StoreUnavailable: it cannot be made."""
-        if os.path.islink(self._path):  # noqa: PTH114 - O_NOFOLLOW, where there is one, guards what happens since
-            msg = f"{self._path} is a symbolic link, which could lead anywhere: remove it"
-            raise StoreUnusable(msg)
+        self._check_link()
         try:
             file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, _MODE)
         except OSError as exc:
-            msg = f"cannot make the lock {self._path} ({exc.strerror}): the directory must be there and writable"
-            raise StoreUnavailable(msg) from exc
+            raise self._refused(exc.strerror) from exc
         try:
             _lock(file)
         except OSError:
@@ -64,11 +61,30 @@ class Lock:
         self._file = file
         self._write(f"{os.getpid()}\n")
 
+    def check(self) -> None:
+        """Raise what `take` would, but for another agent that has it. Nothing is made."""
+        self._check_link()
+        folder = os.path.join(os.path.dirname(self._path), ".")  # noqa: PTH118, PTH120 - the dot: it must be one
+        reason = _why_not(folder, os.W_OK | os.X_OK)
+        if reason is None and os.path.lexists(self._path):
+            reason = _why_not(self._path, os.R_OK | os.W_OK)
+        if reason is not None:
+            raise self._refused(reason)
+
     def release(self) -> None:
         if self._file is not None:
             self._write("")
             os.close(self._file)
             self._file = None
+
+    def _check_link(self) -> None:
+        if os.path.islink(self._path):  # noqa: PTH114 - O_NOFOLLOW, where there is one, guards what happens since
+            msg = f"{self._path} is a symbolic link, which could lead anywhere: remove it"
+            raise StoreUnusable(msg)
+
+    def _refused(self, reason: str | None) -> StoreUnavailable:
+        msg = f"cannot make the lock {self._path} ({reason}): the directory must be there and writable"
+        return StoreUnavailable(msg)
 
     def _write(self, text: str) -> None:
         if self._file is not None:
@@ -134,7 +150,7 @@ def create(path: str) -> None:
 
 def check_writable(path: str) -> None:
     """StoreUnavailable, before SQLite makes files beside a read-only database that are as read-only as it is."""
-    if not os.access(path, os.R_OK | os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+    if _why_not(path, os.R_OK | os.W_OK) is not None:
         msg = f"{path} may not be read and written by this user: make it readable and writable"
         raise StoreUnavailable(msg)
 
@@ -146,6 +162,16 @@ def identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino
+
+
+def _why_not(path: str, rights: int) -> str | None:
+    """The system's word for why this user has not these rights. None: it has."""
+    try:
+        os.stat(path)  # noqa: PTH116 - texts throughout
+    except OSError as exc:
+        return exc.strerror
+    is_permitted = os.access(path, rights, effective_ids=os.access in os.supports_effective_ids)
+    return None if is_permitted else os.strerror(errno.EACCES)
 
 
 def _allocate(file: int) -> None:

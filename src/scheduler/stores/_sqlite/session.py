@@ -68,6 +68,18 @@ class Session:
         self.ballast.put()
         return self._opened
 
+    def preflight(self) -> None:
+        """Raise what `open` would, as far as that shows while another agent may have the lock. Nothing is made."""
+        self._lock.check()
+        if identity(self._real) is None:
+            return
+        check_writable(self._real)
+        try:
+            with closing(connect_reader(self._real)) as visitor:
+                version_of(visitor, self._path)
+        except sqlite3.Error as exc:
+            raise translate(self._path, exc) from exc
+
     def close(self) -> None:
         """Leave one file without a log, and say in it that all is well. Does not raise: trouble is logged."""
         if os.getpid() != self._owner:
