@@ -21,7 +21,7 @@ from ._jobs.call import call_of
 from ._jobs.job import Job
 from ._jobs.job_list import JobList
 from ._jobs.options import (
-    aware,
+    Policies,
     count_of,
     delay_of,
     limit_of,
@@ -33,14 +33,13 @@ from ._jobs.options import (
     tag_of,
     text_of,
 )
-from ._jobs.policies import Policies
 from ._jobs.tasks import Tasks, name_of
 from ._lifespan import Lifespan
 from ._loop.loop import Loop
 from ._memory.history import Record, record_of
 from ._memory.memory import memory_of
 from ._plan.first_start import Start
-from ._plan.timeline import us_of
+from ._plan.timeline import aware, us_of
 from ._values.events import Listener, RunEnded
 from ._values.listeners import Listeners
 from ._values.pauses import Pause, scope_of

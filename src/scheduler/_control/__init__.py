@@ -1,1 +1,15 @@
-"""Face."""
+"""What users ask for: jobs are added, removed, paused, changed and run by hand. What touches a start or a run is handed
+to the loop.
+
+The only folder whose methods other threads may call, besides the list of jobs. It knows whether the store has been read
+(`Early`), and not what a store is.
+"""
+
+from .conflict import Definable, OnConflict, duplicate
+from .early import Early, EarlyJob
+from .registry import Registry
+from .run_once import RunOnce
+from .update import Updates
+from .verbs import Verbs
+
+__all__ = ["Definable", "Early", "EarlyJob", "OnConflict", "Registry", "RunOnce", "Updates", "Verbs", "duplicate"]

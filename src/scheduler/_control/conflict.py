@@ -1,4 +1,4 @@
-"""What becomes of a job that is added under the id of another."""
+"""A job that is added under the id of another: what becomes of both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONFLICTS: Final = ("error", "update", "replace", "keep")
 
 
 class Definable(Protocol):
-    """What has what makes a job apart from its schedule."""
+    """A definition of a job, apart from its schedule; a job is one."""
 
     @property
     def func(self) -> Callable[..., Any]: ...
@@ -43,7 +43,7 @@ class Definable(Protocol):
 
 
 def check_conflict(on_conflict: str) -> None:
-    """Raise InvalidJob for what is no answer."""
+    """Raise InvalidJob for an `on_conflict` that is no answer."""
     if on_conflict not in _CONFLICTS:
         msg = f'on_conflict must be "error", "update", "replace" or "keep", not {on_conflict!r}'
         raise InvalidJob(msg)
@@ -63,7 +63,7 @@ def stays(job: Job, on_conflict: OnConflict) -> bool:
 
 
 def refuse_switch(job: Job, other: Job) -> None:
-    """Raise InvalidJob if one of them is stored and the other is not."""
+    """Raise InvalidJob if one of the two jobs is stored and the other is not."""
     if (job.task is None) != (other.task is None):
         msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
         raise InvalidJob(msg)
@@ -75,7 +75,7 @@ def planned_alike(job: Job, other: Job, start: Start) -> bool:
 
 
 def is_same(job: Job, other: Job) -> bool:
-    """Whether two jobs of one id do the same in the same way. What cannot be compared is not the same."""
+    """Whether two jobs of one id do the same in the same way. Arguments that cannot be compared are not equal."""
     try:
         return all(
             getattr(job, name) == getattr(other, name)

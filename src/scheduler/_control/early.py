@@ -27,7 +27,7 @@ class EarlyJob:
     first: FirstStart
     on_conflict: OnConflict
     is_late: bool = False
-    """It was added while the scheduler ran already, by somebody whose mistake is not to end it."""
+    """The scheduler ran already when it was added: a mistake of who added it is not to end that."""
 
 
 class Early:
@@ -39,7 +39,7 @@ class Early:
         self._lock = jobs.lock
         self._by_id: dict[str, EarlyJob] = {}
         self._asked: list[Callable[[], object]] = []
-        """What handles of early jobs have been asked for, in this order."""
+        """Calls that wait for their jobs to begin, in this order."""
 
     def __len__(self) -> int:
         return len(self._by_id)

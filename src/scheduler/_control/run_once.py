@@ -1,12 +1,12 @@
-"""Every job once, with all its subtasks."""
+"""One run of every job, with all its subtasks: what `Scheduler.run_once` waits for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import anyio
 
+from .._jobs.job import Job
 from .._values.events import (
     Event,
     JobChanged,
@@ -18,14 +18,11 @@ from .._values.events import (
     SchedulerStopped,
     ScopePaused,
 )
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
-    from .._values.listeners import Listeners
+from .._values.listeners import Listeners
 
 
 class RunOnce:
-    """Waits for one run of each of some jobs, which have been started. Ends in any case: a job of which nothing is left
+    """Waits for one run of each of some jobs, which have been started. Ends in any case: a job that has nothing left
     that could end is not waited for.
 
     `call_soon`: calls it once what is being done now is done.
@@ -39,7 +36,7 @@ class RunOnce:
         self._end_listening = listeners.add(self._listen)
 
     async def wait(self) -> None:
-        """Return when all have ended, or when it was told to `give_up`."""
+        """Return when all have ended, or when `give_up` was called."""
         self._look()
         try:
             await self._done.wait()
@@ -47,7 +44,7 @@ class RunOnce:
             self._end_listening()
 
     def give_up(self) -> None:
-        """Wait no longer."""
+        """Let `wait` return now."""
         self._done.set()
 
     def _listen(self, event: Event) -> None:
@@ -83,5 +80,5 @@ class RunOnce:
 
 
 def _may_end(job: Job) -> bool:
-    """Whether a run of it goes on, or another attempt will come."""
+    """Whether a run of the job goes on, or another attempt will come."""
     return not job.is_removed and bool(job.runs or job.backlog or (job.retry is not None and not job.is_paused))

@@ -1,4 +1,4 @@
-"""What the handles of jobs, and those of pauses of many, ask for: from any thread, done on the loop."""
+"""The verbs of jobs, and those that pause many at once: asked for in any thread, done on the loop."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from timerqueue import OUT, Lifecycle, LifecycleState
 
 from .._jobs.job import Job
 from .._jobs.lateness import Lateness
-from .._jobs.options import aware, count_of, reason_of, until_of
+from .._jobs.options import count_of, reason_of, until_of
 from .._jobs.tasks import Tasks
 from .._journal.rows import check_pause, next_start, next_starts
 from .._loop.loop import Loop
 from .._plan.first_start import Planners
-from .._plan.timeline import instant_of, us_of
+from .._plan.timeline import aware, instant_of, us_of
 from .._runs.owing import REMOVED
 from .._values.errors import AlreadyStopped, JobNotFound
 from .._values.events import Event, JobRemoved

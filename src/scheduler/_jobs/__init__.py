@@ -1,1 +1,92 @@
-"""Face."""
+"""What a job is: its definition, which recurs; an attempt at one of its ticks; how its callable is called; the list of
+all jobs; and the options that users give.
+
+It knows no queue, no run and no store. A job's verbs ask whoever controls it (`Control`). Handles and the list are for
+any thread; everything else happens on the loop's.
+"""
+
+from .call import awaited, call_of, on_the_loop
+from .current import CurrentRun, current_run
+from .job import RUN, Attempt, Control, Job
+from .job_list import JobList
+from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
+from .lateness import Lateness
+from .next_attempt import NextAttempt
+from .options import (
+    DEFAULT,
+    DEFAULT_MAX_RUNNING,
+    NO_KWARGS,
+    NO_TAGS,
+    Policies,
+    args_of,
+    count_of,
+    delay_of,
+    id_of,
+    kwargs_of,
+    limit_of,
+    limits_of,
+    part_of,
+    policy_of,
+    poll_of,
+    reason_of,
+    schedule_of,
+    seconds_of,
+    some_seconds_of,
+    tag_of,
+    tags_of,
+    text_of,
+    until_of,
+)
+from .owed import Owed
+from .tasks import Tasks, name_of
+from .thread_call import Call, NotLaunched, ThreadCall
+
+__all__ = [
+    "DEFAULT",
+    "DEFAULT_MAX_RUNNING",
+    "LARGEST",
+    "NO_KWARGS",
+    "NO_TAGS",
+    "RUN",
+    "Attempt",
+    "Call",
+    "Control",
+    "CurrentRun",
+    "Job",
+    "JobList",
+    "Lateness",
+    "NextAttempt",
+    "NotLaunched",
+    "Owed",
+    "Policies",
+    "Tasks",
+    "ThreadCall",
+    "args_of",
+    "awaited",
+    "call_of",
+    "check_text",
+    "copied",
+    "count_of",
+    "current_run",
+    "delay_of",
+    "id_of",
+    "json_text",
+    "kept",
+    "kwargs_of",
+    "limit_of",
+    "limits_of",
+    "name_of",
+    "on_the_loop",
+    "part_of",
+    "policy_of",
+    "poll_of",
+    "read_json",
+    "reason_of",
+    "schedule_of",
+    "seconds_of",
+    "some_seconds_of",
+    "tag_of",
+    "tags_of",
+    "text_of",
+    "until_of",
+]

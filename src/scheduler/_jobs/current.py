@@ -1,4 +1,4 @@
-"""What a task may know of the run that it belongs to."""
+"""The run that a task belongs to, as far as the task may know it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from .thread_call import Call, ThreadCall
 
 
 class Control(Protocol):
-    """What a handle asks of its scheduler. All of it may be called from any thread."""
+    """The side of a scheduler that its handles know. Any thread."""
 
     def tick(self, job: Job) -> None: ...
 

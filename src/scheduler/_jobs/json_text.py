@@ -32,8 +32,8 @@ T = TypeVar("T")
 
 
 def kept(size: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """What a reader makes of the last `size` texts is kept for the next rows that hold them; not that of long texts,
-    which would fill the memory.
+    """A reader that keeps what it has made of the last `size` texts, for the next rows that hold them. Long texts would
+    fill the memory: they are read each time.
     """
 
     def decorate(read: Callable[[str], T]) -> Callable[[str], T]:
@@ -76,7 +76,7 @@ def check_json(value: Any, place: str) -> None:
 
 
 def copied(value: T) -> T:
-    """The value, with lists and mappings of its own: what is stored is to stay what it is, whoever has the value."""
+    """The value, with lists and mappings of its own: what is stored stays what it is, whatever is done to the value."""
     match value:
         case dict():
             return {key: copied(item) for key, item in value.items()}  # type: ignore[return-value]
@@ -89,7 +89,7 @@ def copied(value: T) -> T:
 
 
 def read_json(text: str) -> Any:
-    """What `text` says. Raises InvalidJob for what `json_text` would not write, and for a key that comes twice."""
+    """The value of a text. Raises InvalidJob for what `json_text` would not write, and for a key that comes twice."""
     try:
         value = _load(text)
     except (ValueError, RecursionError) as exc:
@@ -130,7 +130,7 @@ class _Place(NamedTuple):
 
 
 def _is_fine(value: Any) -> bool:
-    """What most values are, told quickly; False: it must be looked at."""
+    """Whether a value is one of the usual plain ones, told quickly; False: it must be looked at."""
     return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
 
 

@@ -10,11 +10,11 @@ from .job import Attempt
 
 
 class Lateness:
-    """Of one scheduler. `uncounted`: the runs that go on and are not counted yet."""
+    """The lateness of one scheduler's runs. `uncounted`: the runs that go on and are not counted yet."""
 
     def __init__(self, uncounted: Callable[[], Iterable[Attempt]]) -> None:
         self.by_kind: dict[str, Histogram] = {}
-        """Of every kind of which there has been a job."""
+        """A histogram for every kind that a job has had so far."""
         self._uncounted = uncounted
         self._runs_so_far = 0
 

@@ -1,4 +1,7 @@
-"""What users may say to `Scheduler.add` and `Job.update`, checked and put into the form that the loop works with."""
+"""Options of `Scheduler.add` and `Job.update`, checked and put into the form that the loop works with.
+
+There are many jobs and few sets of options: jobs with the same options share one Policy.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from attrs import evolve
 
 from schedule import Missed, Schedule, ScheduleError, duration, parse
 from schedule._errors import shown
-from schedule._instant import utc
 from timerqueue import needs_of
 
+from .._plan.timeline import aware
 from .._values.backoff import LONGEST
 from .._values.errors import InvalidJob
 from .._values.policy import OPTIONS, Delivery, Overlap, Policy
@@ -28,6 +31,9 @@ MOST_CATCH_UP: Final = 10_000
 DEFAULT_MAX_RUNNING: Final = 10
 SHORTEST_POLL: Final = 0.001
 """Seconds. To ask a store more often than that would cost a core."""
+
+SHARED_POLICIES: Final = 1_000
+"""Distinct sets of options that are kept to be shared."""
 
 
 def schedule_of(value: Schedule | str) -> Schedule:
@@ -107,7 +113,7 @@ def reason_of(value: Any) -> str | None:
 
 
 def part_of(name: str, value: T, verb: str, such_as: str) -> T:
-    """What a scheduler is made of, if it has that verb. Raises TypeError."""
+    """A part that a scheduler is made of, if it has that verb. Raises TypeError."""
     if not callable(getattr(value, verb, None)) or isinstance(value, type):
         msg = f"{name} must be something such as {such_as}, not {shown(value)}"
         raise TypeError(msg)
@@ -123,24 +129,6 @@ def seconds_of(name: str, value: Any) -> float:
         raise InvalidJob(msg) from None
 
 
-def aware(name: str, value: Any) -> datetime:
-    """A datetime with a zone, in UTC. Raises InvalidJob, which names the argument."""
-    if not isinstance(value, datetime):
-        msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {shown(value)}"
-        raise InvalidJob(msg)
-    if value.utcoffset() is None:
-        msg = (
-            f"{name} must be an aware datetime, not the naive {value.isoformat()}: say in which zone it is meant, as "
-            "in .replace(tzinfo=UTC)"
-        )
-        raise InvalidJob(msg)
-    try:
-        return utc(value)
-    except ScheduleError as exc:
-        msg = f"{name}: {exc}"
-        raise InvalidJob(msg) from None
-
-
 def until_of(value: Any, now: datetime) -> datetime:
     """The end of a pause, in UTC. Raises InvalidJob unless it is an aware datetime after `now`."""
     until = aware("until", value)
@@ -151,7 +139,7 @@ def until_of(value: Any, now: datetime) -> datetime:
 
 
 def some_seconds_of(name: str, value: Any) -> float | None:
-    """The same for a length that may be None and may not be nothing."""
+    """A length in seconds; None for none. Raises InvalidJob for one that is nothing, and for what is no length."""
     if value is None:
         return None
     seconds = seconds_of(name, value)
@@ -231,7 +219,7 @@ def _one_of(kind: type, *, optional: bool = False) -> Callable[[str, Any], Any]:
 
 
 def _example(kind: type, value: Any) -> str:
-    """What to write instead: the member of that name, if there is one."""
+    """An example to write instead: the member of that name, if there is one."""
     members = kind.__members__.values() if issubclass(kind, Enum) else ()
     return next(
         (str(each) for each in members if isinstance(value, str) and value.lower() == each.value), _EXAMPLES[kind]
@@ -303,3 +291,34 @@ def id_of(id: str) -> str:
 
 NO_KWARGS: Final[Mapping[str, Any]] = {}
 NO_TAGS: Final[frozenset[str]] = frozenset()
+
+_NAMES: Final = (
+    "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up", "delivery",
+)  # fmt: skip
+_DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE)
+
+
+class Policies:
+    """The sets of options that the jobs of one scheduler share."""
+
+    def __init__(self) -> None:
+        self._policies: dict[Any, Policy] = {}
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def of(self, options: tuple[Any, ...]) -> Policy:
+        """The policy for the options of Scheduler.add, in the order in which they stand there. Raises InvalidJob."""
+        if options == _DEFAULTS:
+            return DEFAULT
+        key = (options, *map(type, options))  # True equals 1, and is none
+        try:
+            policy = self._policies.get(key)
+        except TypeError:  # needs that cannot be hashed, such as a list
+            return policy_of(dict(zip(_NAMES, options, strict=True)))
+        if policy is None:
+            policy = policy_of(dict(zip(_NAMES, options, strict=True)))
+            if len(self._policies) >= SHARED_POLICIES:
+                self._policies.clear()
+            self._policies[key] = policy
+        return policy

@@ -10,9 +10,7 @@ from ..stores._rows import StoredTick
 
 
 class Owed(Alarm):
-    """What one job owes: the records of its ticks, oldest first. None of them starts before `due`, when `start` is
-    called.
-    """
+    """The ticks that one job owes, as records, oldest first. None starts before `due`, when `start` is called."""
 
     __slots__ = ("start", "ticks")
 

@@ -44,7 +44,7 @@ class Tasks:
         return len(self._tasks)
 
     def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
-        """From now on `name` stands for `func`. The same again changes nothing; `replace`: another may take its place.
+        """Let `name` stand for `func` from now on. Once more changes nothing; `replace`: another may take its place.
 
         A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. A callable may have
         several names: the first one is what `name_of` gives. Raises InvalidJob.
@@ -72,7 +72,7 @@ class Tasks:
         return self.task(name).func
 
     def task(self, name: str) -> Task:
-        """The same with what was said about it. Raises UnknownTask."""
+        """The task of that name. Raises UnknownTask."""
         found = self._tasks.get(name) if isinstance(name, str) else None
         if found is None:
             raise UnknownTask(self._advice(name))

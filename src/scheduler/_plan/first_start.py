@@ -10,10 +10,9 @@ from attrs import evolve
 
 from schedule import After, At, Every, Schedule
 
-from .._jobs.options import aware
 from .._values.errors import InvalidJob
 from .planner import Grid, Planner, is_grid, planner_for
-from .timeline import Timeline, us_of
+from .timeline import Timeline, aware, us_of
 
 Start = Literal["phase", "now"] | datetime | None
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
-from schedule._instant import LAST_INSTANT
+from schedule import ScheduleError
+from schedule._errors import shown
+from schedule._instant import LAST_INSTANT, utc
 from timerqueue import Clock
+
+from .._values.errors import InvalidJob
 
 JUMP: Final = 0.5
 """Seconds by which the clock must be off its course to have been set; less than that is its ordinary slewing."""
@@ -52,6 +56,24 @@ def some_instant_of(us: int) -> datetime | None:
 def us_of(instant: datetime) -> int:
     """An aware datetime in microseconds since 1970."""
     return (instant - EPOCH) // _MICROSECOND
+
+
+def aware(name: str, value: Any) -> datetime:
+    """A datetime with a zone, in UTC. Raises InvalidJob, which names the argument."""
+    if not isinstance(value, datetime):
+        msg = f"{name} must be an aware datetime, such as datetime.now(UTC) + timedelta(hours=1), not {shown(value)}"
+        raise InvalidJob(msg)
+    if value.utcoffset() is None:
+        msg = (
+            f"{name} must be an aware datetime, not the naive {value.isoformat()}: say in which zone it is meant, as "
+            "in .replace(tzinfo=UTC)"
+        )
+        raise InvalidJob(msg)
+    try:
+        return utc(value)
+    except ScheduleError as exc:
+        msg = f"{name}: {exc}"
+        raise InvalidJob(msg) from None
 
 
 def offset_of(clock: Clock) -> tuple[float, float]:
