@@ -57,17 +57,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Scheduler:
-    """Runs jobs on their schedules, under limits, until it is stopped. Once: PRE_RUNNING, RUNNING, STOPPED.
+    """A scheduler runs jobs on their schedules, under limits, until you stop it. It runs once.
 
-    `limit`: tasks at a time, subtasks included. `limits`: tasks at a time per name in `needs`; "server:*" gives
-    each name that begins with "server:" a limit of its own. `max_subtasks`: per run. `kill_after`: how long a
-    cancelled run may go on before it is given up. `blocked_after`: after this time without movement of the event
-    loop the culprit is reported; None: never. `random`: what the jitter of retries is drawn from.
+    `limit`: how many tasks run at a time, subtasks too. `limits`: how many units there are of each name in `needs`;
+    "server:*" gives each name that begins with "server:" a limit of its own. `max_subtasks`: how many one run may have.
+    `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
+    loop may stand still before a LoopBlocked event; None: for ever. `random`: where the jitter of retries comes from.
 
-    `store`: where jobs, their counts and the history of their runs are kept: then a job names a task that has been
-    registered, its arguments are JSON, and each run is marked in the store before it begins. `crash_floor`: how long a
-    job waits at least after its process died under it. `retention`: how much history is kept. `poll`: how often it is
-    looked whether somebody else has changed the jobs in the store.
+    `store`: where to keep jobs, their counts and the history of their runs. Then a job names a registered task, its
+    arguments are JSON, and each run is recorded before it begins. `crash_floor`: how long a job rests after its process
+    died during a run. `retention`: how much history to keep. `poll`: how often to look for changes by others.
 
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
@@ -134,7 +133,7 @@ class Scheduler:
 
     @property
     def state(self) -> SchedulerState:
-        """PRE_RUNNING, RUNNING or STOPPED; STOPPED from the moment of `stop` on."""
+        """The state: PRE_RUNNING, RUNNING or, as soon as `stop` is called, STOPPED."""
         return self._lifecycle.state
 
     def add(
@@ -162,29 +161,26 @@ class Scheduler:
         name: str | None = None,
         durable: bool = True,
     ) -> Job:
-        """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. Before or while it runs; any
-        thread.
+        """Run `func(*args, **kwargs)` whenever `schedule`, or the text of one, says. From any thread, at any time.
 
-        - `func`: an `async def`; or a `def`, which runs in a worker thread, or on the loop itself if `inline`. It
-          may return a Subtask or a list of them.
-        - `needs`: names of limits, or a mapping to units. `priority`: higher goes first among what waits for room;
-          one step weighs as much as ten seconds of waiting.
-        - `timeout`: for one run with all its subtasks. `retry`: what follows a failure.
-        - `overlap`: what becomes of a tick that finds the last run still going; `max_running` (10) is for
-          Overlap.ALLOW.
-        - `missed`: which ticks still run that could not run in time; `grace` is for Missed.SKIP, `catch_up`, a
-          number of ticks, for Missed.ALL.
-        - `delivery`: what becomes of a tick whose process died under it. AT_MOST_ONCE: it is recorded as crashed and
-          not run again; AT_LEAST_ONCE: it is tried again.
-        - `start`: "phase": an interval's first start lies in the interval by a hash of `id`, so that jobs added
-          together spread out (the default for Every); "now": at once, and then on the grid; or a datetime.
-        - `on_conflict`: what becomes of a job of the same id, one in the store included: "error"; "update": it is
-          changed to this one and keeps its counts, its pause and, with the same schedule, its next start; "replace":
-          it is removed first; "keep": nothing is changed.
-        - `durable`: it stands in the store, if there is one. Then `func` is the name of a registered task, or a
-          callable that was registered.
+        - `func`: an `async def`, or a `def`, which runs in a worker thread (with `inline`, on the loop itself). It may
+          return a Subtask or a list of them.
+        - `needs`: names of limits, or a mapping from names to units. `priority`: of the jobs that wait for room, the
+          higher one goes first; one step weighs as much as ten seconds of waiting.
+        - `timeout`: for one run with all its subtasks. `retry`: when to try again after a failure.
+        - `overlap`: what to do when the last run has not ended; `max_running` (10) is for Overlap.ALLOW.
+        - `missed`: which ticks to make up for if they could not run in time; `grace` is for Missed.SKIP, and
+          `catch_up`, a number of ticks, for Missed.ALL.
+        - `delivery`: what to do with a tick whose process died during its run. AT_MOST_ONCE: record it as crashed, and
+          do not run it again. AT_LEAST_ONCE: try it again.
+        - `start`: "phase": in the first interval, at a place that a hash of `id` decides, so that jobs spread out (the
+          default for Every). "now": at once, and then on the grid. Or a datetime.
+        - `on_conflict`: what to do if a job of this id exists, in the store too. "error": raise. "update": change that
+          job; it keeps its counts, its pause and, with the same schedule, its next start. "replace": remove it first.
+          "keep": change nothing.
+        - `durable`: keep the job in the store, if there is one. Then `func` is a registered task, or its name.
 
-        Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit, AlreadyStopped; then nothing has changed.
+        Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)
@@ -199,9 +195,9 @@ class Scheduler:
         )
 
     def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
-        """From now on stored jobs may name `func`, and those that waited for it come alive. Any thread.
+        """Let stored jobs name `func` from now on. Jobs that waited for this name come alive. Any thread.
 
-        `inline`: a `def` runs on the loop itself. `replace`: another callable may take the place of one of that name.
+        `inline`: a `def` runs on the loop itself. `replace`: `func` may replace another callable of that name.
         Raises InvalidJob.
         """
         self._tasks.register(name, func, inline=inline, replace=replace)
@@ -215,7 +211,7 @@ class Scheduler:
     def task(self, name: str | None = None, *, inline: bool = False) -> Callable[[F], F]: ...
 
     def task(self, name: F | str | None = None, *, inline: bool = False) -> F | Callable[[F], F]:
-        """The same as a decorator: `@scheduler.task("http")`. `@scheduler.task` takes the name of the function."""
+        """Register a task as a decorator: `@s.task("http")`. `@s.task` alone takes the function's own name."""
 
         def decorate(func: F) -> F:
             self.register(name_of(func) if name is None or callable(name) else name, func, inline=inline)
@@ -224,10 +220,10 @@ class Scheduler:
         return decorate(name) if callable(name) else decorate
 
     async def flush(self) -> None:
-        """Return when all that was asked for until now is durable; at once without a store.
+        """Return when everything that you asked for until now is durable; at once if there is no store.
 
-        Waits for as long as the store does not work. Raises StoreError if some of it is lost, LifecycleError before
-        the scheduler runs and after it has stopped.
+        It waits as long as the store does not work. Raises StoreError if the store has refused a part of it, and
+        LifecycleError if the scheduler does not run.
         """
         if self._memory is not None:
             if self._lifecycle.state is not LifecycleState.RUNNING:
@@ -238,10 +234,10 @@ class Scheduler:
     async def history(
         self, job_id: str | None = None, *, limit: int = 100, before: datetime | None = None
     ) -> list[Record]:
-        """How ticks ended, latest first: of one job, removed ones too, or of all. What still runs has `outcome` None.
+        """Return how ticks ended, latest first, of one job (even a removed one) or of all. `outcome` None: it runs.
 
-        `before`: only ticks that were due earlier. Empty without a store. Raises StoreError, and InvalidJob for a
-        `limit` or a `before` that makes no sense.
+        `before`: only ticks that were due before that. Without a store the list is empty. Raises StoreError, and
+        InvalidJob for a `limit` or a `before` that makes no sense.
         """
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
@@ -250,47 +246,47 @@ class Scheduler:
         return [record_of(tick) for tick in ticks]
 
     def get(self, id: str) -> Job:
-        """The job of that id. Raises JobNotFound."""
+        """Return the job of that id. Raises JobNotFound."""
         return self._jobs.get(id)
 
     def jobs(self) -> list[Job]:
-        """All jobs, in the order in which they were added. Those whose schedules have ended have left."""
+        """Return all jobs, in the order in which they were added, without those whose schedules have ended."""
         return self._jobs.jobs()
 
     def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
-        """Hold all jobs, or those with that tag: none starts by itself until `resume`, or until `until` by the wall
-        clock. Those that are added meanwhile are held too. What runs may end; `Job.run_now` still works.
+        """Pause all jobs, or those with that tag, until `resume` or until `until` by the wall clock. Any thread.
 
-        A job starts only if neither it, nor one of its tags, nor everything is paused. Once more: with this reason and
-        this end. Any thread. Raises InvalidJob unless `until` is aware and in the future.
+        They do not start by themselves; nor do jobs that are added meanwhile. Runs may end, and `Job.run_now` still
+        works. A job starts only if neither it, nor one of its tags, nor everything is paused. Another call gives the
+        same pause this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
         """
         self._registry.pause_scope(scope_of(tag_of(tag)), reason, until)
 
     def resume(self, tag: str | None = None) -> None:
-        """End the pause of all jobs, or the one of that tag; harmless if there is none. What jobs missed stays missed.
+        """End the pause of all jobs, or of that tag, if there is one. What the jobs missed stays missed. Any thread.
 
-        Jobs that were paused by themselves, or are under another such pause, stay paused. Any thread.
+        Jobs that have a pause of their own, or are under another such pause, stay paused.
         """
         self._registry.resume_scope(scope_of(tag_of(tag)))
 
     def pauses(self) -> list[Pause]:
-        """The pauses of all jobs and of tags that hold now. What paused a single job is in its `error`."""
+        """Return the pauses of everything and of tags that hold now. If one job is paused, its `error` says why."""
         return list(self._loop.pausing.pauses)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tell `listener` of every event, on the loop, until the callable that this returns is called."""
+        """Call `listener` on the loop with every event. Call what this returns to stop listening."""
         return self._listeners.add(listener)
 
     def resize(self, limit: float | None = None, limits: Mapping[str, float] | None = None) -> None:
-        """Change the limit or named ones, or add some. What runs goes on: a smaller limit drains. Any thread.
+        """Change the limit, change named limits, or add some. Runs go on: a smaller limit drains. Any thread.
 
-        Raises InvalidJob for what is no size; then nothing has changed.
+        Raises InvalidJob for a size that makes no sense. Then nothing has changed.
         """
         size = None if limit is None else limit_of("limit", limit)
         self._loop.call(self._pool.resize, size, limits_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
-        """Its counts at this moment."""
+        """Return the counts of all jobs together at this moment."""
         pool = self._pool.statistics()
         lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness.now().items()}
         return SchedulerStatistics(
@@ -307,17 +303,16 @@ class Scheduler:
         )
 
     def stop(self, grace: timedelta | float | str = "5s") -> None:
-        """Start nothing more, let runs go on for `grace`, then cancel them. Returns at once; `run` returns when all
-        is over.
+        """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.
 
-        Takes effect once, however often and from whatever threads it is called. Not for a handler of
-        `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
+        This returns at once, and `run` returns when everything is over. More calls change nothing. Do not call it in a
+        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
         """
         seconds = seconds_of("grace", grace)
         self._life.stop(seconds)
 
     async def run(self) -> None:
-        """Run until `stop`. Raises LifecycleError if it has run, or been stopped, before."""
+        """Run until `stop`. Raises LifecycleError if the scheduler has run, or was stopped, before."""
         self._life.start()
         await self._life.run()
         self._life.raise_failure()
@@ -327,10 +322,10 @@ class Scheduler:
         *,
         timeout: timedelta | float | str | None = None,  # noqa: ASYNC109 - of the scheduler's clock, and it does not raise
     ) -> dict[str, RunEnded]:
-        """Run every job once, now, with all its subtasks, then stop. By job id: how each ended.
+        """Run every job once, now, with all its subtasks, then stop. Return how each ended, by job id.
 
-        Schedules are ignored; limits, timeouts and retries hold. Not in the answer: a job that was removed
-        meanwhile, and one that had not ended after `timeout`.
+        Schedules are ignored; limits, timeouts and retries hold. The answer leaves out jobs that were removed
+        meanwhile, and those that had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
         self._life.start()

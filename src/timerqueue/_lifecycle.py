@@ -10,7 +10,7 @@ from ._errors import LifecycleError
 
 
 class LifecycleState(enum.Enum):
-    """Where something that runs once stands. There is no way back."""
+    """The state of something that runs once. There is no way back."""
 
     PRE_RUNNING = "pre-running"
     RUNNING = "running"
@@ -35,7 +35,7 @@ class Lifecycle:
     def start(self) -> None:
         """Move to RUNNING. Raises LifecycleError if somebody else has, or if it was stopped before it ran."""
         if not self._move({LifecycleState.PRE_RUNNING}, LifecycleState.RUNNING):
-            msg = f"this {self._name} is {self._state.value} and cannot be started: one runs once, make a new one"
+            msg = f"this {self._name} is {self._state.value} and cannot be started: it runs once, so make a new one"
             raise LifecycleError(msg)
 
     def stop(self) -> bool:

@@ -41,7 +41,7 @@ def test_it_starts_once():
     lifecycle = Lifecycle("queue")
     lifecycle.start()
     with pytest.raises(
-        LifecycleError, match="this queue is running and cannot be started: one runs once, make a new one"
+        LifecycleError, match="this queue is running and cannot be started: it runs once, so make a new one"
     ):
         lifecycle.start()
 

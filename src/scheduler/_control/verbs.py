@@ -127,7 +127,7 @@ class Verbs:
     def refuse_if_stopped(self) -> None:
         """Raise AlreadyStopped where nothing would come of it any more."""
         if self._lifecycle.state is _STOPPED:
-            msg = "this scheduler has stopped, and one runs once: make a new one"
+            msg = "this scheduler has stopped, and a scheduler runs once: make a new one"
             raise AlreadyStopped(msg)
 
     def _discard(self, job: Job) -> None:

@@ -49,10 +49,10 @@ class Control(Protocol):
 
 
 class Job(Alarm):
-    """The handle that `Scheduler.add` returns. Its verbs are safe from any thread and any task.
+    """A job is the handle that `Scheduler.add` returns. You may call its verbs from any thread and any task.
 
-    It is its own entry in the timer heap, and what only some jobs have is made when first needed: 100,000 jobs must
-    fit.
+    (Inside, a job is its own entry in the timer heap, and what only some jobs have is made when first needed, because
+    100,000 jobs must fit.)
     """
 
     __slots__ = (
@@ -162,15 +162,15 @@ class Job(Alarm):
 
     @property
     def next_start(self) -> datetime | None:
-        """When it starts next, retries included. None: not by itself."""
+        """The next start of the job, retries included. None: it does not start by itself."""
         return self.control.next_start(self)
 
     def next_starts(self, count: int) -> list[datetime]:
-        """Its next `count` regular starts, or as many as there are."""
+        """Return the next `count` regular starts, or as many as there are."""
         return self.control.next_starts(self, count)
 
     def statistics(self) -> JobStatistics:
-        """Its counts at this moment. From another thread the run that ends just now may be left out."""
+        """Return the job's counts at this moment. From another thread, a run that just ends may be missing."""
         runs, tally = self.runs, counted(self.tally)
         while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
             runs, tally = self.runs, counted(self.tally)
@@ -181,48 +181,48 @@ class Job(Alarm):
         return tally.snapshot()
 
     def remove(self) -> None:
-        """Take it out of its scheduler. A run that goes on is cancelled. Twice is harmless."""
+        """Take the job out of its scheduler. If it runs, the run is cancelled. Removing it again changes nothing."""
         self.control.remove(self)
 
     def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
-        """Start it no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
+        """Start the job no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
 
-        Once more: with this reason and this end. Raises InvalidJob unless `until` is aware and in the future.
+        Another call gives the pause this reason and this end. Raises InvalidJob unless `until` is aware and in the
+        future.
         """
         self.control.pause(self, reason, until)
 
     def resume(self) -> None:
-        """Start it again from its next slot on; what it missed while it was paused stays missed.
+        """Start the job again from its next slot on. What it missed while it was paused stays missed.
 
-        Also brings back a job that was disabled. It ends the job's own pause alone: under a pause of all jobs or of
-        one of its tags (`Scheduler.pause`) it is held until that ends too.
+        This also brings back a job that was disabled. It ends only the job's own pause: if all jobs, or those with one
+        of its tags, are paused (`Scheduler.pause`), the job waits until that pause ends too.
         """
         self.control.resume(self)
 
     def set_next_start(self, at: datetime) -> None:
-        """Let `at` take the place of its next regular start and of any retry. What is past means now.
+        """Replace the job's next regular start, and any retry, by `at`. If `at` is past, start it now.
 
-        Then it goes back to its schedule: Every to its grid, After to its interval from the end of that run; a
-        one-shot has been moved. A start that comes while a run goes on waits for its end, unless the overlap rule
-        lets them run side by side; set during a run it comes whatever becomes of that run. The last call wins, and
-        a new schedule wins over it. A paused job keeps it, and `resume` honours it if it is still to come.
+        After that the job follows its schedule: Every its grid, After its interval from the end of that run. A one-shot
+        has moved. If the start comes while a run goes on, it waits for the end of that run, unless the overlap rule
+        lets both run. If you set it during a run, it comes however that run ends. The last call wins, and a new
+        schedule wins over it. A paused job keeps it: after `resume` it counts if it is still to come.
 
         Raises InvalidJob for a naive datetime, JobNotFound, AlreadyStopped.
         """
         self.control.set_next_start(self, at)
 
     def run_now(self) -> None:
-        """Run it once, now, under the same limits and the same overlap rule as ever.
+        """Run the job once, now, under its usual limits and its overlap rule.
 
-        Its schedule is not moved, but what counts from the end of a run (After) counts from the end of this one.
+        Its schedule does not move, but After counts from the end of this run.
         """
         self.control.run_now(self)
 
     def update(self, *, schedule: Schedule | str | None = None, **changes: Any) -> None:
-        """Change its schedule, its function or any option of `Scheduler.add`. What is not named stays. No run is
-        caused or lost by it.
+        """Change the schedule, the function or any option of `Scheduler.add`. What you do not name stays.
 
-        Raises InvalidJob or ScheduleError, and then nothing has changed.
+        This neither causes a run nor loses one. Raises InvalidJob or ScheduleError. Then nothing has changed.
         """
         self.control.update(self, schedule, changes)
 

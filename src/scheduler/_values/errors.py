@@ -31,7 +31,7 @@ class JobNotFound(SchedulerError, KeyError):
 
 
 class AlreadyStopped(SchedulerError, RuntimeError):
-    """The scheduler has stopped, and one runs once: make a new one."""
+    """The scheduler has stopped. A scheduler runs once: make a new one."""
 
 
 class TooManySubtasks(SchedulerError, RuntimeError):

@@ -1,4 +1,4 @@
-"""What listeners are told. Every instant is in UTC seconds since 1970, every length in seconds."""
+"""Events are what listeners are told. Every instant is in UTC seconds since 1970, every length in seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .state import JobState
 
 @frozen
 class RunStarted:
-    """A run has begun, `lateness` after it was due; after its retry was due, if it is one."""
+    """A run has begun, `lateness` after it was due. For a retry, `lateness` counts from when the retry was due."""
 
     job_id: str
     due: float
@@ -23,10 +23,10 @@ class RunStarted:
 
 @frozen
 class RunEnded:
-    """A run and all its subtasks have ended.
+    """A run has ended, with all its subtasks.
 
-    `results`: what they returned, apart from None and from subtasks, in the order in which they ended. `error` and
-    `traceback` are those of the first that raised. `retry_at`: when the tick will be tried again, unless a regular
+    `results`: what they returned, without None and without subtasks, in the order in which they ended. `error` and
+    `traceback`: those of the first one that raised. `retry_at`: when the tick will be tried again, unless a regular
     start or the end of its job comes first.
     """
 
@@ -51,7 +51,7 @@ class RunEnded:
 
 @frozen
 class RunMissed:
-    """`count` ticks, the first due at `first_due` and the last at `last_due`, have no run."""
+    """`count` ticks will have no run. The first was due at `first_due`, the last at `last_due`."""
 
     job_id: str
     first_due: float
@@ -59,7 +59,7 @@ class RunMissed:
     count: int
     reason: MissedReason
     is_exact: bool = True
-    """False: there were more than `count`, of a schedule that cannot count them."""
+    """False: there were at least `count`; the schedule cannot count them."""
 
 
 @frozen
@@ -73,10 +73,10 @@ class RunAbandoned:
 
 @frozen
 class RunNotLaunched:
-    """A tick could not be launched `count` times in a row, for want of a thread or of memory.
+    """A tick could not be launched `count` times in a row, because there was no thread or no memory.
 
-    Told once, when that is over: the run that came of it has ended, or it was given up. Each RunStarted of those
-    tries is void. The tick has kept its due instant and its attempt.
+    You are told once, when that is over: its run has ended, or it was given up. Ignore each RunStarted of these tries.
+    The tick has kept its due time and its attempt.
     """
 
     job_id: str
@@ -87,8 +87,8 @@ class RunNotLaunched:
 
 @frozen
 class JobAdded:
-    """`stands_for`: the first slot of its grid, if its start at once stands for that (start="now"), because it lies
-    within half an interval; None: no slot is left out.
+    """A job was added. `stands_for`: the slot of its grid that is left out, because the start at once (start="now")
+    stands for it; None: none is.
     """
 
     job_id: str
@@ -97,12 +97,14 @@ class JobAdded:
 
 @frozen
 class JobRemoved:
+    """A job was removed."""
+
     job_id: str
 
 
 @frozen
 class JobChanged:
-    """It was paused, resumed, updated or disabled, or its next start was set by hand."""
+    """A job was paused, resumed, updated or disabled, or somebody has set its next start."""
 
     job_id: str
     state: JobState
@@ -111,14 +113,14 @@ class JobChanged:
 
 @frozen
 class JobFinished:
-    """Its schedule has no further start and its last run has ended: it has left `jobs()`."""
+    """A job has left `jobs()`: its schedule has no further start, and its last run has ended."""
 
     job_id: str
 
 
 @frozen
 class JobParked:
-    """Its schedule raised or answered wrongly: it will not start until it is updated."""
+    """A job is parked: its schedule raised or gave a wrong answer. It does not start until it is updated."""
 
     job_id: str
     error: str
@@ -126,7 +128,7 @@ class JobParked:
 
 @frozen
 class ScopePaused:
-    """All jobs ("*"), or those of a tag ("tag:" and the tag), are paused, until `until` (UTC seconds) or for good."""
+    """All jobs ("*"), or those with a tag ("tag:" and the tag), are paused, until `until` or (None) until resumed."""
 
     scope: str
     reason: str
@@ -135,14 +137,14 @@ class ScopePaused:
 
 @frozen
 class ScopeResumed:
-    """They are paused no more, by hand or because the pause is over. A job with a pause of its own still is."""
+    """The pause of a scope has ended. A job with a pause of its own is still paused."""
 
     scope: str
 
 
 @frozen
 class ClockJumped:
-    """At `at` (the new time) the wall clock was found `seconds` ahead of where it should be; negative: behind."""
+    """The wall clock was set. At `at` (the new time) it was `seconds` ahead of where it should be; negative: behind."""
 
     at: float
     seconds: float
@@ -150,11 +152,10 @@ class ClockJumped:
 
 @frozen
 class LoopBlocked:
-    """The event loop has not moved for `seconds`; `stack` shows where it stands.
+    """The event loop has not moved for `seconds`. `stack` shows where it stands.
 
-    `job_id` is whose code that is: the job's own, or that of a task or callback that the job has started. None: it
-    belongs to no job (a schedule, the rest of the program), or that cannot be seen, as in child tasks on uvloop
-    before Python 3.12.
+    `job_id`: the job whose code that is, or whose task or callback. None: the code belongs to no job (a schedule, the
+    rest of the program), or nobody can tell, as in child tasks on uvloop before Python 3.12.
     """
 
     job_id: str | None
@@ -164,9 +165,9 @@ class LoopBlocked:
 
 @frozen
 class StoreDown:
-    """At `at` the store was found not to work. Runs that need a mark wait; what runs goes on.
+    """The store does not work, as was found at `at`. Stored jobs wait to begin; what runs goes on.
 
-    `is_taken_over`: it is another agent's now, and will not work again for this scheduler.
+    `is_taken_over`: another agent has the store now. It will not work again for this scheduler.
     """
 
     at: float
@@ -176,7 +177,7 @@ class StoreDown:
 
 @frozen
 class StoreUp:
-    """The store works again, after `seconds`. Nothing that was noted meanwhile is lost."""
+    """The store works again, after `seconds`. Nothing that happened meanwhile is lost."""
 
     at: float
     seconds: float
@@ -184,12 +185,14 @@ class StoreUp:
 
 @frozen
 class SchedulerStarted:
+    """The scheduler runs."""
+
     at: float
 
 
 @frozen
 class SchedulerStopped:
-    """Nothing runs any more. `cut_off`: ids of the jobs whose runs did not end within the grace."""
+    """The scheduler has stopped, and nothing runs any more. `cut_off`: the jobs whose runs outlasted the grace."""
 
     at: float
     cut_off: tuple[str, ...]
