@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from schedule import parse
+from schedule import Every, parse
+from scheduler import Retry
 from scheduler._plan.planner import planner_for
 from scheduler._plan.timeline import us_of
+from timerqueue.testing import START
 
 CHANGES = pytest.mark.parametrize(
     ("before", "after"),
@@ -149,3 +151,40 @@ async def test_a_start_that_is_set_while_the_row_cannot_be_read_stands_when_it_i
     async with processes.one():
         await clock.travel(200)
     assert processes.begun == [(wanted, 1)]
+
+
+class FailsFor:
+    """Somebody's own source of lots, which is empty for the first so many draws."""
+
+    def __init__(self, draws):
+        self.draws = draws
+
+    def __call__(self):
+        self.draws -= 1
+        if self.draws >= 0:
+            raise OSError("no entropy")
+        return 0.5
+
+
+@pytest.mark.parametrize("is_at_once", [True, False], ids=["mended at once", "mended for the next process"])
+async def test_a_job_that_could_not_be_carried_out_keeps_where_it_stood(processes, clock, is_at_once):
+    """Its retry comes once it can."""
+    hour = Every("1h", anchor=START)
+    async with processes.one(100, dies=True) as s:
+        options = {"timeout": "2s", "retry": Retry.constant("90m", max_retries=2, past_next_start=True)}
+        s.add("work", hour, id="job", **options)
+        await clock.travel(7_201)
+        await s.flush()
+    (failed, _), (died, _) = processes.begun
+    async with processes.one(random=FailsFor(1)) as s:
+        assert "no entropy" in s.get("job").error
+        assert s.get("job").next_start is None
+        await clock.travel(1)
+        if is_at_once:
+            processes.edit(name="mended")
+            await clock.travel(1)
+            assert s.get("job").next_start == failed + timedelta(seconds=2 + 90 * 60)
+    async with processes.one() as s:
+        await clock.travel(5_401)  # its rest after the death is as long as its retry would wait
+        assert s.get("job").error is None
+    assert processes.begun[1:] == [(died, 1), (failed, 2)]

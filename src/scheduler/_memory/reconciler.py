@@ -67,7 +67,7 @@ class Adoption:
         except DuplicateJob:
             raise
         except Exception as exc:  # noqa: BLE001 - whatever it is, no other job is to notice
-            self._give_up(row, exc)
+            self._give_up(row, state, exc)
 
     def _resolve(self, early: EarlyJob, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
         """A job was added under the id of the row before that was read."""
@@ -82,7 +82,7 @@ class Adoption:
                 self._losses.without_job(lost, DIED, "its job has been replaced")
             case "keep":
                 self._take_early(early.job)
-                self._adopt(row, state, lost, early.job)
+                self._adopt(row, state, lost)
             case "update":
                 self._take_early(early.job)
                 wanted = row_of(early.job)._replace(paused=row.paused, paused_until_us=row.paused_until_us)
@@ -90,7 +90,7 @@ class Adoption:
                     state = state._replace(
                         next_us=early.first.due_us, next_by_hand=False, next_of=wanted.schedule, retry_at_us=None
                     )
-                self._adopt(wanted, state, lost, early.job)
+                self._adopt(wanted, state, lost)
                 if wanted != row:
                     self._registry.stored.remember(early.job)
 
@@ -111,10 +111,11 @@ class Adoption:
             self._loop.listeners.tell(JobAdded(id))
         elif not self._is_known(job, row):
             logger.info("job %r has been changed in the store", id)
+            state = state_of(job, self._loop.timeline)
             try:
                 self._follow(job, row)
             except Exception as exc:  # noqa: BLE001 - as in `adopt`
-                self._give_up(row, exc)
+                self._give_up(row, state, exc)
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
@@ -125,20 +126,9 @@ class Adoption:
 
     # -- one row -------------------------------------------------------------------------------------------------------
 
-    def _adopt(
-        self,
-        row: StoredJob,
-        state: StoredState | None,
-        lost: Lost = NOTHING_LOST,
-        job: Job | None = None,
-    ) -> None:
+    def _adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
         reading, first = self._read(row, is_known=state is not None)
-        if job is None:
-            job = self._job_of(row, reading, first)
-            self._jobs.enter(job)
-        else:
-            self._set(job, reading, first)
-        job.task, job.schedule_text = row.task, row.schedule
+        job = self._enter(row, reading, first)
         if state is not None and job.tally is None:
             job.tally = tally_of(state, job.schedule)
         if state is not None and (state.last_start_us or 0) > self._now_us():
@@ -146,8 +136,7 @@ class Adoption:
         is_readable = not isinstance(reading.schedule, Unreadable)
         state, quarantine = self._losses.take(job, state, lost, is_readable=is_readable)
         if reading.error is not None:
-            job.stood = state
-            self._park(job, row, reading)
+            self._park(job, row, state, reading)
         if quarantine is not None:  # once it is known whether the row can be written anew
             self._registry.pause(job, quarantine)
         if reading.error is not None:
@@ -181,6 +170,17 @@ class Adoption:
         updates = self._registry.updates
         return updates.first_start_known(schedule, id) if is_known else updates.first_start(schedule, id, start)
 
+    def _enter(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
+        """The job of that id, made if there is none, as it has been read. Where it stands is not touched."""
+        job = self._jobs.find(row.id)
+        if job is None:
+            job = self._job_of(row, reading, first)
+            self._jobs.enter(job)
+        else:
+            self._set(job, reading, first)
+        job.task, job.schedule_text = row.task, row.schedule
+        return job
+
     def _job_of(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
         return Job(
             self._registry,
@@ -207,11 +207,14 @@ class Adoption:
         """What kept it parked is mended: it goes on where it stood."""
         stood = job.stood
         self._take_early(job)
-        self._adopt(row, stood, NOTHING_LOST, job)
+        self._adopt(row, stood)
 
-    def _park(self, job: Job, row: StoredJob, reading: Reading) -> None:
-        """It stays as it is in the store, visible and with its error, until somebody mends it."""
+    def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
+        """It stays as it is in the store, visible and with its error, until somebody mends it. `state`: where it stood,
+        and goes on from then.
+        """
         assert reading.error is not None
+        job.stood = state
         if isinstance(reading.schedule, Unreadable):
             self._registry.stored.unreadable[row.id] = row
         else:
@@ -219,19 +222,12 @@ class Adoption:
         job.unfit = reading.error
         self._loop.pausing.park_because(job, reading.error)
 
-    def _give_up(self, row: StoredJob, error: Exception) -> None:
+    def _give_up(self, row: StoredJob, state: StoredState | None, error: Exception) -> None:
         """What the row or its state says cannot be carried out: its job is parked."""
         reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
         reading = unreadable(row, reason)
         first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
-        job = self._jobs.find(row.id)
-        if job is None:
-            job = self._job_of(row, reading, first)
-            self._jobs.enter(job)
-        else:
-            self._set(job, reading, first)
-        job.task, job.schedule_text = row.task, row.schedule
-        self._park(job, row, reading)
+        self._park(self._enter(row, reading, first), row, state, reading)
         logger.error("job %r is parked", row.id, exc_info=loggable(error))
 
     def _is_promised(self, state: StoredState) -> bool:
@@ -343,9 +339,8 @@ class Adoption:
         is_known = not was_parked and self._has_schedule(job, row)
         reading, first = self._read(row, self._registry.updates.dated_start(job), is_known=is_known)
         if reading.error is not None:
-            job.stood = state_of(job, self._loop.timeline)
             job.task = row.task
-            self._park(job, row, reading)
+            self._park(job, row, state_of(job, self._loop.timeline), reading)
             return
         job.task, job.schedule_text = row.task, row.schedule
         self._ledger.touch(job)

@@ -87,6 +87,8 @@ class World:
         """The clock was set back in this life."""
         self._schedules = {}
         """The texts of those that a job has had in this life."""
+        self._had = {}
+        """The same of all lives, each with when it was seen last, in UTC microseconds."""
         self._set_by_hand = set()
         """Jobs whose next start was ever set."""
         self._open = {}
@@ -103,7 +105,8 @@ class World:
         )
         crashed = self._found_running()
         for_ever = Retention(per_job=None, age=None, total_bytes=None)
-        self.s = Scheduler(store=store, clock=self.clock, crash_floor=FLOOR, retention=for_ever)
+        limits = {"x": 1, "y": 1}
+        self.s = Scheduler(store=store, clock=self.clock, crash_floor=FLOOR, retention=for_ever, limits=limits)
         self._open, self._schedules = {}, {}
         self._is_over, self._knows_task, self._is_back = False, knows_task, False
         if knows_task:
@@ -150,13 +153,14 @@ class World:
         del self._open[tick]
 
     def _check_slot(self, name, due_us):
-        """A regular start is a slot of a schedule that the job has, or had in this life. What comes again after the
-        clock was set back has a name of its own, some microseconds later.
+        """A regular start is a slot of a schedule that the job has, had in this life, or had when it was due and waited
+        for room. What comes again after the clock was set back has a name of its own, some microseconds later.
         """
         job = self._job(name)
         if job is None or (name, due_us) in self.model.by_hand or name in self._set_by_hand:
             return
-        periods = {GRIDS.get(text) for text in (*self._schedules.get(name, ()), str(job.schedule))}
+        had = [text for text, last_us in self._had.get(name, {}).items() if due_us <= last_us]
+        periods = {GRIDS.get(text) for text in (*had, *self._schedules.get(name, ()), str(job.schedule))}
         if None not in periods and not any(due_us % (period * 1_000_000) < 1_000 for period in periods):
             self.errors.append(AssertionError(f"{due_us} is no slot of {name!r} ({job.schedule})"))
 
@@ -321,6 +325,7 @@ class World:
             elif not job.is_parked:  # else it is not known yet what its row will say
                 self._give_up_by_policy(job)
                 self._schedules.setdefault(name, set()).add(str(job.schedule))
+                self._had.setdefault(name, {})[str(job.schedule)] = us_of(self.clock.now())
                 self.check_next_start(job)
         self._raise()
 

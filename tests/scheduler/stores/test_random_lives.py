@@ -37,10 +37,12 @@ overlaps = st.sampled_from(
 )
 deliveries = st.sampled_from([{"delivery": "at_least_once"}] * 4 + [{"delivery": "at_most_once"}])
 retries = st.sampled_from([{}, {}, {"retry": Retry.constant("5s", max_retries=2)}])
-options = st.tuples(schedules.map(lambda text: {"schedule": text, "tags": ["x"]}), overlaps, deliveries, retries).map(
-    lambda parts: {name: value for part in parts for name, value in part.items()}
-)
-changes = st.one_of(schedules.map(lambda text: {"schedule": text}), overlaps, deliveries)
+rooms = st.sampled_from([{}, {}, *({"needs": each} for each in ("x", "y", ("x", "y")))])
+options = st.tuples(
+    schedules.map(lambda text: {"schedule": text, "tags": ["x"]}), overlaps, deliveries, retries, rooms
+).map(lambda parts: {name: value for part in parts for name, value in part.items()})
+rooms_or_ranks = st.one_of(rooms, st.sampled_from([{"needs": ()}, {"priority": 5}, {"priority": -5}]))
+changes = st.one_of(schedules.map(lambda text: {"schedule": text}), overlaps, deliveries, rooms_or_ranks)
 times = st.tuples(st.just("travel"), st.sampled_from(SECONDS))
 verbs = st.one_of(
     times,
