@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set as AbstractSet, Sized
+from collections.abc import Callable, Sized
 from itertools import islice
 from typing import Final
 
@@ -71,8 +71,10 @@ class Pending:
     finished: dict[str, str] = Factory(dict)
     """Schedules of rows that are not among `jobs` either."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
-    dirty: dict[Job, bool] = Factory(dict)
-    """Jobs whose states have changed; True: together with a tick that is in here."""
+    dirty: dict[Job, None] = Factory(dict)
+    """Jobs whose states have changed."""
+    with_tick: dict[Job, None] = Factory(dict)
+    """Jobs whose states have changed together with a tick that is in here."""
     marks: dict[Attempt, None] = Factory(dict)
     ended: list[StoredTick] = Factory(list)
     missed: list[StoredTick] = Factory(list)
@@ -82,7 +84,7 @@ class Pending:
 
     def __len__(self) -> int:
         """How many changes there are; those who wait to be told count too."""
-        of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty
+        of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
         of_ticks = self.marks, self.ended, self.missed
         parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed)
         return sum(map(len, parts))
@@ -100,12 +102,26 @@ class Pending:
         self.paused.pop(id, None)
         self.finished.pop(id, None)
 
-    def remove(self, id: str, schedule: str | None) -> None:
-        """The row goes; with a schedule, which is over, only if it still has that."""
-        if schedule is None or id in self.jobs:  # then it is this program that has written it last
-            self.put(id, None)
+    def touch(self, job: Job) -> None:
+        """The job's state has changed."""
+        if job not in self.with_tick:
+            self.dirty[job] = None
+
+    def touch_with_tick(self, job: Job) -> None:
+        """The job's state has changed with a tick: both go in the same batch."""
+        self.with_tick[job] = None
+        self.dirty.pop(job, None)
+
+    def remove(self, job: Job, schedule: str | None) -> None:
+        """The row goes, and its state is written no more; with a schedule, which is over, the row goes only if it still
+        has that.
+        """
+        self.dirty.pop(job, None)
+        self.with_tick.pop(job, None)
+        if schedule is None or job.id in self.jobs:  # then it is this program that has written it last
+            self.put(job.id, None)
         else:
-            self.finished[id] = schedule
+            self.finished[job.id] = schedule
 
     def pause(self, id: str, pause: JobPause) -> None:
         """Two columns of the row, which may have been put here."""
@@ -131,31 +147,42 @@ class Pending:
         )
 
     def seal(self, timeline: Timeline, now_us: int) -> tuple[Sealed, Pending]:
-        """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once."""
-        jobs = dict(islice(self.jobs.items(), MOST_JOBS))
-        later = self.jobs.keys() - jobs.keys()
-        chosen = self._chosen(later)
-        states = {job.id: state_of(job, timeline) for job in chosen if not job.is_removed}
+        """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once. What stays for
+        later is not gone through.
+        """
+        jobs = _first_of(self.jobs)
+        states = {job.id: state_of(job, timeline) for job in self._chosen() if not job.is_removed}
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
         batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished)
-        rest = Pending()
-        if later or len(chosen) < len(self.dirty):
-            rest.jobs = {id: row for id, row in self.jobs.items() if id in later}
-            rest.dirty = {job: False for job in self.dirty if job not in chosen or job.id in later}
+        rest = Pending(jobs=self.jobs, dirty=self.dirty)
+        if rest:
             rest.flushed = self.flushed
         for run in self.marks:
             run.mark_is_sent()
         return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
 
-    def _chosen(self, later: AbstractSet[str]) -> dict[Job, None]:
-        """Jobs whose states go with this batch: those with ticks in it, and some of the others whose rows are there."""
-        if len(self.dirty) <= MOST_JOBS and not later:
-            return dict.fromkeys(self.dirty)
-        with_ticks = (job for job, is_with_tick in self.dirty.items() if is_with_tick)
-        others = (job for job, is_with_tick in self.dirty.items() if not is_with_tick and job.id not in later)
-        return dict.fromkeys([*with_ticks, *islice(others, MOST_JOBS)])
+    def _chosen(self) -> dict[Job, None]:
+        """Jobs whose states go with this batch: those with ticks in it, and of the first of the others those whose rows
+        are there. Taken out, unless a row that comes later needs its state too.
+        """
+        if not self.jobs and len(self.dirty) <= MOST_JOBS:
+            others, self.dirty = self.dirty, {}
+        else:
+            others = {job: None for job in islice(self.dirty, MOST_JOBS) if job.id not in self.jobs}
+            for job in others:
+                del self.dirty[job]
+            self.dirty.update((job, None) for job in self.with_tick if job.id in self.jobs)
+        return self.with_tick | others
+
+
+def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
+    """As many as go with one batch, taken out."""
+    taken = dict(islice(rows.items(), MOST_JOBS))
+    for id in taken:
+        del rows[id]
+    return taken
 
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:

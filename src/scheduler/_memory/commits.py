@@ -143,8 +143,7 @@ class Ledger:
 
     def removed(self, job: Job, *, is_finished: bool = False) -> None:
         self.unfollowed.pop(job.id, None)
-        self._pending.remove(job.id, job.schedule_text if is_finished else None)
-        self._pending.dirty.pop(job, None)
+        self._pending.remove(job, job.schedule_text if is_finished else None)
         job.floor = None
         self._ask()
 
@@ -154,12 +153,12 @@ class Ledger:
 
     def touch(self, job: Job) -> None:
         """The job's state has changed."""
-        self._pending.dirty.setdefault(job, False)
+        self._pending.touch(job)
         self._ask()
 
     def _touch_with_tick(self, job: Job) -> None:
         """The job's state has changed with a record of one of its ticks: both stand in the same batch."""
-        self._pending.dirty[job] = True
+        self._pending.touch_with_tick(job)
         self._ask()
 
     def mark(self, run: Attempt) -> None:

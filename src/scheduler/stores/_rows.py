@@ -120,7 +120,10 @@ SIZE_OF_TICK: Final = 200
 
 def size_of(tick: StoredTick) -> int:
     """Bytes of a record, roughly, as Retention.total_bytes counts them."""
-    return SIZE_OF_TICK + sum(len(text) for text in (tick.job_id, tick.error, tick.trace, tick.result) if text)
+    size = SIZE_OF_TICK + len(tick.job_id)
+    if tick.error or tick.trace or tick.result:
+        size += len(tick.error or "") + len(tick.trace or "") + len(tick.result or "")
+    return size
 
 
 class StoredPause(NamedTuple):

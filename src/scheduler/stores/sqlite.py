@@ -186,17 +186,12 @@ class SQLiteStore:
     def _commit(self, batch: Batch, clean: Callable[[Any], list[Any]]) -> Receipt:
         refused: list[StoredTick] = []
         stale: list[StoredTick] = []
-        has_edits = bool(batch.jobs or batch.paused or batch.finished or batch.pauses)
         with self._session.transaction() as writer:
-            if has_edits:
+            if batch.jobs or batch.paused or batch.finished or batch.pauses:
                 self._take_edited(writer)
-            _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
-            rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
-            rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
-            rows.put(writer, rows.PUT_STATE, clean(batch.states.values()))
-            _put_or_remove(writer, batch.pauses, rows.PUT_PAUSE, rows.REMOVE_PAUSE, clean)
-            if has_edits:
+                _edit(writer, batch, clean)
                 writer.execute("DELETE FROM change")  # those of this transaction alone
+            rows.put(writer, rows.PUT_STATE, clean(batch.states.values()))
             if rows.put(writer, rows.END_TICK, clean(batch.ended)) < len(batch.ended):
                 stale = _stale(writer, batch, clean)
             rows.put(writer, rows.MISS_TICK, clean(batch.missed))
@@ -256,6 +251,14 @@ def _state(row: tuple[Any, ...]) -> StoredState | None:
 
 def _tick(row: tuple[Any, ...]) -> StoredTick:
     return StoredTick._make((*row[:-1], bool(row[-1])))
+
+
+def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:
+    """What of a batch humans may write too: rows of jobs and pauses."""
+    _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
+    rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
+    rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
+    _put_or_remove(writer, batch.pauses, rows.PUT_PAUSE, rows.REMOVE_PAUSE, clean)
 
 
 def _put_or_remove(

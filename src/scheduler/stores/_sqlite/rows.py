@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, compress
 from sqlite3 import Connection
 from typing import Any, Final
 
@@ -79,13 +79,11 @@ def _filled(sql: str, rows: Sequence[Row]) -> Iterator[tuple[str, list[Any]]]:
         some = rows[first : first + MOST_ROWS]
         places = _places(len(some))
         columns = list(zip(*some, strict=True))
-        empty = tuple(number for number, column in enumerate(columns) if number and column.count(None) == len(some))
-        if empty:
-            columns = [column for number, column in enumerate(columns) if number not in empty]
-            some = list(zip(*columns, strict=True))
-        values = list(chain.from_iterable(some))
-        values += [None, *[0] * (len(columns) - 1)] * (places - len(some))
-        yield _statement(sql, len(columns) + len(empty), places, empty), values
+        bound = [column.count(None) < len(some) for column in columns]
+        values = list(chain.from_iterable(zip(*compress(columns, bound), strict=True)))
+        if places > len(some):
+            values += [None, *[0] * (sum(bound) - 1)] * (places - len(some))
+        yield _statement(sql, places, tuple(bound)), values
 
 
 def _places(rows: int) -> int:
@@ -95,6 +93,7 @@ def _places(rows: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _statement(sql: str, width: int, places: int, empty: tuple[int, ...]) -> str:
-    row = f"({', '.join('NULL' if number in empty else '?' for number in range(width))})"
+def _statement(sql: str, places: int, bound: tuple[bool, ...]) -> str:
+    """`bound`: which columns have parameters; the others are NULL. The first one, the key, always has one."""
+    row = f"({', '.join('?' if is_bound else 'NULL' for is_bound in bound)})"
     return sql.replace("{rows}", f"VALUES {', '.join([row] * places)}")
