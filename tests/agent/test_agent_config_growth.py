@@ -41,7 +41,7 @@ from scheduler.agent.toml.sections import ConfigError, Section
 pytestmark = pytest.mark.slow
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
-SHORT, LONG = 25_000, 100_000
+SHORT, LONG = 10_000, 40_000
 IN_PROPORTION = LONG / SHORT
 NOT_BY_THE_SQUARE = 2 * IN_PROPORTION
 ATTEMPTS = 6
