@@ -1,132 +1,25 @@
-"""Real servers on this machine for the checks to ask, certificates for those that speak TLS, and the command itself."""
+"""What the agent's tests share: servers and a target's check, certificates for those that speak TLS, the command."""
 
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import sys
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from types import SimpleNamespace
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
-from anyio.streams.tls import TLSListener
 
+from agent_kit import answers, free_port, serve, target_check, up
 from kit import PATIENCE
 from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
-from scheduler.agent.checks.net.resolve import Family, Resolver
-from scheduler.agent.checks.target_check import Mode, TargetCheck
-from scheduler.agent.text.redact import Redactor
 from timerqueue import SystemClock
 
 NAME = "timerqueue.test"
 
-
-class Server:
-    """A server that counts its connections, and those that are still open."""
-
-    def __init__(self, handler):
-        self.handler = handler
-        self.connections = 0
-        self.open = 0
-        self.requests = []
-        self.port = None
-        self.most_open = 0
-        self.connected = anyio.Event()
-        self.all_closed = anyio.Event()
-
-    async def handle(self, stream):
-        """Let the handler have one connection, and count it."""
-        self.connections += 1
-        self.open += 1
-        self.most_open = max(self.most_open, self.open)
-        self.connected.set()
-        self.all_closed = anyio.Event()
-        try:
-            with suppress(anyio.EndOfStream, anyio.BrokenResourceError, ConnectionError):
-                async with stream:
-                    await self.handler(self, stream)
-        finally:
-            self.open -= 1
-            if not self.open:
-                self.all_closed.set()
-
-
-@pytest.fixture
-async def serve():
-    """Start servers with a handler each; they end with the test."""
-    async with AsyncExitStack() as opened, anyio.create_task_group() as group:
-
-        async def start(handler, *, host="127.0.0.1", port=0, tls=None):
-            server = Server(handler)
-            listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
-            server.port = listener.extra(SocketAttribute.local_port)
-            if tls is not None:
-                listener = TLSListener(listener, tls, standard_compatible=False)
-            opened.push_async_callback(listener.aclose)
-            group.start_soon(listener.serve, server.handle)
-            return server
-
-        yield start
-        group.cancel_scope.cancel()
-
-
-def respond(status=200, body=b"hello", *, headers=()):
-    """Make a handler that reads one request and answers it."""
-
-    async def handler(server, stream):
-        server.requests.append(await read_head(stream))
-        fields = [f"Content-Length: {len(body)}", *headers]
-        await stream.send(f"HTTP/1.1 {status} Any\r\n".encode() + "\r\n".join(fields).encode() + b"\r\n\r\n" + body)
-
-    return handler
-
-
-async def read_head(stream):
-    """Read a request up to the empty line."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        received += await stream.receive()
-    return received.decode()
-
-
-async def silent(server, stream):
-    """Accept and say nothing until the other side gives up."""
-    while True:
-        await stream.receive()
-
-
-async def closing(server, stream):
-    """Close at once."""
-
-
-async def flooding(server, stream):
-    """Send without end."""
-    while True:
-        await stream.send(b"x" * 65536)
-
-
-async def echo(server, stream):
-    """Send back what comes."""
-    while True:
-        await stream.send(await stream.receive())
-
-
-@pytest.fixture
-def answers():
-    """Give the handlers above to tests, which cannot import from here."""
-    return SimpleNamespace(respond=respond, silent=silent, closing=closing, flooding=flooding, echo=echo)
-
-
-@pytest.fixture
-def free_port():
-    """Find a port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+__all__ = ["answers", "free_port", "serve", "target_check", "up"]
 
 
 @pytest.fixture
@@ -135,32 +28,6 @@ def attempt():
 
     def make(address="127.0.0.1", *, connect_within=10.0):
         return Attempt(address, Stopwatch(SystemClock()), connect_within)
-
-    return make
-
-
-async def failing_lookup(host):
-    """Stand in for the system's lookup where a test needs none."""
-    raise AssertionError(f"nobody should look up {host}")
-
-
-@pytest.fixture
-def target_check():
-    """Make a target's check with as few words as possible."""
-
-    def make(check, *, hosts=None, lookup=failing_lookup, **changes):
-        options = {
-            "check": check,
-            "needs": (),
-            "timeout": 10.0,
-            "mode": Mode.ANY,
-            "family": Family.ANY,
-            "degraded_above": None,
-            "resolver": Resolver(hosts or {}, lookup),
-            "clock": SystemClock(),
-            "redactor": Redactor(check.secrets),
-        }
-        return TargetCheck(**options | changes)
 
     return make
 
@@ -257,12 +124,6 @@ def ran():
 def environment():
     """Make the environment of the command."""
     return environment_with
-
-
-@pytest.fixture
-async def up(serve, answers):
-    """Start a server that is well."""
-    return await serve(answers.respond())
 
 
 @pytest.fixture

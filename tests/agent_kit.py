@@ -1,0 +1,149 @@
+"""Real servers on this machine for the agent's checks to ask, and a target's check made with few words, as fixtures."""
+
+import socket
+from contextlib import AsyncExitStack, suppress
+from types import SimpleNamespace
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute
+from anyio.streams.tls import TLSListener
+
+from scheduler.agent.checks import Family, Mode, Resolver, TargetCheck
+from scheduler.agent.text import Redactor
+from timerqueue import SystemClock
+
+
+class Server:
+    """A server that counts its connections, and those that are still open."""
+
+    def __init__(self, handler):
+        self.handler = handler
+        self.connections = 0
+        self.open = 0
+        self.requests = []
+        self.port = None
+        self.most_open = 0
+        self.connected = anyio.Event()
+        self.all_closed = anyio.Event()
+
+    async def handle(self, stream):
+        """Let the handler have one connection, and count it."""
+        self.connections += 1
+        self.open += 1
+        self.most_open = max(self.most_open, self.open)
+        self.connected.set()
+        self.all_closed = anyio.Event()
+        try:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError, ConnectionError):
+                async with stream:
+                    await self.handler(self, stream)
+        finally:
+            self.open -= 1
+            if not self.open:
+                self.all_closed.set()
+
+
+@pytest.fixture
+async def serve():
+    """Start servers with a handler each; they end with the test."""
+    async with AsyncExitStack() as opened, anyio.create_task_group() as group:
+
+        async def start(handler, *, host="127.0.0.1", port=0, tls=None):
+            server = Server(handler)
+            listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
+            server.port = listener.extra(SocketAttribute.local_port)
+            if tls is not None:
+                listener = TLSListener(listener, tls, standard_compatible=False)
+            opened.push_async_callback(listener.aclose)
+            group.start_soon(listener.serve, server.handle)
+            return server
+
+        yield start
+        group.cancel_scope.cancel()
+
+
+def respond(status=200, body=b"hello", *, headers=()):
+    """Make a handler that reads one request and answers it."""
+
+    async def handler(server, stream):
+        server.requests.append(await read_head(stream))
+        fields = [f"Content-Length: {len(body)}", *headers]
+        await stream.send(f"HTTP/1.1 {status} Any\r\n".encode() + "\r\n".join(fields).encode() + b"\r\n\r\n" + body)
+
+    return handler
+
+
+async def read_head(stream):
+    """Read a request up to the empty line."""
+    received = b""
+    while b"\r\n\r\n" not in received:
+        received += await stream.receive()
+    return received.decode()
+
+
+async def silent(server, stream):
+    """Accept and say nothing until the other side gives up."""
+    while True:
+        await stream.receive()
+
+
+async def closing(server, stream):
+    """Close at once."""
+
+
+async def flooding(server, stream):
+    """Send without end."""
+    while True:
+        await stream.send(b"x" * 65536)
+
+
+async def echo(server, stream):
+    """Send back what comes."""
+    while True:
+        await stream.send(await stream.receive())
+
+
+@pytest.fixture
+def answers():
+    """Give the handlers above to tests."""
+    return SimpleNamespace(respond=respond, silent=silent, closing=closing, flooding=flooding, echo=echo)
+
+
+@pytest.fixture
+def free_port():
+    """Find a port on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+async def failing_lookup(host):
+    """Stand in for the system's lookup where a test needs none."""
+    raise AssertionError(f"nobody should look up {host}")
+
+
+@pytest.fixture
+def target_check():
+    """Make a target's check with as few words as possible."""
+
+    def make(check, *, hosts=None, lookup=failing_lookup, **changes):
+        options = {
+            "check": check,
+            "needs": (),
+            "timeout": 10.0,
+            "mode": Mode.ANY,
+            "family": Family.ANY,
+            "degraded_above": None,
+            "resolver": Resolver(hosts or {}, lookup),
+            "clock": SystemClock(),
+            "redactor": Redactor(check.secrets),
+        }
+        return TargetCheck(**options | changes)
+
+    return make
+
+
+@pytest.fixture
+async def up(serve, answers):
+    """Start a server that is well."""
+    return await serve(answers.respond())
