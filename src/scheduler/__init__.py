@@ -1,6 +1,7 @@
-"""Run it, remember it, decide: jobs on schedules, under limits, in one process.
+"""A scheduler: runs jobs on their schedules, under limits, in one process, and remembers them in a store if you like.
 
-`Missed`, `ScheduleError`, `LifecycleError` and `UnknownLimit` are those of the packages below, for convenience.
+Begin with `Scheduler` and its method `add`. `Missed`, `ScheduleError`, `LifecycleError` and `UnknownLimit` come from
+the packages `schedule` and `timerqueue`; they are here so that you need not import those.
 """
 
 from schedule import Missed, ScheduleError

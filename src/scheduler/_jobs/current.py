@@ -12,10 +12,11 @@ from .job import RUN, Job
 
 @frozen
 class CurrentRun:
-    """The tick that the calling task works for.
+    """The run that the calling task belongs to.
 
-    `due` and `deadline` (None: no timeout, or none that ends before the year 10000) are aware, in UTC. `attempt` counts
-    from 1. `fence` rises with every attempt at the same tick: hand it to whatever must refuse a late writer.
+    `due` and `deadline` are aware, in UTC; `deadline` None: there is no timeout, or it ends after the year 9999.
+    `attempt` counts from 1. `fence` rises with every attempt at the same tick: hand it to whatever must refuse a late
+    writer.
     """
 
     job_id: str
@@ -26,12 +27,12 @@ class CurrentRun:
     _job: Job = field(eq=False, repr=False)
 
     def set_next_start(self, at: datetime) -> None:
-        """Let the job start next at `at`, whatever comes of this run. See Job.set_next_start."""
+        """Let the job start next at `at`, however this run ends. See Job.set_next_start."""
         self._job.set_next_start(at)
 
 
 def current_run() -> CurrentRun:
-    """The run of the calling task or subtask, in its worker thread too. Raises LookupError elsewhere."""
+    """Return the run of the calling task, subtask or worker thread. Raises LookupError anywhere else."""
     try:
         run = RUN.get()
     except LookupError:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class Record:
-    """The one record of a tick. Instants are aware, in UTC; `lateness` is in seconds.
+    """The record of a tick. Each tick has one. Instants are aware, in UTC; `lateness` is in seconds.
 
-    `outcome`: None while it runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
-    ticks: `count` in a row, from `due` to `last_due`; not `is_exact`: or more. `owed`: it will be tried again, because
-    a death or a stop has cut it off and its delivery is at least once. `result`: the run's last, as JSON gives it
-    back; None if it had none, or none that JSON can hold in 2,048 characters.
+    `outcome`: None while the tick runs. `attempt`: the last one, 0 if it never ran. `reason` and `count` are for missed
+    ticks: `count` in a row, from `due` to `last_due`; if `is_exact` is False, at least so many. `owed`: the tick will
+    be tried again, because a death or a stop has cut it off and its delivery is at least once. `result`: the last
+    result of the run, as JSON gives it back; None if there is none, or if it does not fit into 2,048 characters of
+    JSON.
     """
 
     job_id: str

@@ -19,11 +19,11 @@ from .._values.telling import shown
 
 
 class Subtask:
-    """`func(*args, **kwargs)`, to be run as a task of its own once the task that returns it has ended.
+    """A subtask runs `func(*args, **kwargs)` as a task of its own, once the task that returned it has ended.
 
-    It takes one unit of the scheduler's limit and what it `needs`, sees the context variables that its parent set,
-    and may return more subtasks. The run ends when all have ended. `timeout` is for this subtask alone, in seconds
-    or as a duration.
+    It takes one unit of the scheduler's limit and what it `needs`, sees the context variables that its parent has set,
+    and may return more subtasks. The run ends when all of them have ended. `timeout` is for this subtask alone, in
+    seconds or as a duration; when it has passed, the whole run ends.
     """
 
     __slots__ = ("args", "call", "func", "kwargs", "needs", "timeout")

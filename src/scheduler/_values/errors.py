@@ -16,11 +16,11 @@ class MalformedJob(InvalidJob):
 
 
 class UnknownTask(SchedulerError, LookupError):
-    """No callable is registered under this name: register it before jobs that name it are added or loaded."""
+    """Nothing is registered under this name. Register the task before you add or load jobs that name it."""
 
 
 class DuplicateJob(SchedulerError, ValueError):
-    """There is a job of this id. Choose another, or say what should happen with `on_conflict="replace"` or `"keep"`."""
+    """There is a job of this id. Choose another id, or give `on_conflict="update"`, `"replace"` or `"keep"`."""
 
 
 class JobNotFound(SchedulerError, KeyError):
@@ -39,8 +39,8 @@ class TooManySubtasks(SchedulerError, RuntimeError):
 
 
 class NotASubtask(SchedulerError, TypeError):
-    """A task returned subtasks in what is no flat list of them, or a coroutine or generator that nobody runs."""
+    """A task returned work that nobody would run: a coroutine, a generator, or subtasks that are not in a flat list."""
 
 
 class ImpossibleTransition(SchedulerError):
-    """A job was told to go where its state has no way to. A defect of this package: please report it."""
+    """A job was told to take a step that its state does not allow. This is a defect of ours: please report it."""

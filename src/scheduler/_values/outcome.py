@@ -7,19 +7,19 @@ from typing import Final
 
 
 class Outcome(enum.Enum):
-    """Exactly one for every tick that has passed."""
+    """How a tick ended. Every tick that has passed has exactly one outcome."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """It, or one of its subtasks, raised."""
+    """The run, or one of its subtasks, raised."""
     TIMED_OUT = "timed out"
-    """It took longer than its timeout and was cancelled, or given up if it did not listen."""
+    """The run took longer than its timeout. It was cancelled, or given up if it ignored that."""
     CANCELLED = "cancelled"
-    """It was stopped from outside: by remove, replace or an orderly stop of the scheduler."""
+    """The run was stopped from outside: by remove, by replace, or by an orderly stop of the scheduler."""
     CRASHED = "crashed"
-    """Its process died under it."""
+    """The process died during the run."""
     MISSED = "missed"
-    """There was no run. The reason is a MissedReason."""
+    """There was no run. A MissedReason says why."""
 
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 
@@ -32,13 +32,13 @@ class MissedReason(enum.Enum):
     """Why a tick has no run."""
 
     LATE = "late"
-    """It was found too late: the loop was busy, the machine slept, or its clock was set forward."""
+    """The tick was found too late: the loop was busy, the machine slept, its clock was set, or no process ran."""
     OVERLAP = "overlap"
     """The previous run had not ended."""
     NO_ROOM = "no room"
-    """The run of an earlier tick, or its own, still waited for a limit."""
+    """The run of this tick, or of an earlier one, still waited for a limit."""
     STORE = "store"
-    """It had room, and waited for the store to have it on record."""
+    """The tick had room, but the store had not recorded it yet."""
     PAUSED = "paused"
     """The job was paused or disabled while the tick waited, for room or for the end of a run."""
     REMOVED = "removed"
@@ -46,9 +46,9 @@ class MissedReason(enum.Enum):
     STOPPED = "stopped"
     """The scheduler stopped while the tick waited."""
     REPEATED = "repeated"
-    """The tick has a record already, of a run before the clock was set back or before a restart."""
+    """The tick has run before, and has a record: before the clock was set back, or before a restart."""
     AFTER_CRASH = "after crash"
-    """The job waited because its process had died under it."""
+    """The job rested, because its process had died during a run."""
 
 
 class Cause(enum.Enum):

@@ -21,7 +21,7 @@ JOB: Final = "job:"
 
 @frozen
 class Pause:
-    """What is in `scope` does not start by itself, from `since` on, until `until` or (None) until it is resumed.
+    """A pause: the jobs in `scope` do not start by themselves from `since` on, until `until` or (None) until resumed.
 
     `scope`: "*" for all jobs, "tag:" and a tag, or "job:" and an id. Instants are aware, in UTC.
     """
@@ -33,7 +33,7 @@ class Pause:
 
     @property
     def text(self) -> str:
-        """For a human who wonders why a job does not start."""
+        """The pause as a sentence, for people who wonder why a job does not start."""
         if self.scope.startswith(JOB):
             return self.reason
         what = "all jobs are" if self.scope == EVERYTHING else f"tag {self.scope.removeprefix(TAG)!r} is"

@@ -14,25 +14,25 @@ from .retry import Retry
 
 
 class Overlap(enum.Enum):
-    """What happens to a tick that comes while an earlier run of its job has not ended."""
+    """What to do with a tick that comes while an earlier run of its job has not ended."""
 
     SKIP = "skip"
-    """It is missed."""
+    """The tick is missed."""
     QUEUE = "queue"
-    """One waits for the end of the run; what comes meanwhile is missed."""
+    """The newest tick waits for the end of the run. Earlier ones that came meanwhile are missed."""
     ALLOW = "allow"
-    """It runs beside it, up to `max_running` at a time."""
+    """The tick runs beside the last one, up to `max_running` at a time."""
     REPLACE = "replace"
-    """The run is cancelled and this one starts once it has ended."""
+    """The run is cancelled, and the tick starts once that run has ended."""
 
 
 class Delivery(enum.Enum):
-    """What becomes of a tick whose process died under it."""
+    """What to do with a tick whose process died during its run."""
 
     AT_MOST_ONCE = "at_most_once"
-    """It is recorded as crashed and not run again."""
+    """The tick is recorded as crashed, and does not run again."""
     AT_LEAST_ONCE = "at_least_once"
-    """It is tried again."""
+    """The tick is tried again."""
 
 
 @frozen(kw_only=True)

@@ -57,11 +57,12 @@ def _is_number(value: Any) -> bool:
 
 @frozen(kw_only=True)
 class Retry:
-    """Try a failed tick again, `max_retries` times at most (0: never, None: for ever); then the job is DISABLED.
+    """A Retry says when to try a failed tick again, at most `max_retries` times in a row (0: never, None: for ever).
 
-    Retries are counted over failures in a row, whatever tick they belong to; a success starts anew. A retry is
-    never later than the next regular start, which takes its place, unless `past_next_start` is set. Make one with
-    `exponential`, `linear`, `constant` or `timescaledb`. No delay is longer than a hundred years.
+    One more failure disables the job. Failures in a row count, whichever ticks they belong to; a success sets the count
+    back to zero. A retry never comes later than the next regular start, which then takes its place, unless
+    `past_next_start` is set. No delay is longer than a hundred years. Make a Retry with `exponential`, `linear`,
+    `constant` or `timescaledb`.
 
     Raises InvalidJob, and for `base` and `cap` ScheduleError.
     """
@@ -108,7 +109,7 @@ class Retry:
         jitter: float = 0.5,
         past_next_start: bool = False,
     ) -> Retry:
-        """base, 2 base, 4 base ... up to `cap`; by default each shortened by up to a half, at random."""
+        """Wait base, 2 base, 4 base ... up to `cap`. By default each is shortened by up to a half, at random."""
         return cls(
             growth=Growth.EXPONENTIAL,
             base=base,
@@ -128,7 +129,7 @@ class Retry:
         jitter: float = 0.0,
         past_next_start: bool = False,
     ) -> Retry:
-        """base, 2 base, 3 base ... up to 20 base and to `cap`."""
+        """Wait base, 2 base, 3 base ... up to 20 base, and up to `cap`."""
         return cls(
             growth=Growth.LINEAR,
             base=base,
@@ -147,15 +148,15 @@ class Retry:
         jitter: float = 0.0,
         past_next_start: bool = False,
     ) -> Retry:
-        """The same delay every time."""
+        """Wait equally long every time."""
         return cls(
             growth=Growth.CONSTANT, base=base, max_retries=max_retries, jitter=jitter, past_next_start=past_next_start
         )
 
     @classmethod
     def timescaledb(cls, retry_period: timedelta | float | str = "5m", *, max_retries: int | None = None) -> Retry:
-        """As TimescaleDB waits: R, 2 R, 3 R ... up to 20 R and to 5 intervals of the job, then up to an eighth longer
-        or shorter, in steps of 1/128. `max_retries` are retries here: none for 0.
+        """Wait as TimescaleDB does: R, 2 R, 3 R ... up to 20 R and to 5 intervals of the job, then up to an eighth
+        longer or shorter, in steps of 1/128. `max_retries` counts retries: with 0 there are none.
         """
         return cls(
             growth=Growth.LINEAR,
@@ -167,7 +168,7 @@ class Retry:
         )
 
     def delay(self, failures: int, random: float, interval: float | None = None) -> float:
-        """Seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
+        """Return how many seconds to wait after the `failures`-th failure in a row (from 1). `random` is in [0, 1).
 
         `interval`: the job's, in seconds; None: it has none. Jitter comes after both caps. Without a cap the delay
         stops growing at a hundred years.
@@ -180,7 +181,7 @@ class Retry:
         return min(seconds, LONGEST) * (1 + self._jitter(random))
 
     def is_exhausted(self, failures: int) -> bool:
-        """Whether the `failures`-th failure in a row was the last that is forgiven."""
+        """Whether the job is out of retries after the `failures`-th failure in a row."""
         return self.max_retries is not None and failures > self.max_retries
 
     def _jitter(self, random: float) -> float:

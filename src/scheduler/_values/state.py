@@ -11,17 +11,18 @@ from .errors import ImpossibleTransition
 
 
 class JobState(enum.Enum):
-    """Where a job stands. With several runs at a time: where the one that is furthest along stands."""
+    """The state of a job. With several runs at a time it is the state of the one that is furthest along."""
 
     SCHEDULED = "scheduled"
-    """It waits for its next start."""
+    """The job waits for its next start."""
     STARTING = "starting"
-    """It is due and waits for room."""
+    """The job is due, and waits for room."""
     RUNNING = "running"
+    """The job, or one of its subtasks, runs or waits for its turn."""
     TERMINATING = "terminating"
-    """Its run was cancelled and has not ended yet."""
+    """The job's run was cancelled, and has not ended yet."""
     DISABLED = "disabled"
-    """It will not start by itself: paused, parked after an error of its schedule, or out of retries."""
+    """The job does not start by itself: it is paused, parked or out of retries. `Job.error` says why."""
 
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 

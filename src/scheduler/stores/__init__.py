@@ -1,9 +1,8 @@
-"""What a store is: its verbs, its errors, and the values that pass through it.
+"""Stores: the protocol `Store`, its errors, and the values that pass through it.
 
-Whoever writes a store of their own needs what is here, and the suite in `scheduler.testing.stores`. The stores that
-there are stand in `memory`, `sqlite` and `postgres` beside this file: import the one that you use, because it brings
-its driver. Nothing here knows a job, a run or a clock, and no driver is imported. The verbs are synchronous; which
-thread calls them is said at `Store`.
+If you write a store of your own, you need these, and the suite in `scheduler.testing.stores`. The stores of this
+package are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import the one that you use: it brings its driver, and
+nothing here imports one. Nothing here knows a job, a run or a clock. `Store` says which thread calls its methods.
 """
 
 from .._values.pauses import EVERYTHING

@@ -20,9 +20,9 @@ AT_LEAST: Final = "at least"
 
 
 class StoredJob(NamedTuple):
-    """A job's definition: what a human may write into the table of jobs.
+    """A job's definition. People may write such rows into the table of jobs.
 
-    `options`: those of Scheduler.add that differ from its defaults. `paused`: why it is paused; None: it is not.
+    `options`: the options of Scheduler.add that differ from its defaults. `paused`: why it is paused; None: it is not.
     """
 
     id: str
@@ -42,20 +42,20 @@ class StoredJob(NamedTuple):
 
 
 class JobPause(NamedTuple):
-    """Of a job's row what the scheduler changes by itself: the columns `paused` and `paused_until_us`."""
+    """The two columns of a job's row that the scheduler changes by itself: `paused` and `paused_until_us`."""
 
     paused: str | None = None
     paused_until_us: int | None = None
 
 
 class StoredState(NamedTuple):
-    """Where a job stands and what it has done: written by the scheduler alone, as a whole.
+    """A job's state and its counts. Only the scheduler writes it, and always the whole row.
 
     runs = successes + failures + crashes, where a run that goes on counts as a crash. `next_us`: the next regular
-    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set it, and
-    it need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: not known.
-    `retry_*`: the tick that has failed and is tried again, which attempt that will be, and when; what a death or a
-    stop has cut off says so in its own record. `not_before_us`: nothing starts earlier, because of a crash.
+    start; None: not planned, or counted from the end of a run that goes on. `next_by_hand`: somebody has set `next_us`,
+    so it need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: not known.
+    `retry_*`: the tick that has failed and is tried again, with which attempt, and when. (A tick that a death or a stop
+    has cut off says so in its own record.) `not_before_us`: nothing starts earlier, because of a crash.
     """
 
     job_id: str
@@ -86,11 +86,11 @@ class StoredState(NamedTuple):
 
 
 class StoredTick(NamedTuple):
-    """The one record of a tick, which is `(job_id, due_us)`: RUNNING, or how it ended.
+    """The record of a tick: that it runs, or how it ended. A tick is `(job_id, due_us)`, and has one record.
 
-    `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark ever made in this store. `reason` and
-    `count` are for missed ticks: `count` in a row, of which `due_us` is the first and `last_due_us` the last. If
-    there may have been more, `error` is AT_LEAST.
+    `outcome`: RUNNING or the value of an Outcome. `fence` rises with every mark in this store. `reason` and `count` are
+    for missed ticks: `count` in a row, from `due_us` to `last_due_us`. If there may have been more, `error` is
+    AT_LEAST.
     """
 
     job_id: str
@@ -99,9 +99,9 @@ class StoredTick(NamedTuple):
     fence: int
     outcome: str
     started_us: int | None = None
-    """Of a RUNNING tick: when it was marked."""
+    """When the run began. While the tick is RUNNING: when it was marked."""
     ended_us: int | None = None
-    """Of a missed one: when that was recorded."""
+    """When the run ended. For a missed tick: when that was recorded."""
     lateness: float | None = None
     error: str | None = None
     trace: str | None = None
@@ -109,9 +109,9 @@ class StoredTick(NamedTuple):
     count: int = 1  # type: ignore[assignment] # hides the method of tuples of which nobody thinks here
     last_due_us: int | None = None
     result: str | None = None
-    """JSON: the last result of the run, if it had one that JSON can hold in LONGEST_RESULT characters."""
+    """The last result of the run as JSON, if it fits into LONGEST_RESULT characters."""
     owed: bool = False
-    """A death or a stop has cut it off, and it is to be tried again: delivery is at least once."""
+    """A death or a stop has cut the tick off, and it will be tried again: delivery is at least once."""
 
 
 SIZE_OF_TICK: Final = 200
@@ -127,7 +127,7 @@ def size_of(tick: StoredTick) -> int:
 
 
 class StoredPause(NamedTuple):
-    """All jobs of a scope are paused: EVERYTHING, or "tag:..."."""
+    """A pause of all jobs in a scope: EVERYTHING, or "tag:" and a tag."""
 
     scope: str
     reason: str
@@ -137,10 +137,10 @@ class StoredPause(NamedTuple):
 
 @define
 class Batch:
-    """Changes that are committed together. None in place of a value: it is removed.
+    """Changes that are committed together. None in place of a value removes it.
 
-    `paused`: of rows that are there by now, whoever has changed them, two columns. `finished`: jobs whose schedule is
-    over, with the text of it: their rows go, unless somebody has given them another one by now.
+    `paused`: two columns of rows that exist, whoever has changed them. `finished`: jobs whose schedule is over, with
+    its text; each row is removed unless somebody has given it another schedule since.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -155,8 +155,8 @@ class Batch:
 
 @frozen
 class Receipt:
-    """What a commit did not do. `refused`: marks of ticks that somebody had before. `stale`: ends of runs whose tick
-    has been marked anew since.
+    """What a commit did not do. `refused`: marks of ticks that have a record already. `stale`: ends of runs whose tick
+    has a newer mark.
     """
 
     refused: tuple[StoredTick, ...] = ()
@@ -165,7 +165,7 @@ class Receipt:
 
 @frozen
 class Changes:
-    """What others have changed since the last look: rows as they are now, None for those that are gone."""
+    """What others have changed since the last call: rows as they are now, None for a row that is gone."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     pauses: dict[str, StoredPause | None] = Factory(dict)
@@ -176,11 +176,11 @@ class Changes:
 
 @frozen(kw_only=True)
 class Retention:
-    """How much history is kept; what is over any of the three bounds goes, oldest first. RUNNING ticks stay, and
-    so do those that are owed.
+    """How much history to keep. What is over any of the three bounds is deleted, oldest first.
 
-    `per_job`: ended ticks of one job. `age`: seconds since the end. `total_bytes`: roughly, of all ticks together.
-    None: no such bound. Raises ValueError for what is no bound.
+    `per_job`: ended ticks of one job. `age`: seconds since the end. `total_bytes`: bytes of all ticks together,
+    roughly. None: no such bound. Ticks that run or are owed stay in any case. Raises ValueError for a bound that makes
+    no sense.
     """
 
     per_job: int | None = 1_000

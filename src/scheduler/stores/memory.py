@@ -1,4 +1,4 @@
-"""A store that ends with its process: the meaning of `Store` in its shortest form, and what tests remember in."""
+"""A store that ends with its process. It is for tests, and is the shortest store that fulfils the protocol `Store`."""
 
 from __future__ import annotations
 
@@ -59,29 +59,29 @@ class _Data:
 
 
 class MemoryStore:
-    """Keeps all in dicts. `close` keeps them: the next scheduler that is given this store finds what the last one left,
-    which is how a test plays a restart.
+    """A store that keeps everything in dicts, for tests.
 
-    To play a crash, leave a scheduler without an orderly stop and give `another()` to the next: what was RUNNING is
-    found RUNNING, and a commit of the old one, should it still try, raises StoreTakenOver.
+    The dicts survive `close`. To play a restart, give the same store to the next scheduler. To play a crash, give
+    `another()` to the next scheduler while the first one runs: it finds RUNNING what was RUNNING, and commits of the
+    first one raise StoreTakenOver.
     """
 
     def __init__(self) -> None:
         self._data = _Data()
 
     def another(self) -> MemoryStore:
-        """A store object on the same data, as another process would have it. One of them is open at a time."""
+        """Return another store object on the same data, as another process would have. One is open at a time."""
         other = MemoryStore()
         other._data = self._data
         return other
 
     @property
     def is_immediate(self) -> bool:
-        """It is: nothing is waited for."""
+        """True: this store never waits."""
         return True
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
-        """Whoever had the data open has it no more: its next commit raises StoreUnusable."""
+        """Take the data. If somebody else has them open, their next commit raises StoreTakenOver."""
         data = self._data
         with data.lock:
             data.owner = self
@@ -91,7 +91,7 @@ class MemoryStore:
             return Opened(data.epoch, data.instance)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """All jobs, as they are at the call."""
+        """Yield all jobs, as they are at the call."""
         data = self._data
         with data.lock:
             data.forget_edits()
@@ -115,7 +115,7 @@ class MemoryStore:
             return [tick for tick in self._data.ticks.values() if tick.owed]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Raises StoreUnusable after `close`, and StoreTakenOver when another has opened the data since."""
+        """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another has opened the data."""
         data = self._data
         with data.lock:
             if data.owner is None:
@@ -138,7 +138,7 @@ class MemoryStore:
             return Receipt(refused=tuple(_mark(data.ticks, batch.marks)), stale=tuple(stale))
 
     def changes(self) -> Changes:
-        """What `edit`, `delete` and their likes have changed."""
+        """Return what `edit`, `delete`, `edit_pause` and `delete_pause` have changed."""
         data = self._data
         with data.lock:
             jobs = {job_id: data.jobs.get(job_id) for job_id in data.edited_jobs}
@@ -147,7 +147,7 @@ class MemoryStore:
             return Changes(jobs, pauses)
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Records of ticks that were due before `before_us`, latest first, at most `limit`."""
+        """Return records of ticks that were due before `before_us`, latest first, at most `limit`."""
         with self._data.lock:
             ticks = list(self._data.ticks.values())
         asked = (
@@ -156,7 +156,7 @@ class MemoryStore:
         return nlargest(limit, asked, key=_due)
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Forget what is over the bounds, a thousand records at a time."""
+        """Delete what is over the bounds, a thousand records at a time."""
         ticks = self._data.ticks
         with self._data.lock:
             over = list(_over(ticks.values(), retention, now_us))[:AT_A_TIME]
@@ -165,25 +165,25 @@ class MemoryStore:
             return len(over)
 
     def close(self) -> None:
-        """The data stay, for the next `open`."""
+        """Let go of the data. They stay for the next `open`."""
         with self._data.lock:
             if self._data.owner is self:
                 self._data.owner = self._data.hint = None
 
     def edit(self, job: StoredJob) -> None:
-        """Put a job, as somebody else would who writes into the table of jobs. Whoever has the data open is told."""
+        """Put a job, as people do who write into the table of jobs. The scheduler that has the data open is told."""
         self._edit(jobs={job.id: job})
 
     def delete(self, job_id: str) -> None:
-        """Remove a job as somebody else would."""
+        """Remove a job, as people do."""
         self._edit(jobs={job_id: None})
 
     def edit_pause(self, pause: StoredPause) -> None:
-        """Put a pause as somebody else would."""
+        """Put a pause, as people do."""
         self._edit(pauses={pause.scope: pause})
 
     def delete_pause(self, scope: str) -> None:
-        """Remove a pause as somebody else would."""
+        """Remove a pause, as people do."""
         self._edit(pauses={scope: None})
 
     def _edit(

@@ -1,4 +1,4 @@
-"""Remembering in PostgreSQL, 13 or later. Needs `pip install timerqueue[postgres]`."""
+"""A store in PostgreSQL, 13 or later. It needs `pip install timerqueue[postgres]`."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ LONGEST_WAIT = 5.0
 
 
 class PostgresStore:
-    """Keeps all in tables of one schema, for one agent at a time.
+    """A store in the tables of one PostgreSQL schema, for one agent at a time.
 
-    Jobs may be written by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent is told.
+    You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent notices.
 
-    Whoever opens it takes it over: the agent that had it open is told so at its next call, by StoreTakenOver. The
-    tables are made by the first who opens it and may; a role for everyday use needs USAGE on the schema and SELECT,
-    INSERT, UPDATE and DELETE on its tables.
+    Whoever opens the store takes it over. The next call of the agent that had it raises StoreTakenOver. The first role
+    that opens it, and may, makes the tables. A role for everyday use needs USAGE on the schema, and SELECT, INSERT,
+    UPDATE and DELETE on its tables.
 
-    Nothing depends on the session, so it works behind PgBouncer in transaction mode, where NOTIFY does not: changes by
-    hand are then seen within a second or so instead of at once.
+    Nothing depends on the session, so the store works behind PgBouncer in transaction mode. NOTIFY does not work there,
+    so changes by hand are then seen within about a second instead of at once.
     """
 
     def __init__(self, dsn: str, *, schema: str = "timerqueue") -> None:
@@ -77,7 +77,7 @@ class PostgresStore:
 
     @property
     def is_immediate(self) -> bool:
-        """It is not: it waits for a server."""
+        """False: this store waits for a server."""
         return False
 
     def preflight(self) -> None:
@@ -111,7 +111,7 @@ class PostgresStore:
         return Opened(epoch, instance)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """All jobs, as they were at one moment, over a connection of its own."""
+        """Yield all jobs as they were at one moment, over a connection of its own."""
         agent = self._agent
         with (
             translated(self._where),
@@ -140,7 +140,7 @@ class PostgresStore:
             return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """Make all of it durable in one transaction. Raises StoreTakenOver once another agent has taken it over."""
+        """Commit the batch in one transaction. Raises StoreTakenOver once another agent has taken the store over."""
         opened = self._is_open
         self._pruning.note(batch)
         with self._transaction() as connection:
@@ -152,7 +152,7 @@ class PostgresStore:
             return write(connection, self._statements, batch)
 
     def changes(self) -> Changes:
-        """What others have changed since the last look: by hand, or by an older agent that still committed."""
+        """Return what others have changed since the last call: by hand, or an older agent that still committed."""
         asked = {"seen": self._seen, "agent": self._agent}
         with self._transaction(ONE_SNAPSHOT) as connection:
             self._check(connection)
@@ -169,7 +169,7 @@ class PostgresStore:
         return changes
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Records of ticks that were due before `before_us`, latest first, over a connection of its own."""
+        """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""
         page = [LATEST if before_us is None else before_us, limit]
         with self._reading() as reader:
             if job_id is None:
@@ -179,8 +179,8 @@ class PostgresStore:
             return [StoredTick(*row) for row in rows]
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Forget some thousands of records that are over the bounds. It counts the records of 1,000 jobs a call: after
-        `open` first those of all jobs, then of those that got new ones.
+        """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after
+        `open` those of all jobs, later those of jobs with new records.
         """
         pruning = self._pruning
         self._pruning = Pruning(self._statements)  # a failure leaves one that knows nothing and looks at all
@@ -190,7 +190,7 @@ class PostgresStore:
         return gone
 
     def close(self) -> None:
-        """Let go of everything within some seconds: what another thread reads is broken off."""
+        """Let go of everything within some seconds. If another thread reads, its reading is broken off."""
         self._opened = None
         if self._listener is not None:
             self._listener.close()

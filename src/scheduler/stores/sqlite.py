@@ -55,12 +55,12 @@ _JOB_ENDS: Final = 1 + len(StoredJob._fields)
 
 
 class SQLiteStore:
-    """Remembers in the SQLite database at `path`, which is made if there is none, readable by its owner alone.
+    """A store in the SQLite database at `path`. If there is none, it is made, and only its owner can read it.
 
-    `durability`: "full": what has been committed survives the loss of power. "fast": it survives the end of the
-    process, also by kill -9; with the power may go the commits since the last `prune`, at most the last 4 MiB of them,
-    and never a part of one. Beside the database lie `-wal` and `-shm` (SQLite's: never remove them, never copy the
-    database without them), `.lock` and `.ballast`. The path must be on a local disk, and is not for two processes.
+    `durability`: with "full", commits survive a loss of power. With "fast", they survive the end of the process, even
+    by kill -9; a loss of power may take the commits since the last `prune`, at most 4 MiB of them, and never a part of
+    one. Some files lie beside the database: `-wal` and `-shm` (never remove them, never copy the database without
+    them), `.lock` and `.ballast`. The path must be on a local disk, and is for one process at a time.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durability: Durability = "full") -> None:
@@ -84,7 +84,7 @@ class SQLiteStore:
 
     @property
     def is_immediate(self) -> bool:
-        """It is not: it waits for the disk."""
+        """False: this store waits for the disk."""
         return False
 
     def preflight(self) -> None:
@@ -94,7 +94,7 @@ class SQLiteStore:
         self._session.preflight()
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - a file tells nobody of its changes
-        """Raises StoreUnusable for what is no database of ours, is corrupt, or belongs to another agent."""
+        """Open the database. Raises StoreUnusable if it is not one of ours, is corrupt, or another agent has it."""
         self.close()
         self._session = Session(self.path, self._durability)
         self._opened = self._session.open()
@@ -104,7 +104,7 @@ class SQLiteStore:
         return self._opened
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """All jobs as they were at one moment, by a connection of its own."""
+        """Yield all jobs as they were at one moment, over a connection of its own."""
         with self._session.errors():
             with self._session.transaction() as writer:
                 writer.execute("DELETE FROM change")
@@ -130,7 +130,7 @@ class SQLiteStore:
             return [_tick(row) for row in fetch(self._session.writer(), _OWED)]
 
     def commit(self, batch: Batch) -> Receipt:
-        """One transaction. Halves of characters (lone surrogates), which are no UTF-8, are written as escapes."""
+        """Commit the batch in one transaction. Lone surrogates, which UTF-8 does not have, are written as escapes."""
         with self._session.errors():
             try:
                 receipt = self._commit(batch, list)
@@ -140,7 +140,7 @@ class SQLiteStore:
         return receipt
 
     def changes(self) -> Changes:
-        """What other connections have changed, be they of another process or of a human with the sqlite3 shell."""
+        """Return what other connections have changed: another process, or somebody with the sqlite3 shell."""
         with self._session.errors():
             writer = self._session.writer()
             version = writer, fetch(writer, "PRAGMA data_version")[0][0]
@@ -153,10 +153,10 @@ class SQLiteStore:
         return changes
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Records of ticks that were due before `before_us`, latest first, at most `limit`; of one job or of all.
+        """Return records of ticks due before `before_us`, latest first, at most `limit`; of one job or of all.
 
-        Also of a store that is not open here, while another process may have it open. Then nothing is made or migrated:
-        StoreUnusable if there is no database of this version.
+        This also works while the store is not open here, even if another process has it open. Then it makes or migrates
+        nothing, and raises StoreUnusable if there is no database of this version.
         """
         before_us = _FAR if before_us is None else min(before_us, _FAR)
         limit = min(max(limit, 0), _FAR)
@@ -168,7 +168,7 @@ class SQLiteStore:
         return [_tick(row) for row in found]
 
     def prune(self, retention: Retention, now_us: int) -> int:
-        """Forget at most 5,000 records. On a full disk the ballast is given up for it."""
+        """Delete at most 5,000 records. On a full disk, the ballast file makes room for that."""
         with self._session.errors():
             over = self._tally.over(self._session.writer(), retention, now_us)
             removed = self._remove(over) if over else over
@@ -179,7 +179,7 @@ class SQLiteStore:
         return len(removed)
 
     def close(self) -> None:
-        """Leave one file without a log, and let go of it. What goes wrong with it is logged."""
+        """Let go of the database, and leave it in one file without a log. Errors are logged."""
         self._session.close()
         self._opened = self._data_version = None
 

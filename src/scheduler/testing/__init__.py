@@ -1,6 +1,6 @@
-"""For tests of programs that schedule: a year in seconds, a store that fails when told to.
+"""Helpers for tests of programs that schedule: `simulate` plays a year in seconds, `FlakyStore` fails on demand.
 
-`scheduler.testing.stores` holds the suite that a store of your own has to pass; it alone needs pytest and hypothesis.
+`scheduler.testing.stores` has the suite that a store of your own must pass. Only that needs pytest and hypothesis.
 """
 
 from ._simulate import Build, Simulation, simulate

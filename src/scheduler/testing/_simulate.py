@@ -43,10 +43,10 @@ _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
 @frozen
 class Simulation:
-    """What came of it. Two simulations of the same jobs with the same seed have equal logs.
+    """What happened in a simulation. Two simulations of the same jobs with the same seed have equal logs.
 
-    `times`: for each event the wall clock's reading, in UTC seconds since 1970. `jobs`: by id, the counts of every job
-    that there ever was.
+    `times`: for each event what the wall clock showed, in UTC seconds since 1970. `jobs`: by id, the counts of every
+    job that there ever was.
     """
 
     events: tuple[Event, ...] = field(repr=False)
@@ -55,11 +55,11 @@ class Simulation:
     jobs: Mapping[str, JobStatistics] = field(repr=False)
 
     def runs(self, job_id: str) -> list[RunEnded]:
-        """How the runs of a job ended, in that order."""
+        """Return how the runs of a job ended, in that order."""
         return [event for event in self.events if isinstance(event, RunEnded) and event.job_id == job_id]
 
     def log(self) -> list[str]:
-        """A line for each event: when, what, of which job, and all there is to it except for results and tracebacks."""
+        """Return a line for each event: when, what, of which job, and everything else but results and tracebacks."""
         return list(map(_line, self.times, self.events))
 
 
@@ -73,14 +73,14 @@ def simulate(
     steps: Iterable[tuple[Duration, float]] = (),
     **options: Any,
 ) -> Simulation:
-    """Let `build(scheduler, clock)` add jobs, and run them for `duration` of simulated time, then cancel what runs.
+    """Let `build(scheduler, clock)` add jobs, run them for `duration` of simulated time, then cancel what still runs.
 
-    `clock.sleep(...)` takes simulated time. Whatever else a job waits for, a worker thread included, is real, and time
-    stands still meanwhile: with a run that waits for ever for something else the simulation never ends.
+    `clock.sleep(...)` takes simulated time. If a job waits for anything else, even for a worker thread, it waits in
+    real time, and the simulated time stands still. If that wait never ends, neither does the simulation.
 
-    `steps`: pairs of when, counted from the start, and by how many seconds the wall clock is set forward then, or
-    back if negative. A suspend is a step forward. `seed`: for the jitter of retries. `backend`: "asyncio" or "trio".
-    `options`: those of Scheduler.
+    `steps`: pairs. The first says when, counted from the start; the second by how many seconds the wall clock is set
+    forward then (negative: back). A suspend is a step forward. `seed`: for the jitter of retries. `backend`: "asyncio"
+    or "trio". `options`: those of Scheduler.
 
     Raises what `build` raises.
     """

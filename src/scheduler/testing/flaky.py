@@ -1,4 +1,4 @@
-"""A store that fails when told to: at which call, and whether before or after it has done its work."""
+"""A store that fails when you tell it to: at a certain call, before or after it has done its work."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ VERBS: Final = frozenset({"changes", "commit", "history", "load", "open", "owed"
 
 
 class FlakyStore:
-    """Does what `store` does, except that some calls raise `error`: StoreUnavailable unless told otherwise.
+    """A store that does what `store` does, except that some calls raise `error` (by default StoreUnavailable).
 
-    `fail_on`: which call, or which calls, counted from 1 over all calls of `verbs`; it may be set at any time.
-    `before_or_after`: "before": nothing has been done. "after": it has been done and the answer is lost, as with a
-    connection that breaks. `is_immediate`: False has an immediate store called from a thread, like one that waits.
+    `fail_on`: which call fails, or which calls, counted from 1 over all calls of `verbs`. You may set it at any time.
+    `before_or_after`: "before" fails before anything is done; "after" does it and loses the answer, as a connection
+    that breaks. `is_immediate`: with False, an immediate store is called from a thread, like one that waits.
 
     `calls`: how often each verb has been called.
     """
