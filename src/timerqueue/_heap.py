@@ -9,8 +9,9 @@ later for a time that is already open is inserted into that list.
 Three rules keep it correct, each held by a test in tests/timerqueue/test_heap.py:
 - An entry's due time is never changed while the opened list refers to it (the list's order rests on it).
 - Sorting is stable and insertion goes after equals, so entries due at the same instant keep the order of their pushes.
-- Cancelling only marks, but for the last of several in a closed slot, which is taken out. A mark is dropped when its
-  slot opens, or when marks outnumber what lives (`_compact`).
+- Cancelling takes an entry out of its slot where it is found at once: in a small slot, and near the end of one that
+  happens to be in order, as those are that timeouts are pushed to. Elsewhere, and in the opened list, it only marks. A
+  mark is dropped when its slot opens, or when marks outnumber what lives (`_compact`).
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ from bisect import bisect_left, bisect_right, insort_right
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from operator import attrgetter
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 SLOT_WIDTH: Final = 0.0625
 """Seconds.
 
 Wide enough that idle jobs share slots, narrow enough that sorting 100,000 entries a second stalls nobody.
 """
+
+SMALL: Final = 64
+"""A closed slot of at most so many entries is searched for one that is cancelled."""
+
+NEAR: Final = 2_048
+"""So many entries may have to move up when one is taken out from among them."""
 
 COMPACT_ABOVE: Final = 16
 """Below this many marks compacting is not worth its walk, unless nothing else is left."""
@@ -53,6 +60,9 @@ class Entry:
         """Whether a heap holds it."""
         return self.slot != OUT and self.slot != GHOST  # noqa: PLR1714 - twice as fast, on every timer
 
+
+_NOBODY: Final[Any] = Entry()
+"""A mark that stands for no entry."""
 
 E = TypeVar("E", bound=Entry)
 
@@ -123,11 +133,7 @@ class TimerHeap(Generic[E]):
             self._marks += 1
         else:
             entry.slot = OUT
-            slot = self._slots[number]
-            if slot[-1] is entry and len(slot) > 1:  # taken back soon after its push, as most timeouts are
-                slot.pop()
-            else:
-                self._marks += 1
+            self._take_out(entry, self._slots[number])
         if self._marks > self._live and (self._marks > COMPACT_ABOVE or not self._live):
             self._compact()
         return True
@@ -175,6 +181,21 @@ class TimerHeap(Generic[E]):
         part = opened[:end]
         del opened[:end]
         return part
+
+    def _take_out(self, entry: E, slot: list[E]) -> None:
+        """Let a closed slot hold a cancelled entry no longer, or only as a mark."""
+        count = len(slot)
+        if count == 1:  # its number stands in `_numbers`, so it is not to be empty
+            slot[0] = _NOBODY
+            self._marks += 1
+        elif slot[-1] is entry:  # taken back soon after its push
+            slot.pop()
+        elif slot[index := bisect_left(slot, entry.due, max(0, count - NEAR), count - 1, key=_due_of)] is entry:
+            del slot[index]
+        elif count <= SMALL:
+            slot.remove(entry)
+        else:
+            self._marks += 1
 
     def _drop_leading_ghosts(self) -> None:
         count = 0

@@ -98,7 +98,7 @@ class Worker(Runner):
         self.task: Any = None
         self.scope: Any = None
         """On trio: what cancels it."""
-        self.cancelling: Callable[[], int] = _never
+        self.cancelling: Callable[[], int] = never
         """How often its task has been told to cancel itself, by whomever. For what it runs by hand."""
         self.ahead: tuple[Any, BaseException | None] | None = None
         """How the first step went, while the loop does not know that it has been taken."""
@@ -132,7 +132,10 @@ class Worker(Runner):
         if self.ahead is not None and not self._may_go_on():
             return self._catch_up()
         if self.running is not None:
-            return self._step(self.running.send, sent)
+            try:
+                return self._step(self.running.send, sent)
+            finally:
+                del sent  # on trio it may hold an error, whose traceback holds this frame: it is not to be held by that
         if not self.is_over:  # else it was ended by force while it waited
             yielded = self.owner.serve(self)
             if self.ahead is not None:
@@ -141,19 +144,22 @@ class Worker(Runner):
                 return yielded
         raise StopIteration
 
-    def throw(self, kind: Any, value: Any = None, traceback: Any = None) -> Any:  # noqa: ARG002 - as coroutines have it
+    def throw(self, kind: Any, value: Any = None, traceback: Any = None) -> Any:
         """A step, into which something is raised."""
         error = kind if isinstance(kind, BaseException) else kind() if value is None else value
-        if self.ahead is not None:
-            yielded = self._catch_up()
-            if yielded is not None and yielded.cancel():  # as the task would have, had it known
-                return yielded
-        if self.running is not None:
-            return self._step(self.running.throw, error)
-        if self.is_over:
-            raise StopIteration
-        self.owner.gone(self)
-        raise error
+        try:
+            if self.ahead is not None:
+                yielded = self._catch_up()
+                if yielded is not None and yielded.cancel():  # as the task would have, had it known
+                    return yielded
+            if self.running is not None:
+                return self._step(self.running.throw, error)
+            if self.is_over:
+                raise StopIteration
+            self.owner.gone(self)
+            raise error
+        finally:
+            del kind, value, traceback, error  # as above
 
     def _may_go_on(self) -> bool:
         """What it waited for, when the first step was taken ahead, is there by now."""
@@ -167,8 +173,11 @@ class Worker(Runner):
         """Let the loop see how the first step went."""
         assert self.ahead is not None
         (yielded, error), self.ahead = self.ahead, None
-        if error is not None:
-            raise error
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # as above
         if getattr(yielded, "_asyncio_future_blocking", None) is not None:
             yielded._asyncio_future_blocking = True  # noqa: SLF001 - what its `await` does; another may have awaited it since
         return yielded
@@ -262,7 +271,8 @@ def _no() -> bool:
     return False
 
 
-def _never() -> int:
+def never() -> int:
+    """Count nothing."""
     return 0
 
 

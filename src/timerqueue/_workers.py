@@ -24,7 +24,7 @@ from anyio.abc import TaskGroup
 from ._habits import Habits
 from ._tasks import Tasks, Traces, tasks_of
 from ._work import HELD, Bundle, Detached, Host, Runner, Work
-from ._worker import Worker
+from ._worker import Worker, never
 
 logger = getLogger(__name__)
 
@@ -168,7 +168,9 @@ class Workers(Host):
         finally:
             self.current = self._serving = None
             self._awake -= 1
+            worker.cancelling = never  # it holds the task, as the next line does, and the task holds the worker
             if worker.running is None:
+                worker.task = None
                 self._leave(worker)
             self.call_if_needed()
 

@@ -6,9 +6,9 @@ import weakref
 from operator import attrgetter
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
-from timerqueue import Entry, TimerHeap
+from timerqueue import Entry, TimerHeap, _heap
 
 WIDTHS = [0.25, 1.0, 0.1, 0.001, 1_000.0]
 ENOUGH_TO_COMPACT = 2_500
@@ -120,6 +120,12 @@ moves = st.one_of(
 churns = st.tuples(st.just("churn"), times, st.sampled_from([0.0, 0.01, 0.125, 7.0]))
 
 
+@pytest.fixture(params=[64, 0], ids=["slots are searched", "marks are left"])
+def small(request, monkeypatch):
+    """Have entries that are cancelled taken out of their slots, or nearly always left there as marks."""
+    monkeypatch.setattr(_heap, "SMALL", request.param)
+
+
 def follow(moves, width):
     """Make the same moves on both, then empty both."""
     both = SortedList(width)
@@ -130,7 +136,8 @@ def follow(moves, width):
     both.next_due()
 
 
-@settings(max_examples=400)
+@pytest.mark.usefixtures("small")
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=st.lists(moves, min_size=10, max_size=80), width=st.sampled_from(WIDTHS))
 def test_the_heap_answers_as_a_sorted_list_does(moves, width):
     """Pushes, cancellations, moves there and back, ties and batches in any order."""
@@ -192,6 +199,37 @@ def test_what_is_taken_back_at_once_is_let_go_at_once():
     del entry
     assert watched() is None
     assert names(heap.pop_due(2.0)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("dues", "taken_back"),
+    [
+        pytest.param([1.0], 0, id="alone in its slot"),
+        pytest.param([1.2, 1.0, 1.1, 1.0], 2, id="in a small slot without order"),
+        pytest.param([1 + position / 1e6 for position in range(10_000)], 9_000, id="in a big slot that is in order"),
+        pytest.param([*[1.0] * 100, 1.1, *[1.2] * 100], 100, id="between equals"),
+    ],
+)
+def test_what_is_taken_back_later_is_let_go_at_once_too(dues, taken_back):
+    """The timeouts of runs that have ended, and jobs that were removed: a collection would look at each of them."""
+    heap, entries = filled(*dues, width=1.0)
+    entry = entries.pop(taken_back)
+    watched = weakref.ref(entry)
+    assert heap.cancel(entry)
+    del entry
+    assert watched() is None
+    assert len(heap) == len(entries)
+    assert heap.pop_due(2.0) == sorted(entries, key=attrgetter("due"))
+
+
+def test_one_that_is_taken_out_and_pushed_again_counts_from_its_last_push():
+    """An earlier place in the same slot, from before it was moved away, is not taken for the new one."""
+    heap, (first, second, third) = filled(1.0, 1.0, 1.0)
+    heap.reschedule(first, 9.0)
+    heap.reschedule(first, 1.0)
+    heap.cancel(second)
+    heap.push(second, 1.0)
+    assert heap.pop_due(2.0) == [third, first, second]
 
 
 def test_cancelled_entries_do_not_count_towards_at_most():

@@ -15,8 +15,12 @@ class Deadline(Alarm):
 
     def __init__(self, run: Attempt, seconds: float) -> None:
         super().__init__()
-        self.run = run
+        self.run: Attempt | None = run
         self.seconds = seconds
+
+    def let_go(self) -> None:
+        """Forget the run: the heap may keep a cancelled entry until its time comes, and is to keep nothing else."""
+        self.run = None
 
 
 class Timeout(Deadline):
@@ -25,9 +29,10 @@ class Timeout(Deadline):
     __slots__ = ()
 
     def fire(self) -> None:
-        if self.run.cause is None:
-            self.run.time_allowed = self.seconds
-            self.run.terminate(Cause.TIMEOUT)
+        run = self.run
+        if run is not None and run.cause is None:
+            run.time_allowed = self.seconds
+            run.terminate(Cause.TIMEOUT)
 
 
 class GiveUp(Deadline):
@@ -36,4 +41,5 @@ class GiveUp(Deadline):
     __slots__ = ()
 
     def fire(self) -> None:
-        self.run.give_up()
+        if self.run is not None:
+            self.run.give_up()

@@ -198,6 +198,13 @@ class Run(Attempt):
             self.volley.keep_place(self)
         self.due, self.due_us, self.attempt = due, due_us, attempt
 
+    def forget_deadline(self) -> None:
+        """Let nothing cut it off any more: it has ended, or something else will."""
+        deadline = self.deadline
+        if deadline is not None:
+            self.owner.disarm_deadline(deadline)
+            self.deadline = None
+
     def take_back_start(self) -> None:
         """It could not be launched: it has not begun."""
         self.started = self._started_at = None
@@ -212,8 +219,7 @@ class Run(Attempt):
             self.owner.cancel(work)
         if self.is_over:
             return
-        if self.deadline is not None:
-            self.owner.disarm_deadline(self.deadline)
+        self.forget_deadline()
         self.deadline = GiveUp(self, self.owner.kill_after)
         self.owner.arm_deadline(self.deadline)
 
@@ -291,8 +297,7 @@ class Run(Attempt):
         """All of it has ended."""
         if self.is_over:
             return
-        if self.deadline is not None:
-            self.owner.disarm_deadline(self.deadline)
+        self.forget_deadline()
         self.owner.run_ended(self, self.owner.monotonic())
 
 

@@ -264,8 +264,7 @@ class Runs:
             if run.is_counted:
                 uncount_begin(run)
             run.take_back_start()
-            if run.deadline is not None:
-                self.disarm_deadline(run.deadline)
+            run.forget_deadline()
             job.state = state_of_runs(job.runs)
         self.launches.failed(run, work, error)
 
@@ -365,6 +364,7 @@ class Runs:
 
     def disarm_deadline(self, deadline: Deadline) -> None:
         self.queue.disarm(deadline)
+        deadline.let_go()
 
     def cancel(self, work: Work) -> None:
         if isinstance(work, SubtaskVolley):

@@ -65,6 +65,7 @@ class SubtaskWork(Work):
     def _forget_deadline(self) -> None:
         if self.deadline is not None:
             self.run.owner.disarm_deadline(self.deadline)
+            self.deadline = None
 
     def _leave(self) -> None:
         self._forget_deadline()
