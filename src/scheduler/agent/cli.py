@@ -219,7 +219,7 @@ def next_(words: tuple[str, ...], count: int, tz: str) -> None:
     """Show the next starts of a schedule EXPRESSION such as "@every 10s" or "*/5 * * * *"."""
     from schedule import ScheduleError, parse
 
-    from .config import schedule_lines
+    from .text import schedule_lines
 
     expression, *others = words
     if others:  # and a shell has put names of files in place of each *

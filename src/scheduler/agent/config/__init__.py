@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .config import Config, read_config
 from .place import StorePlace, store_place
-from .preview import config_lines, over, schedule_lines
+from .preview import config_lines, over
 from .rights import warnings_about
 from .target import Start, Target
 from .watch import watch_config
@@ -22,7 +22,6 @@ __all__ = [
     "config_lines",
     "over",
     "read_config",
-    "schedule_lines",
     "store_place",
     "warnings_about",
     "watch_config",

@@ -1,4 +1,4 @@
-"""What would run, and when: for `timerqueue check` and `timerqueue next`."""
+"""What would run, and when: for `timerqueue check`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from datetime import datetime
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from schedule import After, Cron, Every, Schedule
 
 from ..checks import Mode
-from ..text import host_name, wording
+from ..text import host_name, starts, wording
 from .config import Config
 from .limits import HOST, HOSTS, TOTAL
 from .target import Target
@@ -42,29 +41,6 @@ def over(config: Config, now: datetime) -> list[Target]:
     """The targets that would never be checked, with which nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
     return [each for each in coming if not _starts_of(each, now, 1)]
-
-
-def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
-    """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
-    zone = ZoneInfo(tz)
-    coming = starts(schedule, now, count)
-    for start in coming:
-        local = start.astimezone(zone).isoformat(sep=" ", timespec=_precision(start))
-        in_utc = "" if tz == "UTC" else f"  {start.isoformat(sep=' ', timespec=_precision(start))}"
-        yield f"{local}{in_utc}  in {wording.span((start - now).total_seconds())}"
-    if len(coming) < count:
-        yield f"{'then ' if coming else ''}it never starts again"
-    if isinstance(schedule, Cron):
-        for warning in schedule.warnings:
-            yield f"note: {warning}"
-
-
-def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
-    """At most so many starts after `now`."""
-    found: list[datetime] = []
-    while len(found) < count and (start := schedule.next(found[-1] if found else now)) is not None:
-        found.append(start)
-    return found
 
 
 def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
@@ -152,7 +128,3 @@ def _unused_hosts(config: Config) -> Iterator[str]:
 def _size(config: Config, name: str) -> float:
     limits = config.limits
     return limits.total if name == TOTAL else limits.named.get(name, limits.named[HOSTS])
-
-
-def _precision(start: datetime) -> str:
-    return "milliseconds" if start.microsecond else "seconds"

@@ -1,0 +1,38 @@
+"""The next starts of a schedule, and how they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from schedule import Cron, Schedule
+
+from . import wording
+
+
+def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
+    """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
+    zone = ZoneInfo(tz)
+    coming = starts(schedule, now, count)
+    for start in coming:
+        local = start.astimezone(zone).isoformat(sep=" ", timespec=_precision(start))
+        in_utc = "" if tz == "UTC" else f"  {start.isoformat(sep=' ', timespec=_precision(start))}"
+        yield f"{local}{in_utc}  in {wording.span((start - now).total_seconds())}"
+    if len(coming) < count:
+        yield f"{'then ' if coming else ''}it never starts again"
+    if isinstance(schedule, Cron):
+        for warning in schedule.warnings:
+            yield f"note: {warning}"
+
+
+def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
+    """At most so many starts after `now`."""
+    found: list[datetime] = []
+    while len(found) < count and (start := schedule.next(found[-1] if found else now)) is not None:
+        found.append(start)
+    return found
+
+
+def _precision(start: datetime) -> str:
+    return "milliseconds" if start.microsecond else "seconds"
