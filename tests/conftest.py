@@ -1,4 +1,4 @@
-"""What every test shares: how many processes run them, backends, Hypothesis without deadlines, a PostgreSQL."""
+"""What every test shares: how many processes run them, backends, a clock, Hypothesis without deadlines, PostgreSQL."""
 
 import importlib.util
 import itertools
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from kit import Recorder
+from timerqueue.testing import ManualClock
 
 pytest.register_assert_rewrite("scheduler.testing")  # so that failures of the public suites say what they compared
 
@@ -51,6 +54,18 @@ def encodable(data):
 def anyio_backend(request):
     """Run each async test on both backends, or on those that the environment names."""
     return request.param
+
+
+@pytest.fixture
+def clock():
+    """A clock that stands still until it is told to move."""
+    return ManualClock()
+
+
+@pytest.fixture
+def events():
+    """A listener that remembers what it is told."""
+    return Recorder()
 
 
 @pytest.fixture(scope="session")

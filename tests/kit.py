@@ -1,13 +1,48 @@
-"""What tests in many places use: waits that do not hang, and counts that stand where others would take the time."""
+"""What tests in many places use: tasks, instants, a listener that remembers, waits that do not hang, and counts that
+stand where others would take the time.
+"""
 
 import sys
 import time
 from contextlib import suppress
+from datetime import timedelta
 
 import anyio
+from anyio.lowlevel import checkpoint
+
+from scheduler import RunEnded, RunMissed, RunStarted
+from timerqueue.testing import START
+
+T0 = START.timestamp()
+"""Where a ManualClock begins, in UTC seconds."""
+
+
+async def nothing():
+    """Take no time."""
+
+
+def no_hint():
+    """Tell nobody that a store has changed."""
+
+
+def at(seconds):
+    """Return the instant so many seconds after the start."""
+    return START + timedelta(seconds=seconds)
+
+
+def relative(instants):
+    """Return UTC seconds as seconds from the start, to the microsecond."""
+    return [round(instant - T0, 6) for instant in instants]
+
 
 PATIENCE = 60.0
 """Seconds after which a test gives up waiting for threads, processes and servers. A guard, and no claim about speed."""
+
+
+async def settle(turns=20):
+    """Give everybody on the loop some turns."""
+    for _ in range(turns):
+        await checkpoint()
 
 
 async def until(holds):
@@ -45,3 +80,25 @@ def lines_of(call, *args, suppressing=ValueError):
     finally:
         sys.settrace(before)
     return count
+
+
+class Recorder(list):
+    """Every event that it was told, in that order."""
+
+    __call__ = list.append
+
+    def of(self, *kinds, job_id=None):
+        """Return the events of these kinds, of one job if it is named."""
+        return [e for e in self if isinstance(e, kinds) and job_id in (None, getattr(e, "job_id", None))]
+
+    def starts(self, job_id=None):
+        """Return when runs began, in UTC seconds."""
+        return [event.started for event in self.of(RunStarted, job_id=job_id)]
+
+    def outcomes(self, job_id=None):
+        """Return how runs ended."""
+        return [event.outcome for event in self.of(RunEnded, job_id=job_id)]
+
+    def missed(self, job_id=None):
+        """Return (count, reason) of each report of missed ticks."""
+        return [(event.count, event.reason) for event in self.of(RunMissed, job_id=job_id)]

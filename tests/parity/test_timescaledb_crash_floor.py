@@ -3,8 +3,6 @@ that a job can be postponed for ever, and the record of the crash is wrong. Ours
 """
 
 from datetime import timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,6 @@ from timerqueue.testing import START
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
 
 HOUR = 3_600
 DAY = 24 * HOUR
@@ -26,12 +21,6 @@ EACH_KIND = pytest.mark.parametrize(
     ("schedule", "first"),
     [pytest.param(After("5s"), 300.5, id="drifting"), pytest.param(Every("5s", anchor=START), 305, id="fixed")],
 )
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play one scheduler after another."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 async def takes_no_time(_seconds):

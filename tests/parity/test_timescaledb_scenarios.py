@@ -36,7 +36,7 @@ test_timescaledb_restarts.py and so on.
 | F11 | grids: f11_a_month_after_an_origin_that_is_moved |
 | F12 | grids: f12_a_fixed_job_counts_from_its_slot |
 | X2 | grids: x2_calendars_of_all_lengths |
-| X3 | grids: x3_nine_in_berlin...; all of the data file: tests/schedule/test_timescaledb_slots.py |
+| X3 | grids: x3_nine_in_berlin...; all of the data file: test_timescaledb_slots.py |
 | X4 | grids: x4_mixed_intervals_are_refused |
 | C1, C13 | api: c1_c9_c13_a_senseless_job_is_refused, c11_c13_a_bad_row_does_not_stop_the_others |
 | C2 | api: c2_plain_and_async_functions_are_jobs; threads: test_threads.py |
@@ -77,20 +77,14 @@ Here are those that one scheduler lives through, most of them on a drifting sche
 is a millisecond there.
 """
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 import pytest
 
+from kit import relative
 from schedule import After, Every
 from scheduler import JobState, MissedReason, Outcome, Retry, RunEnded, current_run
 from scheduler.stores import StoredJob
 from timerqueue.testing import START
-
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-relative, seconds = timescaledb_lives.relative, timescaledb_lives.seconds
+from timescaledb_lives import seconds
 
 
 def kinds(interval):
@@ -99,12 +93,6 @@ def kinds(interval):
         "schedule",
         [pytest.param(After(interval), id="drifting"), pytest.param(Every(interval, anchor=START), id="fixed")],
     )
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play a scheduler with a store."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 async def test_timescaledb_s1_without_jobs_nothing_happens(lives, clock, events):

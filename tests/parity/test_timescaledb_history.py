@@ -2,33 +2,23 @@
 
 import logging
 from datetime import timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
+from kit import T0, nothing
 from schedule import After, Every
 from scheduler import Outcome
 from scheduler.stores import Batch, Retention
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
+from timescaledb_lives import seconds
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-T0, nothing, seconds = timescaledb_lives.T0, timescaledb_lives.nothing, timescaledb_lives.seconds
 
 DAYS = 90
 ALL = DAYS * 24 * 4
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play a scheduler with a store."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 @pytest.mark.parametrize("task", ["nothing", "fail"])

@@ -3,24 +3,18 @@
 Milliseconds there are seconds here, except where the five minutes after a crash count.
 """
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 import pytest
 
+from kit import T0, relative
 from schedule import After, Every
 from scheduler import Delivery, JobState, Outcome, Retry
 from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick
 from scheduler.testing import simulate
 from timerqueue.testing import START
+from timescaledb_lives import fail, seconds
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-T0, fail, nothing = timescaledb_lives.T0, timescaledb_lives.fail, timescaledb_lives.nothing
-relative, seconds = timescaledb_lives.relative, timescaledb_lives.seconds
 
 T0_US = int(T0) * 1_000_000
 
@@ -38,12 +32,6 @@ FIXED = (
 EACH_FAILING = pytest.mark.parametrize(
     ("schedule", "period", "ends", "ranges"), [pytest.param(*DRIFTING, id="s6"), pytest.param(*FIXED, id="f3")]
 )
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play one scheduler after another."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 async def takes_no_time(_seconds):

@@ -5,9 +5,7 @@ invariant of the counts, its five minutes after a crash, and that no tick runs t
 from collections import Counter
 from datetime import timedelta
 from functools import partial
-from importlib.util import module_from_spec, spec_from_file_location
 from itertools import pairwise
-from pathlib import Path
 
 import anyio
 import pytest
@@ -17,14 +15,10 @@ from hypothesis import given, settings, strategies as st
 from schedule import After, Calendar, Cron, Every, Missed
 from scheduler import Delivery, JobState, Outcome, Overlap, Retry, RunEnded, RunStarted, current_run
 from timerqueue.testing import START, ManualClock
+from timescaledb_lives import Lives, seconds
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-
-seconds = timescaledb_lives.seconds
 
 FLOOR = 300
 ROUNDING = 1e-4
@@ -66,7 +60,7 @@ class Story:
         self.clock = ManualClock()
         self.events = []
         self.lines = []
-        self.lives = timescaledb_lives.Lives(self.clock, self.events.append)
+        self.lives = Lives(self.clock, self.events.append)
         self.lives.tasks = {
             "nothing": partial(self.work, 0, "ok"),
             "fail": partial(self.work, 0, "failed"),
@@ -209,7 +203,7 @@ async def records_of_slots(options, lives):
     None for that: the job is quarantined. There is room for one run at a time, and another job that takes it often.
     """
     clock = ManualClock()
-    played = timescaledb_lives.Lives(clock, lambda _event: None)
+    played = Lives(clock, lambda _event: None)
     for number, (length, killed, gap) in enumerate([*lives, (0.5, False, 0)]):
         async with played.life(killed=killed, limit=1) as s:
             if not number:

@@ -17,18 +17,17 @@
 | jitter above the cap | test_defect_no_jitter_goes_over_the_cap |
 | an in-place sort killed other jobs | test_defect_changing_jobs_... |
 | a restored database starts everything at once | test_defect_restored_jobs_... |
-| the slot rule of section 4 | tests/schedule/test_timescaledb_slots.py, tests/schedule/test_calendar.py |
+| the slot rule of section 4 | tests/parity/test_timescaledb_slots.py, tests/schedule/test_calendar.py |
 """
 
 import logging
 from datetime import UTC, datetime, timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import anyio
 import pytest
 from hypothesis import given, strategies as st
 
+from kit import nothing
 from schedule import After, Calendar, Cron, Every, duration
 from scheduler import JobState, Outcome, Retry, StoreDown, StoreUp
 from scheduler.stores import StoredJob, StoreUnavailable, StoreUnusable
@@ -38,19 +37,9 @@ from timerqueue.testing import START
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-nothing = timescaledb_lives.nothing
 
 HOUR = 3_600
 DAY = 24 * HOUR
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play one scheduler after another."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 # -- pausing and stopping ----------------------------------------------------------------------------------------------

@@ -1,31 +1,17 @@
-"""One clock and one store over the lives of many schedulers: restarts and deaths, under a clock that stands still.
-
-Test files load this from beside them: below tests nothing is a package.
-"""
+"""One clock and one store over the lives of many schedulers: restarts and deaths, under a clock that stands still."""
 
 from contextlib import asynccontextmanager
 
+from kit import T0, nothing, relative
 from scheduler import Scheduler
 from scheduler.stores.memory import MemoryStore
 from timerqueue import seeded_random
-from timerqueue.testing import START
-
-T0 = START.timestamp()
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def fail():
     """Fail as whatever has gone wrong does."""
     msg = "it does not work"
     raise ValueError(msg)
-
-
-def relative(instants):
-    """Give instants in seconds from the start, to the microsecond."""
-    return [round(at - T0, 6) for at in instants]
 
 
 def seconds(instant):

@@ -3,8 +3,6 @@ that fail without a trace in the counts.
 """
 
 from datetime import timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
@@ -16,18 +14,9 @@ from timerqueue.testing import START
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
 
 TEN = Every(10, anchor=START)
 EACH_SCOPE = pytest.mark.parametrize("tag", [None, "x"], ids=["all", "a tag"])
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play one scheduler after another."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 def at(seconds):

@@ -1,11 +1,10 @@
 """TimescaleDB's scenarios of its interface: jobs of users, what is refused, and what others do to jobs meanwhile."""
 
 from datetime import timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
+from kit import nothing
 from schedule import After, Every, ScheduleError
 from scheduler import (
     DuplicateJob,
@@ -18,21 +17,12 @@ from scheduler import (
 )
 from scheduler.stores import StoredJob
 from timerqueue.testing import START
+from timescaledb_lives import seconds
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-nothing, seconds = timescaledb_lives.nothing, timescaledb_lives.seconds
 
 HOUR = 3_600
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play a scheduler with a store."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 @pytest.mark.parametrize(

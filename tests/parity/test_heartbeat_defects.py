@@ -4,7 +4,7 @@
 |---|---|
 | 4, 5 | tests/schedule: no next start, clock changes; what of them concerns a running scheduler is here |
 | 8 | tests/timerqueue for the heap, test_add_and_remove.py for jobs |
-| 13 | tests/agent/test_heartbeat_loader.py: a slow store of states |
+| 13 | tests/parity/test_heartbeat_loader.py: a slow store of states |
 """
 
 import threading

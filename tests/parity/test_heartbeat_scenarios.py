@@ -10,9 +10,9 @@
 | One run: a cancelled context | here, as a run that is removed while it waits for room |
 | Live limits: malformed or missing configuration, environment, defaults by type | tests/agent |
 | Status reporter: one snapshot a tick, payload keys, managers | no counterpart: `statistics()` is asked for |
-| State: flapping and its end, duration, `ends`, id, flapping off | tests/agent/test_heartbeat_state.py |
-| Summary: attempts, transient failure, no retry, duration of the last | tests/agent/test_heartbeat_attempts.py |
-| State: loader of stored states, its timeout and its tries | tests/agent/test_heartbeat_loader.py |
+| State: flapping and its end, duration, `ends`, id, flapping off | tests/parity/test_heartbeat_state.py |
+| Summary: attempts, transient failure, no retry, duration of the last | tests/parity/test_heartbeat_attempts.py |
+| State: loader of stored states, its timeout and its tries | tests/parity/test_heartbeat_loader.py |
 | State: the loader is swapped while it runs | no counterpart: an agent has one store from its start to its end |
 | Live limits: an omitted type returns to its start value | here, otherwise: `resize` leaves what it does not name |
 | Summary: hook order; check_group set before the job | no counterpart: no hooks, and a run is one line |

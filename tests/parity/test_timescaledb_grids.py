@@ -4,32 +4,22 @@ How slots are found is tested with the schedules themselves (tests/schedule); he
 """
 
 from datetime import UTC, datetime, timedelta
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
+from kit import T0, nothing
 from schedule import After, Calendar, Every, ScheduleError
 from scheduler import Retry
 from scheduler.stores import Batch
 from scheduler.testing import simulate
 from timerqueue.testing import START
+from timescaledb_lives import seconds
 
 pytestmark = pytest.mark.slow
 
-SPEC = spec_from_file_location("timescaledb_lives", Path(__file__).with_name("timescaledb_lives.py"))
-timescaledb_lives = module_from_spec(SPEC)
-SPEC.loader.exec_module(timescaledb_lives)
-T0, nothing, seconds = timescaledb_lives.T0, timescaledb_lives.nothing, timescaledb_lives.seconds
 
 DAY = 86_400
 MINUTE = 60
-
-
-@pytest.fixture
-def lives(clock, events):
-    """Play a scheduler with a store."""
-    return timescaledb_lives.Lives(clock, events)
 
 
 def starts(schedule, length, begin=START):
