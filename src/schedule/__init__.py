@@ -1,8 +1,9 @@
-"""What comes next: schedules as values that read no clock.
+"""Schedules say what comes next. They are plain values, and read no clock.
 
-A `Schedule` answers `next(after)`: the first slot strictly later than an aware datetime, in UTC, or None for never
-again. `Every` is a fixed rate, `After` a fixed pause, `At` one instant, `Calendar` counts days to years, `Cron` reads
-crontab expressions; `parse` makes them from text. They combine with `|`, `.between()` and `.except_(Window(...))`.
+`Schedule.next(after)` is the first slot strictly later than an aware datetime, in UTC, or None if there is none.
+`Every` is a fixed rate, `After` a fixed pause, `At` one instant. `Calendar` counts days, weeks, months or years, and
+`Cron` reads crontab expressions. `parse` makes all of them from text. Combine them with `|`, `.between()` and
+`.except_(Window(...))`.
 """
 
 from ._after import After

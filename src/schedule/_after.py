@@ -13,7 +13,7 @@ from ._schedule import Schedule
 
 @frozen
 class After(Schedule):
-    """A slot `interval` after whatever is given to `next`: after the end of the previous run, in a scheduler."""
+    """After: one slot, `interval` after the time that you ask about. A scheduler asks about the end of a run."""
 
     interval: timedelta = field(converter=positive)
 
@@ -21,5 +21,5 @@ class After(Schedule):
         return f"@after {duration_text(self.interval)}"
 
     def next(self, after: datetime) -> datetime | None:
-        """`after` plus the interval."""
+        """Return `after` plus the interval."""
         return instant(micros(after) + self.interval // MICROSECOND)

@@ -20,5 +20,5 @@ class At(Schedule):
         return f"@at {self.when.isoformat()}"
 
     def next(self, after: datetime) -> datetime | None:
-        """`when`, or None from then on."""
+        """Return `when`, or None if `after` is not before it."""
         return self.when if utc(after) < self.when else None

@@ -33,14 +33,14 @@ def _normal(interval: str) -> str:
 
 @frozen
 class Calendar(Schedule):
-    """Slots at `origin` and each `interval` after it, at the same wall time in the zone `tz`; none before the origin.
+    """Calendar: a slot at `origin` and after each `interval`, at the same wall time in the zone `tz`.
 
-    Counted from the origin, so that a month without the origin's day takes its last day and the next month has the
-    day again: 31 January, 28 February, 31 March. A wall time that comes twice means the first; one that does not
-    come means the first instant after the gap.
+    Slots count from the origin, and there are none before it. If a month does not have the origin's day, its last day
+    is taken, and the next month has the right day again: 31 January, 28 February, 31 March. If a wall time comes twice,
+    the first one is taken. If it does not come, the first instant after the gap is taken.
 
-    Raises ScheduleError for other intervals, for a count above 999,999, for an origin without a zone or without a
-    wall time in `tz`, and for an unknown `tz`.
+    Raises ScheduleError for other intervals, for a count above 999,999, for an origin without a zone or without a wall
+    time in `tz`, and for an unknown `tz`.
     """
 
     interval: str = field(converter=_normal)
@@ -65,7 +65,7 @@ class Calendar(Schedule):
         return f"@calendar {self.interval} origin={self.origin.isoformat()}{zone}"
 
     def next(self, after: datetime) -> datetime | None:
-        """The first slot later than `after`."""
+        """Return the first slot later than `after`."""
         after = utc(after)
         try:
             return self._slot(self._first_after(after))
@@ -73,7 +73,7 @@ class Calendar(Schedule):
             return None
 
     def count(self, after: datetime, until: datetime) -> int | None:
-        """How many slots are later than `after` and not later than `until`. None: at an end of the calendar."""
+        """Return how many slots are later than `after` and not later than `until`. None: the calendar ends first."""
         try:
             return max(0, self._first_after(utc(until)) - self._first_after(utc(after)))
         except (OverflowError, ValueError):

@@ -23,18 +23,18 @@ _DAWN: Final = FIRST_INSTANT + timedelta(days=2)
 
 @frozen
 class Cron(Schedule):
-    """Slots at the wall times in the zone `tz` that a cron expression names.
+    """Cron: slots at the wall times that a cron expression names, in the zone `tz`.
 
-    Five fields (minute hour day-of-month month day-of-week), six with seconds first, seven with a year last, or a
-    nickname such as @hourly. Numbers, names (jan, mon; 0 and 7 are Sunday), ranges, steps, lists; L, 15W, LW, fri#2,
-    friL; H for a value by the job's key, which `bind` gives (until then it stands for the key ""). A range may run
-    past the end: fri-mon.
+    Five fields are minute, hour, day of month, month, day of week. With six fields, seconds come first. With seven, a
+    year comes last. Nicknames such as @hourly work too. Fields take numbers, names (jan, mon; 0 and 7 are Sunday),
+    ranges, steps, lists, L, 15W, LW, fri#2 and friL. A range may run past the end: fri-mon. H is a value that the job's
+    key decides, which `bind` gives. (Until then the key is "".)
 
-    Day-of-month and day-of-week: if one of them starts with a star both must hold, otherwise either is enough.
-    Clocks: an expression whose minute or hour starts with a star keeps its real spacing. Any other comes once for a
-    wall time that comes twice, at the first, and at the first instant after the gap for one that is skipped.
+    Days: if the day of month or the day of week begins with a star, both must match; otherwise one match is enough.
+    Clocks: if the minute or the hour begins with a star, slots keep their real spacing. Otherwise a wall time that
+    comes twice has one slot, the first, and a skipped wall time has one at the first instant after the gap.
 
-    Raises ScheduleError for what cannot be read, for an unknown zone and for what never comes, such as 31 February.
+    Raises ScheduleError for text that it cannot read, an unknown zone, and what never comes, such as 31 February.
     """
 
     expression: str = field(converter=normal)
@@ -57,20 +57,21 @@ class Cron(Schedule):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about parts whose meaning surprises; none for most expressions."""
+        """Sentences about parts that may surprise you. Most expressions have none."""
         return tuple(lint(dict(fields(self.expression))))
 
     def next(self, after: datetime) -> datetime | None:
-        """The first slot later than `after`."""
+        """Return the first slot later than `after`."""
         try:
             return next_instant(self._times, self._zone, max(utc(after), _DAWN))
         except OverflowError:  # past the year 9999, where datetimes end
             return None
 
     def count(self, after: datetime, until: datetime) -> tuple[int, bool] | None:
-        """How many slots are later than `after` and not later than `until`, without a look at each of them.
+        """Return how many slots are later than `after` and not later than `until`, and whether that number is exact.
 
-        Exact for a hundred days. For more it is a lower bound, and says so: False. None: at an end of the calendar.
+        It is exact for a hundred days; for more it is a lower bound. It does not look at each slot. None: the calendar
+        ends before `until`.
         """
         after, until = max(utc(after), _DAWN), utc(until)
         try:
@@ -80,13 +81,13 @@ class Cron(Schedule):
             return None
 
     def bind(self, key: str) -> Schedule:
-        """The same with each H replaced by the job's own value, or itself if there is none."""
+        """Return this schedule with the job's own value in place of each H, or itself if there is no H."""
         expression = bound(self.expression, key)
         if expression == self.expression:
             return self
         return Cron(expression, tz=self.tz, _template=self.expression)
 
     def unbound(self, key: str) -> Cron:
-        """The expression with its H, if that is what `bind(key)` made this one of; else itself."""
+        """Return the schedule that `bind(key)` made this one of, with its H, or else itself."""
         before = self if self._template is None else Cron(self._template, tz=self.tz)
         return before if before.bind(key) == self else self

@@ -46,13 +46,13 @@ _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNOR
 
 
 def duration(value: timedelta | float | str) -> timedelta:
-    """`value` as a timedelta of 0 or more: a timedelta, seconds, or text.
+    """Return `value`, which is a timedelta, a number of seconds or a text, as a timedelta of 0 or more.
 
-    Text is a number of seconds ("90"), numbers with units from the largest to the smallest ("1h30m", "1.5 hours",
-    "500ms"; w d h m s ms us) or ISO 8601 without months and years, whose lengths differ ("PT1M30S").
+    A text is a number of seconds ("90"), numbers with units from the largest to the smallest ("1h30m", "1.5 hours",
+    "500ms"; w d h m s ms us), or ISO 8601 ("PT1M30S") without months and years, because their lengths differ.
 
-    Raises ScheduleError for anything else, for what is negative, for what rounds to no microsecond at all, and for
-    what is longer than LONGEST_DURATION.
+    Raises ScheduleError for anything else, and for a duration that is negative, shorter than a microsecond but not 0,
+    or longer than LONGEST_DURATION.
     """
     match value:
         case timedelta():

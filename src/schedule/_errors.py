@@ -8,10 +8,10 @@ _SHOWN: Final = 200
 
 
 class ScheduleError(ValueError):
-    """A schedule cannot be made from what was given, or one gave an answer that no schedule may give.
+    """A schedule cannot be made from what you gave, or a schedule gave a wrong answer.
 
-    Raised when a value is made (bad text, naive datetimes, what can never come), and by whatever asks a schedule that
-    answers wrongly. The text says what was wrong, shows the value and says what to write instead.
+    You get it when you make a value (from bad text, from a naive datetime, for something that never comes), or when you
+    ask a schedule that answers wrongly. The text says what is wrong, shows the value and says what to write instead.
     """
 
 

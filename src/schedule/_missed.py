@@ -38,8 +38,11 @@ class Missed(Enum):
     """Which of the missed slots to run."""
 
     SKIP = "skip"
+    """The newest slot, if it is late by no more than the grace. Otherwise none."""
     LATEST = "latest"
+    """The newest slot, however late."""
     ALL = "all"
+    """The newest slots up to a cap, oldest first."""
 
 
 @frozen(kw_only=True)
@@ -57,10 +60,10 @@ class Catchup:
 def catch_up(
     schedule: Schedule, due: datetime, now: datetime, policy: Missed, *, grace: timedelta, cap: int = 100
 ) -> Catchup:
-    """What to run of the slots from `due` on, the earliest that was not served, up to `now` inclusive.
+    """Return which slots to run now. They lie between `due`, the earliest that has not run, and `now`, both included.
 
-    LATEST runs the newest, SKIP the newest if it is at most `grace` late, ALL the newest `cap`. `After` has one slot
-    only, since it has no next before it has run. Nothing is due, and nothing missed, if `due` is later than `now`.
+    LATEST runs the newest, SKIP the newest if it is at most `grace` late, ALL the newest `cap`. `After` has only one
+    slot, because it has no next one before it has run. If `due` is later than `now`, nothing is due and nothing missed.
 
     Raises ScheduleError for datetimes without a zone, a negative cap, or a schedule that answers wrongly.
     """

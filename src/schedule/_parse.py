@@ -30,15 +30,15 @@ T = TypeVar("T")
 
 
 def parse(text: str, *, tz: str = "UTC") -> Schedule:
-    """The schedule that `text` names.
+    """Return the schedule that `text` names.
 
-    "@every 10s" is Every, "@after 10s" is After, "@at 2026-01-31T12:00Z" is At, "@calendar 1 month origin=..." is
-    Calendar; five, six (seconds first) or seven (a year last) fields and nicknames such as "@hourly" are Cron. Wall
-    times are those of the zone `tz`, unless the text names one (CRON_TZ=... or TZ=... before fields, tz=... behind).
-    "a | b", "a from ... until ..." and "a except (b for 2h)" combine them, with parentheses where needed. `str()` of a
-    schedule is text that reads back as an equal one.
+    "@every 10s" is Every, "@after 10s" is After, "@at 2026-01-31T12:00Z" is At, and "@calendar 1 month origin=..." is
+    Calendar. Five fields, six (seconds first), seven (a year last) and nicknames such as "@hourly" are Cron. Wall times
+    are in the zone `tz`, unless the text names one (CRON_TZ=... or TZ=... before fields, tz=... behind). "a | b",
+    "a from ... until ..." and "a except (b for 2h)" combine schedules, with parentheses where needed. `str()` of a
+    schedule is a text that `parse` reads back as an equal one.
 
-    Raises ScheduleError for anything else, and for more than 10,000 characters or 20 parentheses inside each other.
+    Raises ScheduleError for anything else, and for more than 10,000 characters or 20 levels of parentheses.
     """
     if not isinstance(text, str):
         raise ScheduleError(f'a schedule must be text such as "@every 10s" or "*/5 * * * *", not {shown(text)}')

@@ -16,16 +16,16 @@ def stable_hash(text: str) -> int:
 
 
 def phase(key: str, interval: timedelta | float | str) -> timedelta:
-    """Where in `interval` the job `key` has its place: at least 0, less than the interval, in whole microseconds.
+    """Return the place of the job `key` in `interval`: at least 0, less than the interval, in whole microseconds.
 
-    Jobs with different keys spread evenly. A job whose interval becomes a multiple of what it was keeps to its old
-    instants. Raises ScheduleError for an interval that is not longer than 0.
+    Jobs with different keys spread evenly. If a job's interval becomes a multiple of what it was, its new slots are
+    some of its old ones. Raises ScheduleError for an interval that is not longer than 0.
     """
     return MICROSECOND * phase_us(key, positive(interval) // MICROSECOND)
 
 
 def phase_us(key: str, interval: int) -> int:
-    """The same in whole microseconds, for those who count in them. Raises ScheduleError for less than one."""
+    """Return `phase` in whole microseconds, of an interval in microseconds. Raises ScheduleError if that is below 1."""
     if interval < 1:
         msg = f"interval must be at least one microsecond, not {interval!r}"
         raise ScheduleError(msg)

@@ -37,22 +37,22 @@ _patience: Final = _Patience()
 
 
 class Schedule(abc.ABC):
-    """When something recurs: a value that answers one question and reads no clock.
+    """A schedule says when something recurs. It is a plain value, and reads no clock.
 
-    Subclass it with `next` alone, as a frozen value with equality and hash, and everything else works.
+    To make your own, subclass it and write `next`. Make it a frozen value with equality and hash. The rest then works.
     """
 
     __slots__ = ()
 
     @abc.abstractmethod
     def next(self, after: datetime) -> datetime | None:
-        """The first slot strictly later than `after`, in UTC. None: never again.
+        """Return the first slot strictly later than `after`, in UTC, or None if there is none.
 
-        The answer may not grow smaller when `after` grows. Raises ScheduleError if `after` has no zone.
+        A later `after` must not get an earlier answer. Raises ScheduleError if `after` has no zone.
         """
 
     def bind(self, key: str) -> Schedule:  # noqa: ARG002 - most schedules are the same for every job
-        """The schedule as it stands for the job `key`, which is where hashed phases and jitter come from.
+        """Return the schedule of the job `key`: its phase and its jitter are hashes of `key`.
 
         Binding again changes nothing.
         """
@@ -64,11 +64,11 @@ class Schedule(abc.ABC):
         return AnyOf((self, other))
 
     def between(self, start: datetime | None = None, end: datetime | None = None) -> Schedule:
-        """The slots from `start` on, and before `end`. Raises ScheduleError if that leaves none."""
+        """Return the slots from `start` on and before `end`. Raises ScheduleError if there are none."""
         return Between(self, start, end)
 
     def except_(self, *windows: Window) -> Schedule:
-        """The slots outside all `windows`. Raises ScheduleError if that leaves none, and for what is no Window."""
+        """Return the slots outside all `windows`. Raises ScheduleError if there are none, or if one is not a Window."""
         return Except(self, windows)
 
 
@@ -99,9 +99,9 @@ def _starts(value: Schedule) -> Schedule:
 
 @frozen
 class Window:
-    """Stretches of time, `length` long from each slot of `starts` on, in which schedules can be told not to come.
+    """Windows of time in which a schedule has no slots. One opens at each slot of `starts`, and is `length` long.
 
-    A stretch includes its start and not its end. `reason` is for people.
+    Its start belongs to it, its end does not. `reason` is a note for people.
     """
 
     starts: Schedule = field(converter=_starts)
@@ -116,7 +116,7 @@ class Window:
         )
 
     def end(self, instant: datetime) -> datetime | None:
-        """When the stretch that `instant` lies in ends, in UTC; None if it lies in none."""
+        """Return when the window around `instant` ends, in UTC, or None if there is none."""
         instant = utc(instant)
         start = answer(self.starts, instant - self.length if instant - FIRST_INSTANT > self.length else FIRST_INSTANT)
         if start is None or start > instant:

@@ -18,13 +18,13 @@ _SIMPLE: Final = (After, At, Calendar, Cron, Every)
 
 
 def text_of(schedule: Schedule, key: str | None = None) -> str:
-    """Text that `parse` reads back as an equal schedule.
+    """Return a text that `parse` reads back as an equal schedule.
 
-    With `key`: what it reads back as is equal once it is bound to `key`. The phase, the jitter and the values of H that
-    this gives a schedule do not stand in the text.
+    With `key`, the text reads back as a schedule that is equal once it is bound to `key`. The phase, the jitter and the
+    values of H that binding adds are not in the text.
 
-    Raises ScheduleError for a schedule of a class that is not this package's, on its own or inside another; for one
-    that is bound to another key; and for one whose text is too long.
+    Raises ScheduleError for a schedule of a class of your own, alone or inside another; for one that is bound to
+    another key; and for one whose text is too long.
     """
     _refuse_foreign(schedule)
     return _faithful(schedule if key is None else _unbound(schedule, key))

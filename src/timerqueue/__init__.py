@@ -1,4 +1,4 @@
-"""When is it due, and is there room: a heap of timers and a task group with limits. Knows no jobs and no calendars."""
+"""A queue of timers that any thread can fill, and a task group with limits. They know no jobs and no calendars."""
 
 from ._clock import Clock, Random, SystemClock, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit

@@ -16,36 +16,36 @@ Random = Callable[[], float]
 
 
 def system_random() -> Random:
-    """Numbers that nobody can foresee."""
+    """Return a source of random numbers that nobody can foresee."""
     return random.SystemRandom().random
 
 
 def seeded_random(seed: int) -> Random:
-    """The same numbers for the same seed."""
+    """Return a source of random numbers that gives the same numbers for the same seed."""
     return random.Random(seed).random  # noqa: S311 - nothing secret hangs on it
 
 
 class Clock(Protocol):
-    """What a queue, a pool and a scheduler know of time. SystemClock for work, testing.ManualClock for tests.
+    """A clock is what a queue, a pool and a scheduler know of time. SystemClock is real, testing.ManualClock for tests.
 
-    One that wakes its waits when it is set may say so by a true `announces_steps`. Any other is looked at now and then.
+    If a clock wakes its waits when it is set, it may say so with a true `announces_steps`. Others are checked at times.
     """
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment; never goes back, stands still while the machine is suspended."""
+        """Return seconds since some fixed moment. They never go back, and stand still while the machine sleeps."""
 
     def wall(self) -> float:
-        """Seconds since 1970 in UTC, as the machine believes; may jump either way."""
+        """Return seconds since 1970 in UTC, as the machine believes. They may jump either way."""
 
     def make_wake(self) -> Wake:
         """Make a wait that counts this clock's monotonic seconds, for the event loop of this thread."""
 
     async def sleep(self, seconds: float) -> None:
-        """Return `seconds` of this clock later."""
+        """Return after `seconds` of this clock."""
 
 
 class SystemClock:
-    """Real time."""
+    """The machine's clock: real time."""
 
     __slots__ = ("monotonic", "wall")
 

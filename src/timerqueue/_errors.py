@@ -10,4 +10,4 @@ class LifecycleError(TimerQueueError, RuntimeError):
 
 
 class UnknownLimit(TimerQueueError, LookupError):
-    """A task needs a limit that the pool does not have. Give it in `limits=`, or correct the name."""
+    """Work needs a limit that the pool does not have. Give it in `limits=`, or correct the name."""

@@ -47,7 +47,7 @@ _due_of = attrgetter("due")
 
 
 class Entry:
-    """Something that can stand in a TimerHeap, in one place at a time. `due` is in seconds; only the heap writes it."""
+    """An entry can stand in a TimerHeap, in one place at a time. `due` is in seconds, and only the heap writes it."""
 
     __slots__ = ("due", "slot")
 
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a heap holds it."""
+        """Whether a heap holds the entry."""
         return self.slot != OUT and self.slot != GHOST  # noqa: PLR1714 - twice as fast, on every timer
 
 
@@ -68,10 +68,10 @@ E = TypeVar("E", bound=Entry)
 
 
 class TimerHeap(Generic[E]):
-    """Entries by due time; ties in the order they were pushed.
+    """A heap of entries by due time; ties stay in the order in which they were pushed.
 
-    push O(1) for the future and O(log n) for what is already open, pop_due O(log n) and a slice, cancel O(1);
-    sorting adds O(log n) per entry, in C. Not safe for threads: its owner sees to that.
+    push is O(1) for the future and O(log n) for a slot that is open already, pop_due is O(log n) and a slice, cancel is
+    O(1). Sorting adds O(log n) per entry, in C. The heap is not safe for threads: its owner sees to that.
     """
 
     def __init__(self, slot_width: float = SLOT_WIDTH) -> None:
@@ -87,7 +87,7 @@ class TimerHeap(Generic[E]):
         return self._live
 
     def push(self, entry: E, due: float) -> None:
-        """Let `entry` be due at `due` seconds. Raises ValueError if it is waiting: to move it is `reschedule`."""
+        """Let `entry` be due at `due` seconds. Raises ValueError if it waits already: use `reschedule` to move it."""
         if entry.slot != OUT:
             if entry.slot != GHOST:
                 msg = f"{entry!r} is waiting already: reschedule it"
@@ -106,7 +106,7 @@ class TimerHeap(Generic[E]):
             heappush(self._numbers, number)
 
     def push_all(self, entries: Sequence[E], dues: Sequence[float]) -> None:
-        """The same as `push` for each of many entries, mostly without the calls."""
+        """Push many entries, mostly without a call for each."""
         width, slots, known, slot = self._width, self._slots, OUT, None
         for entry, due in zip(entries, dues, strict=True):
             number = due // width
@@ -146,7 +146,7 @@ class TimerHeap(Generic[E]):
         return True
 
     def pop_due(self, now: float, at_most: int | None = None) -> list[E]:
-        """Take out what is due at `now` (`due <= now`), earliest first; the rest stays if it is more than `at_most`."""
+        """Take out what is due at `now` (`due <= now`), earliest first, and no more than `at_most`; the rest stays."""
         while self._numbers and self._numbers[0] * self._width <= now:
             self._open_next_slot()
         batch: list[E] = []
@@ -158,7 +158,10 @@ class TimerHeap(Generic[E]):
         return batch
 
     def next_due(self) -> float | None:
-        """No entry is due before this. None: there is none. After cancelling, it may be earlier than the earliest."""
+        """Return a time before which no entry is due, or None if there is no entry.
+
+        After cancelling, that time may be earlier than the earliest entry.
+        """
         self._drop_leading_ghosts()
         if self._opened:
             return self._opened[0].due

@@ -18,9 +18,9 @@ class LifecycleState(enum.Enum):
 
 
 class Lifecycle:
-    """A state that any thread may read and that only moves forward.
+    """A state that any thread may read, and that only moves forward.
 
-    `start` and `stop` compare and set under one lock, so that of any number of racing callers one wins.
+    `start` and `stop` compare and set under one lock, so that only one of several racing callers wins.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,13 +33,13 @@ class Lifecycle:
         return self._state
 
     def start(self) -> None:
-        """Move to RUNNING. Raises LifecycleError if somebody else has, or if it was stopped before it ran."""
+        """Move to RUNNING. Raises LifecycleError if it runs already, has run, or was stopped before it ran."""
         if not self._move({LifecycleState.PRE_RUNNING}, LifecycleState.RUNNING):
             msg = f"this {self._name} is {self._state.value} and cannot be started: it runs once, so make a new one"
             raise LifecycleError(msg)
 
     def stop(self) -> bool:
-        """Move to STOPPED from either state. True for the one caller whose call did it."""
+        """Move to STOPPED. True for the one caller whose call did it."""
         return self._move({LifecycleState.PRE_RUNNING, LifecycleState.RUNNING}, LifecycleState.STOPPED)
 
     def refuse_if_stopped(self, what: str) -> None:

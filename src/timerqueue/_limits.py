@@ -42,9 +42,9 @@ C = TypeVar("C", bound=Claim)
 
 @frozen
 class LimitStatistics:
-    """One limit.
+    """The counts of one limit at one moment.
 
-    `size` is math.inf when there is none; `waiting` counts work refused by this limit at its last look.
+    `size`: math.inf if there is no limit. `waiting`: how much work this limit refused when it was last asked.
     """
 
     size: float

@@ -61,7 +61,7 @@ class _Call(Work):
 
 @frozen
 class PoolStatistics:
-    """A moment of a pool. `capacity` is math.inf when there is no limit."""
+    """The counts of a pool at one moment. `capacity`: math.inf if there is no limit."""
 
     capacity: float
     active: int
@@ -71,11 +71,11 @@ class PoolStatistics:
 
 
 class TaskPool:
-    """At most `capacity` pieces of work at a time, and at most so many of each named limit that they need.
+    """A pool runs at most `capacity` pieces of work at a time, and keeps the named limits that they need.
 
-    `limits` maps names to units; a name like "server:*" gives every name that begins with "server:" a limit of its own,
-    made when first needed. Use it as an async context manager: leaving it waits for everything that was started.
-    Only for the thread of its event loop. (A TimerQueue in front of it takes calls from any thread.)
+    `limits` maps names to units. A name like "server:*" gives every name that begins with "server:" a limit of its own,
+    made when first needed. Use the pool as an async context manager: leaving it waits for everything that was started.
+    It is for the thread of its event loop. (A TimerQueue in front of it takes calls from any thread.)
     """
 
     def __init__(
@@ -132,10 +132,10 @@ class TaskPool:
         priority: float = 0,
         needs: str | Iterable[str] | Mapping[str, int] = (),
     ) -> Work:
-        """Run `await func(*args)` as soon as there is room for it and for all that it needs. Never blocks.
+        """Run `await func(*args)` as soon as there is room for everything that it needs. Never blocks.
 
-        What it raises is logged and ends it alone. Raises UnknownLimit or ValueError for needs that can never be met,
-        LifecycleError after the end. The answer can be given to `cancel`.
+        If it raises, the error is logged, and only that work ends. Pass what this returns to `cancel`. Raises
+        UnknownLimit or ValueError for needs that can never be met, and LifecycleError after the end.
         """
         work = _Call(self._workers, func, args, needs_of(needs), priority, self._clock.monotonic())
         self._limits.check(work.needs)
@@ -198,7 +198,7 @@ class TaskPool:
             self.cancel(bundle)
 
     def cancel(self, work: Work) -> None:
-        """Cancel it: what waits is dropped, what runs is cancelled where it stands. Twice is harmless."""
+        """Cancel work: if it waits it is dropped, if it runs it is cancelled where it stands. Twice is harmless."""
         worker = self._workers.worker_of(work)
         if worker is not None:
             worker.cancel()
@@ -244,7 +244,7 @@ class TaskPool:
         self._limits.check(needs)
 
     def resize(self, capacity: float | None = None, limits: Mapping[str, float] | None = None) -> None:
-        """Change the capacity, limits, or both, and add new limits. What runs goes on: a smaller limit drains."""
+        """Change the capacity, limits, or both, and add new limits. Work that runs goes on: a smaller limit drains."""
         self.check_sizes(capacity, limits)
         self._limits.resize(capacity, limits or {})
         self._fill()

@@ -39,12 +39,12 @@ _NOT_RUN: Final = (CoroutineType, GeneratorType, AsyncGeneratorType)
 
 
 class Alarm(Entry):
-    """An entry that knows what to do when it is due. Subclasses say what, in `fire`."""
+    """An entry of the queue that does something when it is due. Subclass it, and say what in `fire`."""
 
     __slots__ = ()
 
     def fire(self) -> None:
-        """Do it. Called on the loop, once per push; must be short and must not block."""
+        """Do what is due. It is called on the loop, once for each push. It must be short and must not block."""
         raise NotImplementedError
 
 
@@ -60,14 +60,13 @@ class Timer(Alarm):
         self.args = args
 
     def cancel(self) -> bool:
-        """Take it back. True: it has not fired and never will. Any thread."""
+        """Take the call back. True: it has not fired, and never will. Any thread."""
         return self._queue.disarm(self)
 
     def reschedule(self, due: float) -> bool:
-        """Move it to `due` (monotonic seconds). False, and nothing changes, if it has fired or was cancelled. Any
-        thread.
+        """Move the call to `due` (monotonic seconds). False: it has fired or was cancelled, and nothing changes.
 
-        Raises ValueError for a due time that is not finite.
+        Any thread. Raises ValueError for a due time that is not finite.
         """
         return self._queue.rearm(self, due)
 
@@ -77,7 +76,7 @@ class Timer(Alarm):
 
 @frozen
 class QueueStatistics:
-    """Counts since the queue was made. `lateness_max` in seconds: the longest time from due to fired."""
+    """Counts of a queue since it was made. `lateness_max`: the longest time from due to fired, in seconds."""
 
     waiting: int
     fired: int
@@ -86,14 +85,14 @@ class QueueStatistics:
 
 
 class TimerQueue:
-    """Calls things when they are due. Never early, earliest first, ties in the order of their pushes.
+    """A queue of timers calls things when they are due: never early, earliest first, ties in the order of their pushes.
 
-    Without a pool each callable is called on the loop itself, one after another: it must be short. With a pool it
-    must be an `async def`, which is started there as soon as the pool has room. What a callable raises is logged
-    and ends that call alone.
+    Without a pool, it calls each callable on the loop itself, one after another, so they must be short. With a pool,
+    each must be an `async def`, which starts there as soon as the pool has room. If a callable raises, the error is
+    logged, and only that call ends.
 
-    `fire(batch, now)` is for those who build on the queue: it is called on the loop at every turn with the alarms
-    that are due, maybe none, instead of `alarm.fire()` for each.
+    `fire(batch, now)` is for packages that build on the queue. It is called on the loop at every turn, with the alarms
+    that are due (maybe none), instead of `alarm.fire()` for each.
     """
 
     def __init__(
@@ -129,7 +128,7 @@ class TimerQueue:
         return self._lifecycle.state
 
     def push(self, due: float, func: Callable[..., Any], *args: Any) -> Timer:
-        """Let `func(*args)` be called at `due`, in seconds of `clock.monotonic()`; what is past means now. Any thread.
+        """Call `func(*args)` at `due`, in seconds of `clock.monotonic()`; if that is past, now. Any thread.
 
         Raises ValueError for a due time that is not finite, TypeError for a callable that this queue cannot call,
         LifecycleError after `stop`.
@@ -142,7 +141,7 @@ class TimerQueue:
         return timer
 
     def arm(self, alarm: Alarm, due: float) -> None:
-        """Let an alarm of yours, which must not be waiting, fire at `due` (monotonic seconds). Any thread.
+        """Let an alarm of yours fire at `due` (monotonic seconds). It must not be waiting already. Any thread.
 
         Raises ValueError for a due time that is not finite, LifecycleError after `stop`.
         """
@@ -155,7 +154,7 @@ class TimerQueue:
             self._call_loop()
 
     def arm_all(self, alarms: Sequence[Alarm], dues: Sequence[float]) -> None:
-        """The same for many at once, at least one. After `stop` none of them will fire."""
+        """Arm many alarms at once, at least one. After `stop` none of them will fire."""
         _check_due(sum(dues) / len(dues))  # not finite if one of them is not
         with self._lock:
             if not self._is_stopped:
@@ -185,7 +184,7 @@ class TimerQueue:
         return get_ident() == self._thread
 
     async def run(self) -> None:
-        """Fire what is due until `stop`. Once: a second call raises LifecycleError."""
+        """Fire what is due until `stop`. A queue runs once: a second call raises LifecycleError."""
         self._lifecycle.start()
         self._thread = get_ident()
         self._wake = self.clock.make_wake()
@@ -198,7 +197,7 @@ class TimerQueue:
             self._thread = None
 
     def stop(self) -> None:
-        """Fire nothing more; what still waits is dropped. Any thread, any number of times."""
+        """Fire nothing more, and drop what still waits. Any thread, any number of times."""
         with self._lock:
             self._is_stopped = True
             self._lifecycle.stop()

@@ -52,7 +52,7 @@ class Runner:
 
 
 class Work:
-    """One piece of work: what runs, what it needs, how it ranks. Subclass it to be told how it went.
+    """A piece of work: what runs, what it needs, and how it ranks. Subclass it to be told how it went.
 
     `due` (monotonic seconds) and `priority` give its place among what waits: a step of priority outweighs AGEING
     seconds.
@@ -159,7 +159,7 @@ def _name_of(func: Callable[..., Any]) -> str:
 
 
 def is_async(func: object) -> bool:
-    """Whether a call makes a coroutine: of an `async def`, of a partial of one, of an object with such a `__call__`."""
+    """Whether a call of `func` makes a coroutine: it is an `async def`, a partial of one, or its `__call__` is one."""
     while isinstance(func, partial):
         func = func.func
     if isinstance(func, FunctionType | MethodType):  # the usual ones

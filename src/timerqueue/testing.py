@@ -1,4 +1,4 @@
-"""A clock that moves only when told to."""
+"""A clock for tests, which moves only when you tell it to."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """Time for tests: it stands still until `advance`, `step` or, with `autojump`, until nobody has anything to do.
+    """A clock for tests. It stands still until you move it or, with `autojump`, until nobody has anything to do.
 
-    `start` is the wall clock's first reading; `monotonic` starts at 1,000 so that a mix-up of the two shows.
-    With `autojump=True` waiting costs no real time: as soon as `is_idle()` says so (by default always) time jumps
-    to the next wait's end. Use it in the thread of one event loop.
+    The wall clock begins at `start`. `monotonic` begins at 1,000, so that you notice if you mix them up. With
+    `autojump=True` waiting takes no real time: when `is_idle()` is true (by default always), time jumps to the end of
+    the next wait. Use the clock in the thread of one event loop.
     """
 
     announces_steps = True
@@ -51,7 +51,7 @@ class ManualClock:
         return self._monotonic + self._wall_ahead
 
     def now(self) -> datetime:
-        """The wall clock's reading, in UTC."""
+        """Return what the wall clock shows, in UTC."""
         return datetime.fromtimestamp(self.wall(), UTC)
 
     @property
@@ -60,14 +60,14 @@ class ManualClock:
         return len(self._sleepers)
 
     def advance(self, seconds: float) -> None:
-        """Let `seconds` pass on both clocks, all at once, and wake whoever waited for that."""
+        """Let `seconds` pass on both clocks, all at once, and wake everybody who waited for that."""
         if seconds < 0:
             msg = f"time cannot advance by {seconds}: to set the wall clock back, use step({seconds})"
             raise ValueError(msg)
         self._move_to(self._monotonic + seconds)
 
     async def travel(self, seconds: float) -> None:
-        """Let `seconds` pass, stopping wherever somebody waits and letting them work before time goes on."""
+        """Let `seconds` pass. Stop wherever somebody waits, and let them work before time goes on."""
         goal = self._monotonic + seconds
         await self._settle()
         while (following := self._next_wait()) <= goal + ROUNDING:
@@ -96,13 +96,13 @@ class ManualClock:
         return sum(variable in context for context in self._contexts.values())
 
     def step(self, seconds: float) -> None:
-        """Set the wall clock forward or back; the monotonic clock does not notice."""
+        """Set the wall clock forward or back by `seconds`. The monotonic clock does not notice."""
         self._wall_ahead += seconds
         for wake in self._wakes:
             wake.set()
 
     def suspend(self, seconds: float) -> None:
-        """What a suspended machine sees: the wall clock has moved on, the monotonic clock has not."""
+        """Suspend the machine for `seconds`: the wall clock moves on, the monotonic clock does not."""
         self.step(seconds)
 
     def make_wake(self) -> Wake:
