@@ -16,7 +16,7 @@ def test_a_delay_has_its_bound_after_any_number_of_failures(first, longest, fail
 
 
 def test_delays_double_up_to_the_longest():
-    """As the ledger waits."""
+    """As commits wait."""
     assert [Backoff(0.05, 5.0).after(failures) for failures in (1, 2, 3, 8, 1_025, 10**9)] == [
         0.05, 0.1, 0.2, 5.0, 5.0, 5.0,
     ]  # fmt: skip

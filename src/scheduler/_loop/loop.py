@@ -24,6 +24,7 @@ from timerqueue import Clock, LifecycleError, LifecycleState, Random, TaskPool, 
 from .._jobs.call import awaited
 from .._jobs.job import Job
 from .._jobs.job_list import JobList
+from .._journal.journal import Journal
 from .._journal.rows import after_last_run, beside_ticks, has_just_started, starting_at
 from .._plan.first_start import FirstStart
 from .._plan.timeline import AT_ONCE, JUMP, Timeline
@@ -64,12 +65,14 @@ class Loop:
         self.listeners = listeners
         self.queue = TimerQueue(clock=clock, fire=Turns(self).fire)
         self.timeline = Timeline(clock)
+        self.journal = Journal(self.timeline, clock.monotonic)
         self.runs = Runs(
             self,
             clock=clock,
             pool=pool,
             queue=self.queue,
             timeline=self.timeline,
+            journal=self.journal,
             listeners=listeners,
             random=random,
             max_subtasks=max_subtasks,
@@ -108,8 +111,8 @@ class Loop:
 
     def plan(self, job: Job, due_us: int | None) -> None:
         """Let `due_us` be the job's next start, or what comes once a crash is far enough back; None: there is none."""
-        if job.task is not None and self.runs.ledger is not None:
-            self.runs.ledger.touch(job)
+        if job.task is not None:
+            self.journal.touch(job)
             due_us = self.floors.not_before(job, due_us)
         job.due_us = due_us
         if due_us is None or self.queue.state is LifecycleState.STOPPED:
@@ -210,8 +213,8 @@ class Loop:
             job.stood = starting_at(job.stood, at_us, job.schedule_text)
         if not job.is_paused:
             self.plan(job, job.dated_us)
-        elif job.task is not None and self.runs.ledger is not None:
-            self.runs.ledger.touch(job)
+        elif job.task is not None:
+            self.journal.touch(job)
         self.listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
     def replan(self, job: Job, first: FirstStart) -> None:
@@ -259,8 +262,8 @@ class Loop:
     def _retire(self, job: Job) -> None:
         """Take out a job whose schedule has ended. Its history stays; its row goes, if no other has its id by now."""
         self.jobs.discard(job)
-        if job.task is not None and self.runs.ledger is not None and self.jobs.find(job.id) is None:
-            self.runs.ledger.removed(job, is_finished=True)
+        if job.task is not None and self.jobs.find(job.id) is None:
+            self.journal.removed(job, is_finished=True)
         logger.info("job %r has finished: its schedule has no further start", job.id)
         if self.listeners.anybody:
             self.listeners.tell(JobFinished(job.id))
@@ -350,6 +353,5 @@ class Loop:
             self.listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))
         self.pausing.look_at_clock()
         for job in self.floors.moved(round(jumped * 1e6), self.jobs.jobs()):
-            if self.runs.ledger is not None:
-                self.runs.ledger.touch(job)
+            self.journal.touch(job)
         self.calendar_jobs.replan(self.jobs.jobs(), jumped, now)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from .._jobs.job import Job
     from .._loop.loop import Loop
-    from .commits import Ledger
 
 logger = getLogger(__name__)
 
@@ -43,9 +42,9 @@ NOTHING_LOST: Final = Lost()
 class Losses:
     """Those that one scheduler finds in its store."""
 
-    def __init__(self, loop: Loop, ledger: Ledger, random: Random, *, crash_floor: float) -> None:
+    def __init__(self, loop: Loop, random: Random, *, crash_floor: float) -> None:
         self._loop = loop
-        self._ledger = ledger
+        self._journal = loop.journal
         self._random = random
         self._floor_us = int(crash_floor * 1e6)
 
@@ -69,9 +68,9 @@ class Losses:
     def without_job(self, lost: Lost, error: str, why: str) -> None:
         """Their job is gone: none of them is tried again, and their records say so."""
         for tick in lost.crashes:
-            self._ledger.crashed(tick, self._now_us(), error)
+            self._journal.crashed(tick, self._now_us(), error)
         for tick in lost.owed:
-            self._ledger.give_up(tick, why)
+            self._journal.give_up(tick, why)
 
     def _crashed(
         self, job: Job, state: StoredState | None, ticks: Sequence[StoredTick], *, is_owed: bool
@@ -88,7 +87,7 @@ class Losses:
             random=self._random(),
             not_before_us=None if state is None else state.not_before_us,
         )
-        records = [self._ledger.crashed(each, now_us, DIED, job, owed=is_owed) for each in ticks]
+        records = [self._journal.crashed(each, now_us, DIED, job, owed=is_owed) for each in ticks]
         if is_owed:
             self._loop.runs.owing.put(job, records)
         for each in ticks:

@@ -2,7 +2,7 @@
 
     open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> poll ... -> close
 
-What a row becomes is in _adoption.py, what is written and when in _ledger.py. With a store that waits (`is_immediate`
+What a row becomes is in reconciler.py, what is written and when in commits.py. With a store that waits (`is_immediate`
 is false) everything that touches it happens in threads.
 """
 
@@ -27,7 +27,7 @@ from .._runs.owing import REMOVED
 from .._values.statistics import StoreStatistics
 from ..stores._rows import StoredJob, StoredState
 from ..stores._store import StoreError, StoreUnavailable, Unstorable
-from .commits import Ledger
+from .commits import Commits
 from .crashes import NOTHING_LOST, Losses, Lost
 from .intake import Intake
 from .reconciler import Adoption
@@ -63,26 +63,26 @@ def memory_of(
     retention: Retention,
     poll: float,
 ) -> Memory:
-    """Put it together, and let the loop and the registry know their ledger."""
+    """Put it together."""
     writer = InlineWriter() if store.is_immediate else ThreadWriter(loop.call_soon)
-    ledger = Ledger(
+    commits = Commits(
         store,
         writer,
+        loop.journal,
         queue=loop.queue,
         timeline=loop.timeline,
         listeners=loop.listeners,
         marks=loop.runs.marks,
         retention=retention,
     )
-    loop.runs.marks.ledger = registry.stored.ledger = ledger
-    losses = Losses(loop, ledger, loop.runs.random, crash_floor=crash_floor)
+    losses = Losses(loop, loop.runs.random, crash_floor=crash_floor)
     return Memory(
         store,
         writer=writer,
         loop=loop,
         registry=registry,
-        ledger=ledger,
-        adoption=Adoption(registry, loop, ledger, tasks, losses),
+        commits=commits,
+        adoption=Adoption(registry, loop, tasks, losses),
         losses=losses,
         poll=poll,
     )
@@ -104,13 +104,14 @@ class Memory:
         writer: Writer,
         loop: Loop,
         registry: Registry,
-        ledger: Ledger,
+        commits: Commits,
         adoption: Adoption,
         losses: Losses,
         poll: float,
     ) -> None:
         self.store = store
-        self.ledger = ledger
+        self._commits = commits
+        self._journal = loop.journal
         self.adoption = adoption
         self._losses = losses
         self._writer = writer
@@ -151,13 +152,13 @@ class Memory:
                     await checkpoint()
             count += len(chunk)
             if not self._registry.early:
-                self.ledger.open(opened.epoch)
+                self._commits.open(opened.epoch)
                 first_loaded.set()
         gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))
         self._losses.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
         while self._registry.begin_early(SLICE):
             await checkpoint()
-        self.ledger.open(opened.epoch)
+        self._commits.open(opened.epoch)
         first_loaded.set()
         self._is_loaded = True
         logger.info("%d jobs are in %r", count, self.store)
@@ -193,7 +194,7 @@ class Memory:
 
         self._flushes[flushed] = None
         try:
-            self._loop.call_soon(self.ledger.flush, flushed)
+            self._loop.call_soon(self._journal.flush, flushed)
             await done.wait()
         finally:
             del self._flushes[flushed]
@@ -208,19 +209,19 @@ class Memory:
         return list(self._intake.ticks(ticks))
 
     def statistics(self) -> StoreStatistics:
-        return StoreStatistics(self.ledger.commits, self.ledger.unsaved, self.ledger.trouble)
+        return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)
 
     async def close(self) -> None:
         """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
         self._is_over = True
         lost: Exception | None = StoreUnavailable(
-            f"{self.store!r} does not answer: {self.ledger.unsaved} changes are lost"
+            f"{self.store!r} does not answer: {self._journal.unsaved} changes are lost"
         )
         with anyio.move_on_after(LAST_WORDS, shield=True):
             lost = (
                 self._say_last_words() if self.store.is_immediate else await run_sync(self._end, abandon_on_cancel=True)
             )
-        if lost is not None and self.ledger.unsaved:
+        if lost is not None and self._journal.unsaved:
             logger.error("what was not saved at the end is lost: %s", lost)
         for flushed in list(self._flushes):
             flushed(lost)
@@ -240,8 +241,8 @@ class Memory:
         if not self._writer.close(LAST_WORDS, self.store.close):
             return StoreUnavailable(f"{self.store!r} does not answer")
         try:
-            while (sealed := self.ledger.left()) is not None:
-                self.ledger.said(self._commit_last(sealed))
+            while (sealed := self._commits.left()) is not None:
+                self._commits.said(self._commit_last(sealed))
         except StoreError as exc:
             return exc
         finally:
@@ -295,7 +296,7 @@ class Memory:
         if self._is_over or self.store.is_immediate:
             return
         now = self._loop.monotonic()
-        self.ledger.look(now)
+        self._commits.look(now)
         self._poll()
         with suppress(LifecycleError):
             self._loop.queue.push(now + self._poll_every, self._look)
@@ -308,23 +309,23 @@ class Memory:
     def _polled(self, changes: Changes | None, error: Exception | None) -> None:
         self._is_polling = False
         if error is not None:
-            self.ledger.failed(error)
+            self._commits.failed(error)
             return
-        self.ledger.answered()
+        self._commits.answered()
         if changes:
             for scope, pause in changes.pauses.items():
                 self._registry.stored.pause_scope(scope, None if pause is None else self._intake.pause(pause))
-            unfollowed = self.ledger.unfollowed
+            unfollowed = self._journal.unfollowed
             is_going_on = bool(unfollowed)
             for id, row in changes.jobs.items():
-                if not self.ledger.holds(id):
-                    unfollowed[id] = self.ledger.as_it_will_be(id, None if row is None else self._intake.job(row))
+                if not self._journal.holds(id):
+                    unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
             if not is_going_on:
                 self._follow_some()
 
     def _follow_some(self) -> None:
         """Some at a time: others are not to wait."""
-        unfollowed = self.ledger.unfollowed
+        unfollowed = self._journal.unfollowed
         for id in list(islice(unfollowed, SLICE)):
             if id in unfollowed:
                 self._follow(id, unfollowed.pop(id))

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .._jobs.tasks import Tasks
     from .._loop.loop import Loop
     from ..stores._rows import StoredJob, StoredState
-    from .commits import Ledger
 
 logger = getLogger(__name__)
 
@@ -42,11 +41,11 @@ logger = getLogger(__name__)
 class Adoption:
     """Makes jobs of rows, and lets jobs follow their rows."""
 
-    def __init__(self, registry: Registry, loop: Loop, ledger: Ledger, tasks: Tasks, losses: Losses) -> None:
+    def __init__(self, registry: Registry, loop: Loop, tasks: Tasks, losses: Losses) -> None:
         self._registry = registry
         self._jobs = loop.jobs
         self._loop = loop
-        self._ledger = ledger
+        self._journal = loop.journal
         self._tasks = tasks
         self._losses = losses
 
@@ -147,7 +146,7 @@ class Adoption:
         self._loop.pausing.reconsider(job)
         self._pause_as(job, row)
         if state is None:
-            self._ledger.touch(job)
+            self._journal.touch(job)
             self._begin(job, first)
         else:
             self._go_on(job, state)
@@ -343,7 +342,7 @@ class Adoption:
             self._park(job, row, state_of(job, self._loop.timeline), reading)
             return
         job.task, job.schedule_text = row.task, row.schedule
-        self._ledger.touch(job)
+        self._journal.touch(job)
         self._registry.updates.fill(
             job, reading, None if first.schedule == before and not was_parked else first, stored=True
         )

@@ -111,5 +111,5 @@ def _afterwards(thread: Thread, let_go: Callable[[], object]) -> None:
 def _result(call: Call) -> tuple[Any, Exception | None]:
     try:
         return call(), None
-    except Exception as exc:  # noqa: BLE001 - a driver may raise anything, and it is the ledger that judges
+    except Exception as exc:  # noqa: BLE001 - a driver may raise anything, and others judge it
         return None, exc

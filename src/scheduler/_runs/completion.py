@@ -14,13 +14,13 @@ from timerqueue import LifecycleError, Random, TimerQueue
 
 from .._jobs.job import Attempt, Job
 from .._jobs.next_attempt import NextAttempt
+from .._journal.journal import Journal
 from .._journal.pending import ended_tick
 from .._plan.after_run import Verdict, after_run
 from .._plan.timeline import Timeline
 from .._values.events import RunEnded
 from .._values.listeners import Listeners
 from .._values.outcome import SUCCEEDED, Cause, Outcome
-from .marks import Marks
 from .owing import is_owed_by
 from .run import MarkedRun, Run
 
@@ -79,14 +79,14 @@ class Ends:
         *,
         queue: TimerQueue,
         timeline: Timeline,
-        marks: Marks,
+        journal: Journal,
         listeners: Listeners,
         random: Random,
     ) -> None:
         self._runs = runs
         self._queue = queue
         self._timeline = timeline
-        self._marks = marks
+        self._journal = journal
         self._listeners = listeners
         self._random = random
 
@@ -110,15 +110,15 @@ class Ends:
         run.error = None  # its traceback holds frames, and those hold the run
 
     def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
-        if isinstance(run, MarkedRun) and self._marks.ledger is not None:
+        if isinstance(run, MarkedRun):
             error = None if outcome is SUCCEEDED else run.error_text()
             is_owed = self._is_owed(run)
             record = ended_tick(run, outcome, ended, error, run.traceback_text(), owed=is_owed)
-            self._marks.ledger.ended(run.job, record)
+            self._journal.ended(run.job, record)
 
     def _is_owed(self, run: Run) -> bool:
         """Whether it was cut off by a stop, and the next scheduler is to try its tick again."""
-        return run.cause is Cause.STOPPED and self._marks.ledger is not None and is_owed_by(run.job)
+        return run.cause is Cause.STOPPED and is_owed_by(run.job)
 
     def _verdict(self, run: Run, outcome: Outcome, now: float) -> Verdict:
         job = run.job

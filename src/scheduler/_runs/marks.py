@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from logging import getLogger
-from typing import TYPE_CHECKING
 
 from timerqueue import TaskPool, Work
 
 from .._jobs.job import Attempt
+from .._journal.journal import Journal
+from .._plan.timeline import Timeline
 from .._values.outcome import MissedReason
 from .run import MarkedRun
-
-if TYPE_CHECKING:
-    from .._memory.commits import Ledger
-    from .._plan.timeline import Timeline
 
 logger = getLogger(__name__)
 
@@ -27,37 +24,34 @@ logger = getLogger(__name__)
 class Marks:
     """Those of one scheduler's runs. `soon`: calls a function in the next turn of the loop."""
 
-    def __init__(self, pool: TaskPool, timeline: Timeline, soon: Callable[..., object]) -> None:
+    def __init__(self, pool: TaskPool, timeline: Timeline, journal: Journal, soon: Callable[..., object]) -> None:
         self._pool = pool
+        self._journal = journal
         self._timeline = timeline
         self._soon = soon
         self._aside: set[Attempt] = set()
         self._held: list[Attempt] = []
         """Runs whose marks were asked for while the store did not work, for one turn."""
-        self.ledger: Ledger | None = None
-        """What remembers the runs of stored jobs, if anything does."""
+        self._is_store_down = False
 
-    def mark(self, run: MarkedRun) -> bool:
-        """It has room: let its mark be committed. False: nothing remembers it."""
-        if self.ledger is None:
-            return False
-        self.ledger.mark(run)
-        if self.ledger.trouble is not None:
+    def mark(self, run: Attempt) -> None:
+        """Let the mark of a run that has room be committed."""
+        self._journal.mark(run)
+        if self._is_store_down:
             if not self._held:
                 self._soon(self._step_aside)
             self._held.append(run)
-        return True
 
     def leave_due(self, run: MarkedRun) -> bool:
         """The scheduler stops before the run could begin: its tick stays due, and the next scheduler goes on with it.
 
         False: it is too late for that, because a mark of it may be durable.
         """
-        if self.ledger is None or (run.is_held and not self.ledger.withdraw(run)):
+        if run.is_held and not self._journal.withdraw(run):
             return False
         job = run.job
         job.backlog = deque(sorted([*(job.backlog or ()), (run.due_us, run.attempt)]))
-        self.ledger.touch(job)
+        self._journal.touch(job)
         return True
 
     def withdraw(self, work: Work) -> bool:
@@ -84,15 +78,15 @@ class Marks:
 
         If the clock was set back the same instants come once more, and whoever starts at them has a tick of its own:
         the first free microsecond after the due instant. (So does the record of one that was dropped meanwhile: see
-        Ledger.unmark.)
+        Journal.unmark.)
         """
         if run.is_over:
             return
         has_been = self._timeline.us(run.due, steady=False) <= self._timeline.furthest_us
-        if has_been and run.attempt == 1 and self.ledger is not None and run.cause is None:
+        if has_been and run.attempt == 1 and run.cause is None:
             run.due_us += 1
             run.job.counts().runs -= 1
-            self.ledger.mark(run)
+            self._journal.mark(run)
             return
         logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
         self._drop(run, MissedReason.REPEATED)
@@ -107,11 +101,15 @@ class Marks:
 
     def store_down(self, runs: Iterable[Attempt]) -> None:
         """The store does not work: these wait for it."""
+        self._is_store_down = True
         self._held.extend(runs)
         self._step_aside()
 
+    def store_up(self) -> None:
+        """The store works again: from now on runs wait for it in their places."""
+        self._is_store_down = False
+
     def _step_aside(self) -> None:
         held, self._held = self._held, []
-        if self.ledger is not None and self.ledger.trouble is None:
-            return
-        self._aside.update(run for run in self._pool.step_aside(held) if isinstance(run, MarkedRun))
+        if self._is_store_down:
+            self._aside.update(run for run in self._pool.step_aside(held) if isinstance(run, MarkedRun))

@@ -21,10 +21,10 @@ from timerqueue import LifecycleError, TimerQueue
 
 from .._jobs.job import Job
 from .._jobs.owed import Owed
+from .._journal.journal import Journal
 from .._values.outcome import MissedReason
 from .._values.policy import Delivery
 from ..stores._rows import StoredTick
-from .marks import Marks
 from .overlap import has_place
 from .run import MarkedRun
 
@@ -65,10 +65,10 @@ class Starter(Protocol):
 class Owing:
     """What the jobs of one scheduler owe."""
 
-    def __init__(self, runs: Starter, *, queue: TimerQueue, marks: Marks, monotonic: Callable[[], float]) -> None:
+    def __init__(self, runs: Starter, *, queue: TimerQueue, journal: Journal, monotonic: Callable[[], float]) -> None:
         self._runs = runs
         self._queue = queue
-        self._marks = marks
+        self._journal = journal
         self._monotonic = monotonic
 
     def put(self, job: Job, ticks: Iterable[StoredTick]) -> None:
@@ -113,17 +113,17 @@ class Owing:
 
         The tick of a first attempt is owed if its mark may be durable and the scheduler stops.
         """
-        ledger, job = self._marks.ledger, run.job
-        if ledger is None or run.dropped_for is not None:
-            return ledger is not None and self._is_refused(run)
+        journal, job = self._journal, run.job
+        if run.dropped_for is not None:
+            return self._is_refused(run)
         if run.owes is None and not (reason is MissedReason.STOPPED and run.is_held and is_owed_by(job)):
             return False
-        if run.owes is not None and not (run.is_held and not ledger.withdraw(run)):
+        if run.owes is not None and not (run.is_held and not journal.withdraw(run)):
             record = run.owes
         else:
-            record = ledger.postpone(run, reason)
+            record = journal.postpone(run, reason)
         if job.is_removed:
-            ledger.give_up(record, REMOVED)
+            journal.give_up(record, REMOVED)
         else:
             self.put(job, [record])
         return True
@@ -137,15 +137,14 @@ class Owing:
 
     def give_up(self, job: Job, why: str) -> None:
         """The user wants nothing of what the job owes any more. Each record says so."""
-        owed, ledger = job.owed, self._marks.ledger
+        owed = job.owed
         if owed is None:
             return
         self._queue.disarm(owed)
         job.owed = None
         for tick in owed.ticks:
             logger.info("job %r: its tick %d is given up: %s", job.id, tick.due_us, why)
-            if ledger is not None:
-                ledger.give_up(tick, why)
+            self._journal.give_up(tick, why)
 
 
 def is_owed_by(job: Job) -> bool:

@@ -4,7 +4,7 @@ The path of a tick is
 
     start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> Ends.record
 
-and with a store, between room and run_began: mark -> (the ledger commits) -> marks_committed.
+and with a store, between room and run_began: mark -> (the journal's next batch is committed) -> Marks.committed.
 
 All of it happens in the thread of the event loop, in callbacks of the timer queue and of the pool, so there are no
 locks.
@@ -17,7 +17,6 @@ from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING
 
 from schedule import Missed
 from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
@@ -25,6 +24,7 @@ from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueu
 from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
 from .._jobs.thread_call import NotLaunched
+from .._journal.journal import Journal
 from .._journal.rows import beside_ticks
 from .._plan.timeline import AT_ONCE, Timeline
 from .._starts.missed import Misses
@@ -34,6 +34,7 @@ from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
 from .._values.state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from .._values.statistics import Tally
+from ..stores._rows import StoredTick
 from .bundles import RunVolley, SubtaskVolley, on_their_own, places_of
 from .completion import Ends, Plans, count_begin, uncount_begin
 from .deadline import Deadline, Timeout
@@ -43,10 +44,6 @@ from .owing import Owing
 from .relaunch import Launches
 from .run import MarkedRun, Run, state_of_runs
 from .subtask import Subtask
-
-if TYPE_CHECKING:
-    from .._memory.commits import Ledger
-    from ..stores._rows import StoredTick
 
 logger = getLogger(__name__)
 
@@ -67,6 +64,7 @@ class Runs:
         pool: TaskPool,
         queue: TimerQueue,
         timeline: Timeline,
+        journal: Journal,
         listeners: Listeners,
         random: Random,
         max_subtasks: int,
@@ -87,10 +85,10 @@ class Runs:
         self.when_idle: Callable[[], None] | None = None
         self.launches = Launches(queue, pool.submit, listeners)
         self.has_priorities = False
-        self.marks = Marks(pool, timeline, partial(queue.push, AT_ONCE))
-        self.owing = Owing(self, queue=queue, marks=self.marks, monotonic=self.monotonic)
-        self.misses = Misses(self.marks, self.owing, timeline, listeners)
-        self.ends = Ends(self, queue=queue, timeline=timeline, marks=self.marks, listeners=listeners, random=random)
+        self.marks = Marks(pool, timeline, journal, partial(queue.push, AT_ONCE))
+        self.owing = Owing(self, queue=queue, journal=journal, monotonic=self.monotonic)
+        self.misses = Misses(self.marks, self.owing, timeline, journal, listeners)
+        self.ends = Ends(self, queue=queue, timeline=timeline, journal=journal, listeners=listeners, random=random)
         self._last_now_us = 0
         self._held: list[Run | RunVolley] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
@@ -114,11 +112,6 @@ class Runs:
     def uncounted(self) -> list[Run]:
         """What runs and will be counted when it has ended. Any thread."""
         return [run for run in self.all() if not run.is_counted and run.started is not None]
-
-    @property
-    def ledger(self) -> Ledger | None:
-        """What remembers the runs of stored jobs, if anything does."""
-        return self.marks.ledger
 
     def hold(self) -> None:
         """Collect what starts until `let_go`."""
@@ -218,7 +211,10 @@ class Runs:
             self.plans.go_on(job)
 
     def mark(self, run: MarkedRun, now: float) -> bool:
-        return not self.is_stopping and not self._is_too_late(run, now - run.due) and self.marks.mark(run)
+        if self.is_stopping or self._is_too_late(run, now - run.due):
+            return False
+        self.marks.mark(run)
+        return True
 
     def run_began(self, run: Run) -> bool:
         job = run.job

@@ -6,6 +6,7 @@ from collections import deque
 from logging import getLogger
 from typing import TYPE_CHECKING
 
+from .._journal.journal import Journal
 from .._journal.rows import stays_due
 from .._plan.timeline import Timeline
 from .._runs.marks import Marks
@@ -25,8 +26,9 @@ logger = getLogger(__name__)
 class Misses:
     """Those of one scheduler. `count`: all of them so far; not `is_exact`: at least so many."""
 
-    def __init__(self, marks: Marks, owing: Owing, timeline: Timeline, listeners: Listeners) -> None:
+    def __init__(self, marks: Marks, owing: Owing, timeline: Timeline, journal: Journal, listeners: Listeners) -> None:
         self._marks = marks
+        self._journal = journal
         self._owing = owing
         self._listeners = listeners
         self.timeline = timeline
@@ -37,8 +39,8 @@ class Misses:
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
     ) -> None:
         """Ticks have no run."""
-        if job.task is not None and self._marks.ledger is not None:
-            self._marks.ledger.missed(job, first_us, last_us, count, reason, is_exact=is_exact)
+        if job.task is not None:
+            self._journal.missed(job, first_us, last_us, count, reason, is_exact=is_exact)
         self._count_missed(job, first_us, last_us, count, reason, is_exact=is_exact)
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
@@ -47,8 +49,8 @@ class Misses:
             (reason is MissedReason.STOPPED and self._is_left_due(run)) or self._owing.keeps(run, reason)
         ):
             return
-        if isinstance(run, MarkedRun) and run.is_held and self._marks.ledger is not None:
-            self._marks.ledger.unmark(run, reason)
+        if isinstance(run, MarkedRun) and run.is_held:
+            self._journal.unmark(run, reason)
             if run.attempt == 1:
                 self._count_missed(run.job, run.due_us, run.due_us, 1, reason, is_exact=True)
         elif run.attempt == 1:

@@ -19,6 +19,7 @@ from timerqueue import Alarm, LifecycleError, TimerQueue
 
 from .._jobs.job import Job
 from .._jobs.job_list import JobList
+from .._journal.journal import Journal
 from .._plan.timeline import AT_ONCE, Timeline, instant_of, us_of
 from .._runs.overlap import hold_back
 from .._runs.runs import Runs
@@ -45,6 +46,7 @@ class Plans(Protocol):
     timeline: Timeline
     listeners: Listeners
     runs: Runs
+    journal: Journal
     monotonic: Callable[[], float]
 
     def plan(self, job: Job, due_us: int | None) -> None:
@@ -240,8 +242,8 @@ class Pausing:
         self._plans.runs.cancel_retry(job)
         self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
         job.due_us = None
-        if job.task is not None and self._plans.runs.ledger is not None:
-            self._plans.runs.ledger.touch(job)
+        if job.task is not None:
+            self._plans.journal.touch(job)
         job.settle_pause()
         self.settle_state(job)
 

@@ -1,0 +1,215 @@
+"""The journal: what has to survive the end of the process, noted as it happens and written down in groups.
+
+Whatever changes is noted here at once, and costs a dictionary entry. `seal` closes a batch, which is when the states of
+all jobs in it are written down as rows; what is noted after that goes into the next one. A batch stays here until it is
+durable, so that the journal can say what is still on its way. Somebody else sends it: `on_change` tells them that there
+is something to send.
+
+A run that has room is *marked* before it begins: its mark goes into the next batch, and the run is held until that is
+durable. All of this happens in the thread of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._jobs.job import Attempt, Job
+from .._plan.timeline import Timeline
+from .._values.outcome import MissedReason, Outcome
+from ..stores._rows import JobPause, StoredJob, StoredPause, StoredTick
+from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
+
+
+class Journal:
+    """What one scheduler has to remember. Only of stored jobs is anything noted: without a store there are none."""
+
+    def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
+        self.pending = Pending()
+        """What the next batch will hold."""
+        self.sealed: list[Sealed] = []
+        """Batches that are not durable yet, in their order. There are several only if one had to be taken apart."""
+        self.unfollowed: dict[str, StoredJob | None] = {}
+        """Rows that others have changed, and that jobs are still to follow. What is noted here since wins."""
+        self.is_kept = False
+        """There is a store for what is noted."""
+        self._timeline = timeline
+        self._monotonic = monotonic
+        self._on_change: Callable[[], None] = _nobody
+        self._fence: int | None = None
+
+    def keep(self, on_change: Callable[[], None]) -> None:
+        """Have `on_change` called whenever something is noted: there is a store for it. Called once."""
+        self.is_kept = True
+        self._on_change = on_change
+
+    def open(self, epoch: int) -> None:
+        """Number marks from now on by that epoch of the store, which has been read. Later calls change nothing."""
+        if self._fence is None:
+            self._fence = epoch << 32
+
+    @property
+    def unsaved(self) -> int:
+        """How many changes are not durable yet."""
+        return len(self.pending) + sum(len(sealed.batch.jobs) + len(sealed.batch.states) for sealed in self.sealed)
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def put(self, row: StoredJob) -> None:
+        """Note the row as a whole."""
+        self.unfollowed.pop(row.id, None)
+        self.pending.put(row.id, row)
+        self._on_change()
+
+    def pause_job(self, id: str, pause: JobPause) -> None:
+        """Note whether the job is paused: of its row no more than that is written."""
+        if (row := self.unfollowed.get(id)) is not None:
+            self.unfollowed[id] = with_pause(row, pause)
+        self.pending.pause(id, pause)
+        self._on_change()
+
+    def removed(self, job: Job, *, is_finished: bool = False) -> None:
+        """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
+        self.unfollowed.pop(job.id, None)
+        self.pending.remove(job, job.schedule_text if is_finished else None)
+        job.floor = None
+        self._on_change()
+
+    def pause(self, scope: str, pause: StoredPause | None) -> None:
+        """Note the pause of all jobs or of a tag; None: it is over."""
+        if self.is_kept:
+            self.pending.pauses[scope] = pause
+            self._on_change()
+
+    def holds(self, id: str) -> bool:
+        """Whether a row that was put or removed here is still on its way to the store."""
+        return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.sealed)
+
+    def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
+        """The row that others have changed, with what is on its way to it."""
+        for paused in (*(sealed.batch.paused for sealed in self.sealed), self.pending.paused):
+            row = with_pause(row, paused[id]) if row is not None and id in paused else row
+        return row
+
+    # -- states and ticks ----------------------------------------------------------------------------------------------
+
+    def touch(self, job: Job) -> None:
+        """Note that the job's state has changed."""
+        self.pending.touch(job)
+        self._on_change()
+
+    def _touch_with_tick(self, job: Job) -> None:
+        """Note that the job's state has changed with a record of one of its ticks: both stand in the same batch."""
+        self.pending.touch_with_tick(job)
+        self._on_change()
+
+    def mark(self, run: Attempt) -> None:
+        """Note that the run is about to begin. From here on it counts as a run, and until its end as a crash."""
+        run.wait_for_mark(self._next_fence())
+        run.job.counts().runs += 1
+        self.pending.marks[run] = None
+        self.pending.last_missed.pop(run.job, None)
+        self._touch_with_tick(run.job)
+
+    def withdraw(self, run: Attempt) -> bool:
+        """Take the mark of the run back. False: it has been sent already."""
+        if run.is_sent:
+            return False
+        del self.pending.marks[run]
+        run.job.counts().runs -= 1
+        return True
+
+    def unmark(self, run: Attempt, reason: MissedReason) -> None:
+        """Note that a run that has been marked will not begin after all."""
+        self._touch_with_tick(run.job)
+        if self.withdraw(run):
+            if run.attempt == 1:
+                self.missed(run.job, run.due_us, run.due_us, 1, reason)
+            return
+        run.job.counts().runs -= 1
+        if reason is not MissedReason.REPEATED:
+            self.pending.ended.append(unmarked_tick(run, reason, self._now_us()))
+
+    def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
+        """Note that a run that has been marked will not begin, and is owed. The record that says so."""
+        if not self.withdraw(run):
+            run.job.counts().runs -= 1
+        tick = dropped_tick(run, reason, self._now_us())._replace(owed=True)
+        self.pending.ended.append(tick)
+        self._touch_with_tick(run.job)
+        return tick
+
+    def give_up(self, tick: StoredTick, why: str) -> None:
+        """Note that a tick is owed no more: its record stays, and says why."""
+        error = f"{tick.error or tick.outcome}; given up: {why}"
+        self.pending.ended.append(tick._replace(owed=False, error=error))
+        self._on_change()
+
+    def ended(self, job: Job, tick: StoredTick) -> None:
+        """Note the record of a run of the job that has ended."""
+        self.pending.ended.append(tick)
+        self._touch_with_tick(job)
+
+    def crashed(
+        self, tick: StoredTick, now_us: int, error: str, job: Job | None = None, *, owed: bool = False
+    ) -> StoredTick:
+        """Note that a tick that was found RUNNING at the start has ended then. `job`: None if that is gone."""
+        record = tick._replace(outcome=Outcome.CRASHED.value, ended_us=now_us, error=error, owed=owed)
+        self.pending.ended.append(record)
+        if job is None:
+            self._on_change()
+        else:
+            self._touch_with_tick(job)
+        return record
+
+    def missed(
+        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
+    ) -> None:
+        """Note that ticks have no run."""
+        now_us = self._now_us()
+        self.pending.miss(job, missed_tick(job.id, first_us, last_us, count, reason, now_us, is_exact=is_exact))
+        self._touch_with_tick(job)
+
+    # -- batches -------------------------------------------------------------------------------------------------------
+
+    def flush(self, done: Flushed) -> None:
+        """Have `done` called when all that has been noted until now is durable."""
+        self.pending.flushed.append(done)
+        self._on_change()
+
+    def seal(self) -> None:
+        """Close a batch of what is pending: from here on it is as it will be sent."""
+        self.pending.name_missed(self._next_fence)
+        sealed, self.pending = self.pending.seal(self._timeline, self._now_us())
+        self.sealed.append(sealed)
+
+    def taken(self) -> Sealed:
+        """Take out the first batch: it is durable, or will never be."""
+        return self.sealed.pop(0)
+
+    def take_apart(self) -> bool:
+        """Put a batch for each job in the place of the first one. False: that is one already."""
+        parts = self.sealed[0].by_job()
+        if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
+            return False
+        self.sealed[:1] = parts
+        return True
+
+    def marked(self) -> list[Attempt]:
+        """Runs that wait until their marks are durable."""
+        return [*self.pending.marks, *(run for sealed in self.sealed for run in sealed.runs)]
+
+    def rename(self, tick: StoredTick) -> None:
+        """Note the record of missed ticks once more, under the next name: the one that it had is taken."""
+        self.pending.ended.append(renamed_tick(tick))
+
+    def _next_fence(self) -> int:
+        assert self._fence is not None
+        self._fence += 1
+        return self._fence
+
+    def _now_us(self) -> int:
+        return self._timeline.us(self._monotonic(), steady=False)
+
+
+def _nobody() -> None:
+    """Nobody sends what is noted."""
