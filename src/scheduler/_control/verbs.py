@@ -14,11 +14,12 @@ from .._jobs.job import Job
 from .._jobs.lateness import Lateness
 from .._jobs.options import count_of, reason_of, until_of
 from .._jobs.tasks import Tasks
-from .._journal.rows import check_pause, next_start, next_starts
+from .._journal.rows import check_pause
 from .._loop.loop import Loop
 from .._plan.first_start import Planners
 from .._plan.timeline import aware, instant_of, us_of
 from .._runs.owing import REMOVED
+from .._starts.upcoming import next_start, next_starts
 from .._values.errors import AlreadyStopped, JobNotFound
 from .._values.events import Event, JobRemoved
 from .._values.outcome import Cause, MissedReason

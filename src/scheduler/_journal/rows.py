@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Final
 
 from schedule import Schedule
@@ -11,7 +10,7 @@ from .._jobs.call import on_the_loop
 from .._jobs.job import Job
 from .._jobs.json_text import copied
 from .._plan.planner import Grid, is_counted
-from .._plan.timeline import Timeline, instant_of, some_instant_of, us_of
+from .._plan.timeline import Timeline, instant_of, us_of
 from .._values.outcome import Outcome
 from .._values.pauses import Pause
 from .._values.statistics import Tally
@@ -73,14 +72,14 @@ def _with_what_waits(job: Job, next_us: int | None, timeline: Timeline) -> tuple
 
 
 def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredState:
-    """The same of a job whose next start somebody has set, instead of the regular one and of any retry."""
+    """The state of a job whose next start somebody has set, instead of the regular one and of any retry."""
     return state._replace(
         next_us=at_us, next_by_hand=True, next_of=schedule, retry_due_us=None, retry_attempt=None, retry_at_us=None
     )
 
 
 def _counted(state: StoredState, counts: tuple[Any, ...]) -> StoredState:
-    """The same with these counts."""
+    """The state with these counts."""
     first = state._fields.index("runs")
     return StoredState._make((*state[:first], *counts, state.next_of))
 
@@ -181,13 +180,13 @@ def row_of(job: Job) -> StoredJob:
 
 
 def job_pause(job: Job) -> JobPause:
-    """Of its row what says whether it is paused."""
+    """What the job's row says of whether it is paused."""
     return JobPause() if job.paused_by is None else JobPause(job.paused_by.reason, job.paused_until_us)
 
 
 def new_row(job: Job) -> StoredJob:
-    """The same of a job that is added. Its arguments are its own from now on: it is called with what is stored,
-    whatever the caller does with what was given.
+    """The row of a job that is added. Its arguments are its own from now on: it is called with what is stored, whatever
+    the caller does with what was given. Raises InvalidJob for what cannot be stored.
     """
     row = row_of(job)
     job.args, job.kwargs = copied(job.args), copied(job.kwargs)
@@ -223,76 +222,14 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
     return [*waiting, *(job.backlog or ())]
 
 
-def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
-    """The first microsecond from `us` on at which no tick of the job has been, is, or will be due; as users see it."""
-    taken = {run.due_us for run in job.runs}
-    taken.update(due_us for due_us, _ in job.backlog or ())
-    if job.due_us is not None:
-        taken.add(timeline.reported(job.due_us, steady=job.planner.steady))
-    if job.retry is not None:
-        taken.add(job.retry.due_us)
-    shift = timeline.shift_us if job.planner.steady else 0
-    while us in taken or (job.tally is not None and _may_have_been(job, us - shift)):
-        us += 1
-    return us
-
-
-def has_just_started(job: Job, us: int) -> bool:
-    """Whether a run of the job has begun at this very microsecond, as users see it."""
-    started = None if job.tally is None else job.counts().last_start
-    return started is not None and round(started * 1e6) == us
-
-
-def _may_have_been(job: Job, us: int) -> bool:
-    """Whether a tick of the job may have been due at that instant, on its planner's base."""
-    planner = job.planner
-    if planner.waits_for_end:
-        return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0
-    try:
-        return planner.first(job.id, us - 1) == us
-    except Exception:  # noqa: BLE001 - a user's schedule may raise anything
-        return False
-
-
-def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
-    """The start that is counted from the end of the last run; there has been none: from now. All on the steady base."""
-    finish = None if job.tally is None else job.counts().last_finish
-    finish_us = now_us if finish is None else int(finish * 1e6) - shift_us
-    return job.planner.following(min(finish_us, now_us))
-
-
-def next_start(job: Job, timeline: Timeline) -> datetime | None:
-    """When it starts next, retries included."""
-    starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
-    if job.retry is not None:
-        starts.append(timeline.us(job.retry.due, steady=False))
-    if job.owed is not None and not job.is_paused:
-        starts.append(timeline.us(job.owed.due, steady=False))
-    return some_instant_of(min(starts)) if starts else None
-
-
-def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
-    """Its next `count` regular starts, or as many as there are."""
-    starts: list[datetime] = []
-    due = job.due_us
-    while due is not None and len(starts) < count:
-        instant = some_instant_of(timeline.reported(due, steady=job.planner.steady))
-        if instant is None:
-            break
-        starts.append(instant)
-        by_hand = job.is_due_by_hand and len(starts) == 1
-        due = job.planner.back(job.id, due) if by_hand else job.planner.following(due)
-    return starts
-
-
 def stored_pause(pause: Pause) -> StoredPause:
-    """The same as a store keeps it."""
+    """The pause as a store keeps it."""
     return StoredPause(
         pause.scope, pause.reason, us_of(pause.since), None if pause.until is None else us_of(pause.until)
     )
 
 
 def pause_of(stored: StoredPause) -> Pause:
-    """The same as users see it."""
+    """The pause as users see it."""
     until = None if stored.until_us is None else instant_of(stored.until_us)
     return Pause(stored.scope, stored.reason, instant_of(stored.since_us), until)

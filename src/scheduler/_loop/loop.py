@@ -25,7 +25,7 @@ from .._jobs.call import awaited
 from .._jobs.job import Job
 from .._jobs.job_list import JobList
 from .._journal.journal import Journal
-from .._journal.rows import after_last_run, beside_ticks, has_just_started, starting_at
+from .._journal.rows import starting_at
 from .._plan.first_start import FirstStart
 from .._plan.timeline import AT_ONCE, JUMP, Timeline
 from .._runs.overlap import drop_waiting
@@ -34,6 +34,7 @@ from .._runs.runs import Runs
 from .._starts.calendar_jobs import CalendarJobs
 from .._starts.crash_floors import CrashFloors
 from .._starts.pausing import NEVER_EARLY, Pausing
+from .._starts.upcoming import after_last_run, beside_ticks, has_just_started
 from .._values.events import ClockJumped, JobChanged, JobFinished
 from .._values.listeners import Listeners
 from .._values.outcome import MissedReason

@@ -25,9 +25,9 @@ from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
 from .._jobs.thread_call import NotLaunched
 from .._journal.journal import Journal
-from .._journal.rows import beside_ticks
 from .._plan.timeline import AT_ONCE, Timeline
 from .._starts.missed import Misses
+from .._starts.upcoming import beside_ticks
 from .._values.events import RunAbandoned, RunStarted
 from .._values.listeners import Listeners
 from .._values.outcome import Cause, MissedReason

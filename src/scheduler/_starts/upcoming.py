@@ -1,0 +1,70 @@
+"""Which starts of a job are to come, and where there is place for another one beside them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from .._jobs.job import Job
+from .._plan.timeline import Timeline, some_instant_of
+
+
+def next_start(job: Job, timeline: Timeline) -> datetime | None:
+    """When the job starts next, retries included."""
+    starts = [] if job.due_us is None else [timeline.reported(job.due_us, steady=job.planner.steady)]
+    if job.retry is not None:
+        starts.append(timeline.us(job.retry.due, steady=False))
+    if job.owed is not None and not job.is_paused:
+        starts.append(timeline.us(job.owed.due, steady=False))
+    return some_instant_of(min(starts)) if starts else None
+
+
+def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
+    """The job's next `count` regular starts, or as many as there are."""
+    starts: list[datetime] = []
+    due = job.due_us
+    while due is not None and len(starts) < count:
+        instant = some_instant_of(timeline.reported(due, steady=job.planner.steady))
+        if instant is None:
+            break
+        starts.append(instant)
+        by_hand = job.is_due_by_hand and len(starts) == 1
+        due = job.planner.back(job.id, due) if by_hand else job.planner.following(due)
+    return starts
+
+
+def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
+    """The start that is counted from the end of the last run; there has been none: from now. All on the steady base."""
+    finish = None if job.tally is None else job.counts().last_finish
+    finish_us = now_us if finish is None else int(finish * 1e6) - shift_us
+    return job.planner.following(min(finish_us, now_us))
+
+
+def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
+    """The first microsecond from `us` on at which no tick of the job has been, is, or will be due; as users see it."""
+    taken = {run.due_us for run in job.runs}
+    taken.update(due_us for due_us, _ in job.backlog or ())
+    if job.due_us is not None:
+        taken.add(timeline.reported(job.due_us, steady=job.planner.steady))
+    if job.retry is not None:
+        taken.add(job.retry.due_us)
+    shift = timeline.shift_us if job.planner.steady else 0
+    while us in taken or (job.tally is not None and _may_have_been(job, us - shift)):
+        us += 1
+    return us
+
+
+def has_just_started(job: Job, us: int) -> bool:
+    """Whether a run of the job has begun at this very microsecond, as users see it."""
+    started = None if job.tally is None else job.counts().last_start
+    return started is not None and round(started * 1e6) == us
+
+
+def _may_have_been(job: Job, us: int) -> bool:
+    """Whether a tick of the job may have been due at that instant, on its planner's base."""
+    planner = job.planner
+    if planner.waits_for_end:
+        return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0
+    try:
+        return planner.first(job.id, us - 1) == us
+    except Exception:  # noqa: BLE001 - a user's schedule may raise anything
+        return False
