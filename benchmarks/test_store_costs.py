@@ -9,7 +9,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from scheduler import Outcome, Store
-from scheduler._journal.definition import definition_of
+from scheduler._journal.definition import columns_of
 from scheduler.stores import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 
@@ -94,6 +94,6 @@ def test_reading_a_stored_definition(benchmark: BenchmarkFixture) -> None:
     """A row with a cron expression, arguments, options and a tag. Texts that many rows share are read once."""
     row = StoredJob("job", "task", "*/5 9-17 * * 1-5", '["example.org", 443]', "{}", '{"timeout": 5}', '["web"]')
 
-    definition = benchmark(definition_of, row)
+    definition = benchmark(columns_of, row)
 
     assert definition.args == ("example.org", 443)

@@ -12,31 +12,23 @@ from hypothesis import example, given, strategies as st
 from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, Window
 from schedule._instant import LONGEST_DURATION
 from scheduler import Delivery, InvalidJob, MalformedJob, Overlap, Retry, Scheduler
+from scheduler._jobs.call import awaited, on_the_loop
+from scheduler._jobs.definition import Definition
 from scheduler._jobs.options import policy_of
-from scheduler._journal.definition import Definition, definition_of, stored_job
+from scheduler._journal.definition import NOT_PAUSED, Columns, columns_of, stored_job
 from scheduler._values.policy import Policy
 from scheduler._values.retry import Growth
-from scheduler.stores import StoredJob
+from scheduler.stores import JobPause, StoredJob
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-PLAIN = Definition(Every("10s"), (), {}, Policy(), False, frozenset(), None)
+PLAIN = Columns(Every("10s"), (), {}, Policy(), False, frozenset(), None)
 
 
-def row_of(definition, id="web"):
-    """Write a definition as it is stored."""
-    return stored_job(
-        id,
-        "probe",
-        definition.schedule,
-        definition.args,
-        definition.kwargs,
-        definition.policy,
-        definition.inline,
-        definition.tags,
-        definition.name,
-        None,
-        None,
-    )
+def row_of(columns, id="web", task="probe", pause=NOT_PAUSED):
+    """Write as a row what its columns are to say."""
+    call = on_the_loop if columns.inline else awaited
+    definition = Definition(print, call, columns.args, columns.kwargs, columns.policy, columns.tags, columns.name)
+    return stored_job(id, task, columns.schedule, definition, pause)
 
 
 def row(**columns):
@@ -47,7 +39,7 @@ def row(**columns):
 def read(stored):
     """Read a row: what it says, or why it cannot be read."""
     try:
-        return definition_of(stored), ""
+        return columns_of(stored), ""
     except MalformedJob as exc:
         return None, str(exc)
 
@@ -55,7 +47,7 @@ def read(stored):
 def test_a_job_without_options_is_a_short_row():
     """Only what differs from the defaults is said."""
     assert row_of(PLAIN) == row()
-    assert definition_of(row()) == PLAIN
+    assert columns_of(row()) == PLAIN
 
 
 def test_a_job_with_everything():
@@ -65,7 +57,7 @@ def test_a_job_with_everything():
         "needs": ["mail", "db"], "priority": 2, "timeout": "1m", "retry": retry, "overlap": Overlap.QUEUE,
         "missed": Missed.ALL, "catch_up": 5, "grace": 3, "delivery": "at_least_once",
     }  # fmt: skip
-    definition = Definition(
+    definition = Columns(
         Cron("0 9 * * *", tz="Europe/Berlin"),
         ("https://example.org", {"ok": [200, 204]}),
         {"verify": True, "body": None},
@@ -74,10 +66,7 @@ def test_a_job_with_everything():
         frozenset(("web", "öffentlich")),
         "Nightly",
     )
-    found = stored_job(
-        "site/1", "http.check", definition.schedule, definition.args, definition.kwargs, definition.policy, True,
-        definition.tags, "Nightly", "new disks", 1_772_366_400_000_000,
-    )  # fmt: skip
+    found = row_of(definition, "site/1", "http.check", JobPause("new disks", 1_772_366_400_000_000))
     assert found._replace(options="") == StoredJob(
         "site/1",
         "http.check",
@@ -103,7 +92,7 @@ def test_a_job_with_everything():
         "timeout": 60.0,
     }
     assert list(json.loads(found.options)) == sorted(json.loads(found.options))
-    assert definition_of(found) == definition
+    assert columns_of(found) == definition
 
 
 @pytest.mark.parametrize("delivery", ["at_least_once", Delivery.AT_LEAST_ONCE])
@@ -144,7 +133,7 @@ def test_delivery_is_an_option_like_any_other(delivery):
 )
 def test_options_as_people_write_them(written, options):
     """Lengths as text, needs in any form, and only what matters."""
-    assert definition_of(row(options=written)).policy == policy_of(options)
+    assert columns_of(row(options=written)).policy == policy_of(options)
 
 
 class Colour(enum.IntEnum):
@@ -205,14 +194,14 @@ def test_an_object_that_holds_itself_many_times_over_is_refused():
 
 def test_tuples_become_lists():
     """JSON has one kind of list; nothing else changes."""
-    found = definition_of(row_of(evolve(PLAIN, args=((1, (2, "x")), [True, 1.0, None]))))
+    found = columns_of(row_of(evolve(PLAIN, args=((1, (2, "x")), [True, 1.0, None]))))
     assert found.args == ([1, [2, "x"]], [True, 1.0, None])
     assert [type(item) for item in found.args[1]] == [bool, float, type(None)]
 
 
 def test_arguments_of_two_rows_are_two_objects():
     """What a run does to its list, another job must not see."""
-    one, two = (definition_of(row(id=id, args="[[]]")) for id in "ab")
+    one, two = (columns_of(row(id=id, args="[[]]")) for id in "ab")
     one.args[0].append(1)
     assert two.args == ([],)
 
@@ -248,7 +237,7 @@ def test_an_id_is_a_line_of_up_to_512_characters(id):
     with pytest.raises(InvalidJob, match="id must be 1 to 512 printable characters"):
         row_of(PLAIN, id)
     with pytest.raises(MalformedJob, match=r"id .*: (it must be text|id must be 1 to 512)"):
-        definition_of(row(id=id))
+        columns_of(row(id=id))
 
 
 def test_a_bound_schedule_is_stored_as_it_was_before():
@@ -256,7 +245,7 @@ def test_a_bound_schedule_is_stored_as_it_was_before():
     for schedule in (Every("10s", jitter="1s"), Every("10s") | Every("7s")):
         assert row_of(evolve(PLAIN, schedule=schedule.bind("web"))) == row_of(evolve(PLAIN, schedule=schedule))
     bound = Every("10s", anchor=NOON, jitter="1s").bind("web")
-    assert definition_of(row_of(evolve(PLAIN, schedule=bound))).schedule.bind("web") == bound
+    assert columns_of(row_of(evolve(PLAIN, schedule=bound))).schedule.bind("web") == bound
 
 
 @pytest.mark.parametrize(
@@ -327,7 +316,7 @@ def test_a_bound_schedule_is_stored_as_it_was_before():
 def test_a_wrong_row_is_refused_with_its_id_column_and_value(columns, message):
     """Whoever wrote it finds it; whoever logs it is not flooded."""
     with pytest.raises(MalformedJob, match=message) as caught:
-        definition_of(row(**columns))
+        columns_of(row(**columns))
     assert str(caught.value).startswith("stored job 'web': ")
     assert len(str(caught.value)) < 1_000
     assert isinstance(caught.value, InvalidJob)
@@ -365,7 +354,7 @@ values = st.recursive(
     max_leaves=8,
 )
 definitions = st.builds(
-    Definition,
+    Columns,
     st.sampled_from(
         [
             Every("10s"),
@@ -390,8 +379,8 @@ definitions = st.builds(
 def test_a_definition_reads_back_from_its_row(definition):
     """With every policy there is; and the row of what was read is the same row."""
     stored = row_of(definition)
-    assert definition_of(stored) == definition
-    assert row_of(definition_of(stored)) == stored
+    assert columns_of(stored) == definition
+    assert row_of(columns_of(stored)) == stored
 
 
 PIECES = [
@@ -420,7 +409,7 @@ def test_whatever_stands_in_a_row_it_is_read_or_refused(changes):
         assert len(error) < 1_000
         assert error.isprintable()
     else:
-        assert definition_of(row_of(found, changes.get("id", "web"))) == found
+        assert columns_of(row_of(found, changes.get("id", "web"))) == found
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from attrs import frozen
 from schedule import Schedule
 
 from .._jobs.call import call_of, on_the_loop
+from .._jobs.definition import Definition
 from .._jobs.job import Job
 from .._jobs.json_text import copied
 from .._jobs.lateness import Lateness
@@ -71,10 +72,10 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
 
 def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
     """Raise InvalidJob if the job could not be stored with that update."""
-    inline = update.call is on_the_loop
-    stored_job(
-        job.id, task, schedule, update.args, update.kwargs, update.policy, inline, update.tags, update.name, None, None
+    definition = Definition(
+        update.func, update.call, update.args, update.kwargs, update.policy, update.tags, update.name
     )
+    stored_job(job.id, task, schedule, definition)
 
 
 def settled(value: Any) -> Any:

@@ -21,6 +21,7 @@ from .._values.sparse import Rare
 from .._values.state import SCHEDULED
 from .._values.statistics import Histogram, JobStatistics, Success, Tally, counted
 from ..stores._rows import StoredState, StoredTick
+from .definition import Definition
 from .next_attempt import NextAttempt
 from .owed import Owed
 from .thread_call import Call, ThreadCall
@@ -228,6 +229,22 @@ class Job(Alarm):
 
     def fire(self) -> None:
         self.control.tick(self)
+
+    @property
+    def definition(self) -> Definition:
+        """What it does and how, at this moment."""
+        return Definition(self.func, self.call, self.args, self.kwargs, self.policy, self.tags, self.name)
+
+    def become(self, definition: Definition, lateness: Histogram) -> None:
+        """Do from now on what the definition says. `lateness`: where runs of its kind are counted."""
+        self.func, self.call, self.args, self.kwargs = (
+            definition.func,
+            definition.call,
+            definition.args,
+            definition.kwargs,
+        )
+        self.policy, self.tags, self.name = definition.policy, definition.tags, definition.name
+        self.lateness = lateness
 
     @property
     def paused_until_us(self) -> int | None:

@@ -9,21 +9,24 @@ from attrs import frozen
 
 from schedule import Schedule, ScheduleError, parse, text_of
 
+from .._jobs.call import on_the_loop
+from .._jobs.definition import Definition
 from .._jobs.json_text import LARGEST, check_text, json_text, kept, read_json
 from .._jobs.options import NO_KWARGS, NO_TAGS
 from .._values.errors import InvalidJob, MalformedJob
 from .._values.policy import Policy
-from ..stores._rows import StoredJob
+from ..stores._rows import JobPause, StoredJob
 from .options_text import options_text, read_options
 
 LONGEST_ID: Final = 512
+NOT_PAUSED: Final = JobPause()
 _END_OF_TIME: Final = 253_402_300_800_000_000
 _SHOWN: Final = 200
 """So many characters of a wrong value stand in an error."""
 
 
 @frozen
-class Definition:
+class Columns:
     """What a row of the table of jobs says, checked. The task's name is not: see Tasks."""
 
     schedule: Schedule
@@ -35,18 +38,8 @@ class Definition:
     name: str | None
 
 
-def stored_job(  # noqa: PLR0917 - the columns, in their order
-    id: str,
-    task: str,
-    schedule: Schedule,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    policy: Policy,
-    inline: bool,  # noqa: FBT001 - a column too
-    tags: frozenset[str],
-    name: str | None,
-    paused: str | None,
-    paused_until_us: int | None,
+def stored_job(
+    id: str, task: str, schedule: Schedule, definition: Definition, pause: JobPause = NOT_PAUSED
 ) -> StoredJob:
     """The row that reads back as the same job: equal definitions have equal rows.
 
@@ -54,26 +47,26 @@ def stored_job(  # noqa: PLR0917 - the columns, in their order
     job. Raises InvalidJob, which names the argument, for what cannot be stored.
     """
     _check_id(id)
+    args, kwargs, tags, name = definition.args, definition.kwargs, definition.tags, definition.name
     row = StoredJob(
         id,
         task,
         _schedule_text(schedule, id),
         json_text(args, "args") if args else "[]",
         json_text(dict(kwargs), "kwargs") if kwargs else "{}",
-        options_text(policy, inline),
+        options_text(definition.policy, definition.call is on_the_loop),
         json_text(sorted(tags), "tags") if tags else "[]",
         name,
-        paused,
-        paused_until_us,
+        *pause,
     )
-    for column, text in (("name", name), ("paused", paused)):
+    for column, text in (("name", name), ("paused", pause.paused)):
         if text is not None:
             check_text(text, column)
     check_size(row)
     return row
 
 
-def definition_of(row: StoredJob) -> Definition:
+def columns_of(row: StoredJob) -> Columns:
     """What the row says. Raises MalformedJob, which names id, column and value, for whatever is wrong with it."""
     column = "id"
     try:
@@ -97,7 +90,7 @@ def definition_of(row: StoredJob) -> Definition:
         raise _malformed(row, exc.column, exc) from None
     except (InvalidJob, ScheduleError) as exc:
         raise _malformed(row, column, exc) from None
-    return Definition(schedule, args, kwargs, policy, inline, tags, row.name)
+    return Columns(schedule, args, kwargs, policy, inline, tags, row.name)
 
 
 class _Mistyped(InvalidJob):

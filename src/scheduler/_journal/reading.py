@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import frozen
 
 from schedule import Schedule
 
 from .._jobs.call import call_of, on_the_loop
-from .._jobs.options import DEFAULT
-from .._jobs.thread_call import Call
+from .._jobs.definition import Definition
+from .._jobs.tasks import Tasks
 from .._values.errors import InvalidJob, MalformedJob, UnknownTask
-from .._values.policy import Policy
-from .definition import definition_of
-
-if TYPE_CHECKING:
-    from .._jobs.tasks import Tasks
-    from ..stores._rows import StoredJob
-
+from ..stores._rows import StoredJob
+from .definition import columns_of
 
 SHORTEST: Final = 1_000
 """Microseconds: the shortest interval that a row may ask for."""
@@ -43,41 +38,31 @@ class Unreadable(Schedule):
 class Reading:
     """What a row says. `error`: why its job cannot start."""
 
-    func: Callable[..., Any]
-    call: Call
     schedule: Schedule
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(factory=dict)
-    policy: Policy = DEFAULT
-    tags: frozenset[str] = frozenset()
-    name: str | None = None
+    definition: Definition
     error: str | None = None
+
+    @property
+    def is_readable(self) -> bool:
+        """The row can be read. With an error too it only waits for its task."""
+        return not isinstance(self.schedule, Unreadable)
 
 
 def read(row: StoredJob, tasks: Tasks) -> Reading:
     """What the row says. One that cannot be read, or whose task nobody has registered, has an error."""
     try:
-        definition = definition_of(row)
+        columns = columns_of(row)
     except MalformedJob as exc:
         return unreadable(row, exc)
     error: str | None = None
     try:
         func = tasks.get(row.task)
-        call = call_of(func, inline=definition.inline)
+        call = call_of(func, inline=columns.inline)
     except (UnknownTask, InvalidJob) as exc:
         func, error = _missing(str(exc)), str(exc)
-        call = call_of(func, inline=definition.inline)
-    return Reading(
-        func,
-        call,
-        definition.schedule,
-        definition.args,
-        definition.kwargs,
-        definition.policy,
-        definition.tags,
-        definition.name,
-        error,
-    )
+        call = call_of(func, inline=columns.inline)
+    definition = Definition(func, call, columns.args, columns.kwargs, columns.policy, columns.tags, columns.name)
+    return Reading(columns.schedule, definition, error)
 
 
 def check_interval(id: str, interval: int | None) -> None:
@@ -91,7 +76,7 @@ def check_interval(id: str, interval: int | None) -> None:
 
 def unreadable(row: StoredJob, error: Exception) -> Reading:
     """The reading of a row that no job can be made of."""
-    return Reading(_never, on_the_loop, Unreadable(str(row.schedule)), error=str(error))
+    return Reading(Unreadable(str(row.schedule)), Definition(_never, on_the_loop), str(error))
 
 
 def _never() -> None:

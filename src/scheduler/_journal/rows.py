@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from schedule import Schedule
 
-from .._jobs.call import on_the_loop
 from .._jobs.job import Job
 from .._jobs.json_text import copied
 from .._plan.planner import Grid, is_counted
@@ -164,19 +163,7 @@ def _some_seconds(us: int | None) -> float | None:
 def row_of(job: Job) -> StoredJob:
     """The definition of a stored job. Raises InvalidJob for what cannot be stored."""
     assert job.task is not None
-    return stored_job(
-        job.id,
-        job.task,
-        job.schedule,
-        job.args,
-        job.kwargs,
-        job.policy,
-        job.call is on_the_loop,
-        job.tags,
-        job.name,
-        None if job.paused_by is None else job.paused_by.reason,
-        job.paused_until_us,
-    )
+    return stored_job(job.id, job.task, job.schedule, job.definition, job_pause(job))
 
 
 def job_pause(job: Job) -> JobPause:

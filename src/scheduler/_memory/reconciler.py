@@ -18,7 +18,7 @@ from timerqueue import UnknownLimit
 from .._control.conflict import duplicate
 from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
-from .._journal.reading import Reading, Unreadable, check_interval, read, unreadable
+from .._journal.reading import Reading, check_interval, read, unreadable
 from .._journal.rows import row_of, state_of, tally_of
 from .._plan.after_restart import after_downtime, retry_by
 from .._plan.first_start import FirstStart
@@ -132,8 +132,7 @@ class Adoption:
             job.tally = tally_of(state, job.schedule)
         if state is not None and (state.last_start_us or 0) > self._now_us():
             self._loop.timeline.has_been(state.last_start_us)
-        is_readable = not isinstance(reading.schedule, Unreadable)
-        state, quarantine = self._losses.take(job, state, lost, is_readable=is_readable)
+        state, quarantine = self._losses.take(job, state, lost, is_readable=reading.is_readable)
         if reading.error is not None:
             self._park(job, row, state, reading)
         if quarantine is not None:  # once it is known whether the row can be written anew
@@ -157,12 +156,12 @@ class Adoption:
         """What the row says, and when its job would start for the first time."""
         reading = read(row, self._tasks)
         try:
-            self._loop.runs.check_needs(reading.policy.needs)
+            self._loop.runs.check_needs(reading.definition.policy.needs)
             first = self._first(row.id, reading.schedule, start, is_known=is_known)
             check_interval(row.id, first.planner.interval)
             return reading, first
         except (InvalidJob, ScheduleError, UnknownLimit, ValueError, ArithmeticError, RecursionError) as exc:
-            reading = reading if isinstance(reading.schedule, Unreadable) else unreadable(row, exc)
+            reading = unreadable(row, exc) if reading.is_readable else reading
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
 
     def _first(self, id: str, schedule: Schedule, start: datetime | None, *, is_known: bool) -> FirstStart:
@@ -181,26 +180,25 @@ class Adoption:
         return job
 
     def _job_of(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
+        definition = reading.definition
         return Job(
             self._registry,
             row.id,
-            reading.func,
-            reading.args,
-            reading.kwargs,
-            reading.call,
+            definition.func,
+            definition.args,
+            definition.kwargs,
+            definition.call,
             first.schedule,
             first.planner,
-            reading.policy,
-            self._registry.lateness.of(reading.policy.kind),
-            reading.name,
-            reading.tags,
+            definition.policy,
+            self._registry.lateness.of(definition.policy.kind),
+            definition.name,
+            definition.tags,
         )
 
     def _set(self, job: Job, reading: Reading, first: FirstStart) -> None:
-        job.func, job.args, job.kwargs, job.call = reading.func, reading.args, reading.kwargs, reading.call
-        job.policy, job.tags, job.name = reading.policy, reading.tags, reading.name
+        job.become(reading.definition, self._registry.lateness.of(reading.definition.policy.kind))
         job.schedule, job.planner = first.schedule, first.planner
-        job.lateness = self._registry.lateness.of(reading.policy.kind)
 
     def _come_alive(self, job: Job, row: StoredJob) -> None:
         """What kept it parked is mended: it goes on where it stood."""
@@ -214,10 +212,10 @@ class Adoption:
         """
         assert reading.error is not None
         job.stood = state
-        if isinstance(reading.schedule, Unreadable):
-            self._registry.stored.unreadable[row.id] = row
-        else:
+        if reading.is_readable:
             self._registry.stored.without_task[row.id] = row
+        else:
+            self._registry.stored.unreadable[row.id] = row
         job.unfit = reading.error
         self._loop.pausing.park_because(job, reading.error)
 
@@ -343,9 +341,8 @@ class Adoption:
             return
         job.task, job.schedule_text = row.task, row.schedule
         self._journal.touch(job)
-        self._registry.updates.fill(
-            job, reading, None if first.schedule == before and not was_parked else first, stored=True
-        )
+        has_new_schedule = was_parked or first.schedule != before
+        self._registry.updates.fill(job, reading.definition, first if has_new_schedule else None, stored=True)
         if row.paused is None:
             self._registry.stored.resume(job)
         elif row.paused is not None:

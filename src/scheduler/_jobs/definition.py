@@ -1,0 +1,25 @@
+"""What a job does and how, apart from its schedule: one value, however the job comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from attrs import frozen
+
+from .._values.policy import Policy
+from .options import DEFAULT, NO_KWARGS, NO_TAGS
+from .thread_call import Call
+
+
+@frozen
+class Definition:
+    """What is called with what, by which rules, and how people find it. `call` makes a coroutine of the two."""
+
+    func: Callable[..., Any]
+    call: Call
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = NO_KWARGS
+    policy: Policy = DEFAULT
+    tags: frozenset[str] = NO_TAGS
+    name: str | None = None
