@@ -202,7 +202,7 @@ class Scheduler:
         """
         self._tasks.register(name, func, inline=inline, replace=replace)
         if self._memory is not None:
-            self._loop.call(self._memory.adoption.revive, name)
+            self._loop.call(self._memory.reconciler.revive, name)
 
     @overload
     def task(self, name: F) -> F: ...

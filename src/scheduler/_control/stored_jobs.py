@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._journal.pending import with_pause
-from .._journal.rows import job_pause, pause_of, row_of, stored_pause
-from .._plan.timeline import instant_of
+from .._journal.rows import job_pause, row_of, stored_pause
 from .._values.pauses import JOB, Pause
 
 if TYPE_CHECKING:
     from .._jobs.job import Job
     from .._loop.loop import Loop
-    from ..stores._rows import StoredJob, StoredPause
+    from ..stores._rows import StoredJob
     from .early import Early
 
 
@@ -73,22 +72,3 @@ class StoredJobs:
             self.remember_pause(job)
         elif not scope.startswith(JOB):
             self._journal.pause(scope, None if pause is None else stored_pause(pause))
-
-    # -- from the store, on the loop -----------------------------------------------------------------------------------
-
-    def pause(self, job: Job, reason: str, until_us: int | None) -> None:
-        """The job is paused in the store."""
-        until = None if until_us is None else instant_of(until_us)
-        self._loop.pausing.pause(job, reason, until, is_stored=True)
-
-    def resume(self, job: Job) -> None:
-        """The job is not paused in the store."""
-        if job.paused_by is not None:
-            self._loop.pausing.resume(job, is_stored=True)
-
-    def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
-        """A scope is paused in the store, or is not any more."""
-        if pause is None:
-            self._loop.pausing.resume_scope(scope, is_stored=True)
-        else:
-            self._loop.pausing.hold(pause_of(pause), is_stored=True)

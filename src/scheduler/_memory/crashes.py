@@ -1,27 +1,26 @@
 """Ticks that the end of a process has cut off, as the next scheduler finds them: counted, rested for, and owed.
 
-One death is one crash of a job, however many of its ticks it has ended. What follows is decided in `_recovery.py`.
+One death is one crash of a job, however many of its ticks it has ended. What follows is
+decided in `_plan/after_restart.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from attrs import frozen
 
+from timerqueue import Random
+
+from .._jobs.job import Job
+from .._loop.loop import Loop
 from .._plan.after_restart import CrashFloor, after_crash, rest_until
 from .._runs.owing import is_owed_by
 from .._values.events import RunEnded
 from .._values.outcome import Outcome
 from ..stores._rows import StoredState, StoredTick
-
-if TYPE_CHECKING:
-    from timerqueue import Random
-
-    from .._jobs.job import Job
-    from .._loop.loop import Loop
 
 logger = getLogger(__name__)
 
@@ -39,8 +38,8 @@ class Lost:
 NOTHING_LOST: Final = Lost()
 
 
-class Losses:
-    """Those that one scheduler finds in its store."""
+class Crashes:
+    """What one scheduler finds in its store of the end of the one before."""
 
     def __init__(self, loop: Loop, random: Random, *, crash_floor: float) -> None:
         self._loop = loop

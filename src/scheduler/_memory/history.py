@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from attrs import frozen
 
 from .._plan.timeline import instant_of
 from .._values.outcome import MissedReason, Outcome
-from ..stores._rows import AT_LEAST, RUNNING
-
-if TYPE_CHECKING:
-    from ..stores._rows import StoredTick
+from ..stores._rows import AT_LEAST, RUNNING, StoredTick
 
 
 @frozen(kw_only=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .._journal.sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 from .._values.telling import shown
-
-if TYPE_CHECKING:
-    from ..stores._rows import StoredJob, StoredPause, StoredState, StoredTick
+from ..stores._rows import StoredJob, StoredPause, StoredState, StoredTick
 
 logger = getLogger(__name__)
 

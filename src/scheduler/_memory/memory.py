@@ -1,46 +1,39 @@
-"""A scheduler's memory: opens its store, reads it, listens to it while the scheduler runs, and closes it.
+"""A scheduler's memory: opens its store, reads it, and closes it at the end.
 
-    open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> poll ... -> close
+    open -> pauses, crashes -> load (jobs begin to run while the rest is read) -> polling ... -> close
 
-What a row becomes is in reconciler.py, what is written and when in commits.py. With a store that waits (`is_immediate`
-is false) everything that touches it happens in threads.
+What a row becomes is in reconciler.py, what is written and when in commits.py, and how it is seen what others change in
+polling.py. With a store that waits (`is_immediate` is false) everything that touches it happens in threads.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from logging import getLogger
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from timerqueue import LifecycleError
-
+from .._control.registry import Registry
+from .._jobs.tasks import Tasks
+from .._journal.pending import Flushed, Sealed
+from .._loop.loop import Loop
 from .._runs.owing import REMOVED
 from .._values.statistics import StoreStatistics
-from ..stores._rows import StoredJob, StoredState
-from ..stores._store import StoreError, StoreUnavailable, Unstorable
+from ..stores._rows import Batch, Receipt, Retention, StoredJob, StoredState, StoredTick
+from ..stores._store import Store, StoreError, StoreUnavailable, Unstorable
 from .commits import Commits
-from .crashes import NOTHING_LOST, Losses, Lost
+from .crashes import NOTHING_LOST, Crashes, Lost
 from .intake import Intake
-from .reconciler import Adoption
-from .writer import InlineWriter, ThreadWriter
-
-if TYPE_CHECKING:
-    from .._control.registry import Registry
-    from .._jobs.tasks import Tasks
-    from .._journal.pending import Flushed, Sealed
-    from .._loop.loop import Loop
-    from ..stores._rows import Batch, Changes, Receipt, Retention, StoredTick
-    from ..stores._store import Store
-    from .writer import Writer
+from .polling import Polling
+from .reconciler import Reconciler
+from .writer import InlineWriter, ThreadWriter, Writer
 
 logger = getLogger(__name__)
 
@@ -63,8 +56,8 @@ def memory_of(
     retention: Retention,
     poll: float,
 ) -> Memory:
-    """Put it together."""
-    writer = InlineWriter() if store.is_immediate else ThreadWriter(loop.call_soon)
+    """Put together what deals with the store."""
+    writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(loop.call_soon)
     commits = Commits(
         store,
         writer,
@@ -75,21 +68,34 @@ def memory_of(
         marks=loop.runs.marks,
         retention=retention,
     )
-    losses = Losses(loop, loop.runs.random, crash_floor=crash_floor)
+    crashes = Crashes(loop, loop.runs.random, crash_floor=crash_floor)
+    reconciler = Reconciler(registry, loop, tasks, crashes)
+    intake = Intake()
+    polling = Polling(
+        store,
+        writer,
+        loop=loop,
+        journal=loop.journal,
+        commits=commits,
+        reconciler=reconciler,
+        intake=intake,
+        every=poll,
+    )
     return Memory(
         store,
-        writer=writer,
+        writer,
         loop=loop,
         registry=registry,
         commits=commits,
-        adoption=Adoption(registry, loop, tasks, losses),
-        losses=losses,
-        poll=poll,
+        crashes=crashes,
+        reconciler=reconciler,
+        intake=intake,
+        polling=polling,
     )
 
 
 SLICE: Final = 100
-"""Jobs that are read, or follow their rows, before others on the event loop have their turn."""
+"""Jobs that are read before others on the event loop have their turn."""
 
 BETWEEN_LAST_WORDS: Final = 0.25
 
@@ -100,33 +106,31 @@ class Memory:
     def __init__(
         self,
         store: Store,
-        *,
         writer: Writer,
+        *,
         loop: Loop,
         registry: Registry,
         commits: Commits,
-        adoption: Adoption,
-        losses: Losses,
-        poll: float,
+        crashes: Crashes,
+        reconciler: Reconciler,
+        intake: Intake,
+        polling: Polling,
     ) -> None:
         self.store = store
+        self.reconciler = reconciler
+        self.polling = polling
         self._commits = commits
         self._journal = loop.journal
-        self.adoption = adoption
-        self._losses = losses
+        self._crashes = crashes
         self._writer = writer
         self._loop = loop
         self._registry = registry
-        self._poll_every = poll
+        self._intake = intake
         self._flushes: dict[Flushed, None] = {}
         """Those who wait for all to be durable."""
-        self._is_loaded = False
-        self._is_polling = False
-        self._is_over = False
         self._is_called = Lock()
         """Held by a thread that is in the store, for `open` and `load`."""
         self._is_given_up = False
-        self._intake = Intake()
 
     async def load(self, first_loaded: anyio.Event) -> None:
         """Open the store and make jobs of its rows. `first_loaded` is set as soon as what starts soonest is there.
@@ -134,10 +138,10 @@ class Memory:
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
         now_us = self._loop.timeline.us(self._loop.monotonic(), steady=False)
-        opened = await self._ask(lambda: self.store.open(now_us, self._hint))
+        opened = await self._ask(lambda: self.store.open(now_us, self.polling.hint))
         for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
             if pause is not None:
-                self._registry.stored.pause_scope(pause.scope, pause)
+                self.reconciler.pause_scope(pause.scope, pause)
         crashes = _by_job(self._intake.ticks(await self._ask(self.store.running)))
         owed = _by_job(self._intake.ticks(await self._ask(self.store.owed)))
         rows = await self._ask(self.store.load)
@@ -147,7 +151,7 @@ class Memory:
                 row = self._intake.job(raw)
                 if row is not None:
                     lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
-                    self.adoption.adopt(row, self._intake.state(state), lost)
+                    self.reconciler.adopt(row, self._intake.state(state), lost)
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
@@ -155,17 +159,16 @@ class Memory:
                 self._commits.open(opened.epoch)
                 first_loaded.set()
         gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))
-        self._losses.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
+        self._crashes.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
         while self._registry.begin_early(SLICE):
             await checkpoint()
         self._commits.open(opened.epoch)
         first_loaded.set()
-        self._is_loaded = True
         logger.info("%d jobs are in %r", count, self.store)
-        self._look()
+        self.polling.begin()
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
-        """Some more. Once the loop runs only the writer touches the store, which is not made for two at a time."""
+        """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time."""
         if self.store.is_immediate or not is_running.is_set():
             return await self._ask(lambda: next(rows, None))
         answer: list[tuple[Chunk | None, Exception | None]] = []
@@ -213,7 +216,7 @@ class Memory:
 
     async def close(self) -> None:
         """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
-        self._is_over = True
+        self.polling.end()
         lost: Exception | None = StoreUnavailable(
             f"{self.store!r} does not answer: {self._journal.unsaved} changes are lost"
         )
@@ -284,60 +287,6 @@ class Memory:
             finally:
                 if self._is_given_up:
                     self.store.close()
-
-    # -- while it runs -------------------------------------------------------------------------------------------------
-
-    def _hint(self) -> None:
-        """Somebody has changed something. Any thread."""
-        self._loop.call_soon(self._poll)
-
-    def _look(self) -> None:
-        """Every now and then: what others have changed, and whether the store still answers."""
-        if self._is_over or self.store.is_immediate:
-            return
-        now = self._loop.monotonic()
-        self._commits.look(now)
-        self._poll()
-        with suppress(LifecycleError):
-            self._loop.queue.push(now + self._poll_every, self._look)
-
-    def _poll(self) -> None:
-        if self._is_loaded and not self._is_polling and not self._is_over:
-            self._is_polling = True
-            self._writer.submit(self.store.changes, self._polled)
-
-    def _polled(self, changes: Changes | None, error: Exception | None) -> None:
-        self._is_polling = False
-        if error is not None:
-            self._commits.failed(error)
-            return
-        self._commits.answered()
-        if changes:
-            for scope, pause in changes.pauses.items():
-                self._registry.stored.pause_scope(scope, None if pause is None else self._intake.pause(pause))
-            unfollowed = self._journal.unfollowed
-            is_going_on = bool(unfollowed)
-            for id, row in changes.jobs.items():
-                if not self._journal.holds(id):
-                    unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
-            if not is_going_on:
-                self._follow_some()
-
-    def _follow_some(self) -> None:
-        """Some at a time: others are not to wait."""
-        unfollowed = self._journal.unfollowed
-        for id in list(islice(unfollowed, SLICE)):
-            if id in unfollowed:
-                self._follow(id, unfollowed.pop(id))
-        if unfollowed:
-            self._loop.call_soon(self._follow_some)
-
-    def _follow(self, id: str, row: StoredJob | None) -> None:
-        """One changed row. Whatever is wrong with it, the next one is looked at."""
-        try:
-            self.adoption.change(id, row)
-        except Exception:
-            logger.exception("the changed row of job %r cannot be followed", id)
 
 
 def _by_job(ticks: Iterable[StoredTick]) -> dict[str, list[StoredTick]]:

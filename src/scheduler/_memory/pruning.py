@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from logging import getLogger
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ..stores._rows import Batch, Retention, size_of
-
-if TYPE_CHECKING:
-    from ..stores._store import Store
-    from .writer import Writer
+from ..stores._store import Store
+from .writer import Writer
 
 logger = getLogger(__name__)
 

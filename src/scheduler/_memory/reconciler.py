@@ -10,44 +10,42 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 from logging import getLogger
-from typing import TYPE_CHECKING
 
 from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
 from .._control.conflict import duplicate
+from .._control.early import EarlyJob
+from .._control.registry import Registry
 from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
+from .._jobs.tasks import Tasks
 from .._journal.reading import Reading, check_interval, read, unreadable
-from .._journal.rows import row_of, state_of, tally_of
+from .._journal.rows import pause_of, row_of, state_of, tally_of
+from .._loop.loop import Loop
 from .._plan.after_restart import after_downtime, retry_by
 from .._plan.first_start import FirstStart
 from .._plan.planner import Once
+from .._plan.timeline import instant_of
 from .._values.errors import DuplicateJob, InvalidJob, MalformedJob
 from .._values.events import JobAdded, JobChanged
 from .._values.telling import error_text, loggable
-from .crashes import DIED, NOTHING_LOST, Losses, Lost
-
-if TYPE_CHECKING:
-    from .._control.early import EarlyJob
-    from .._control.registry import Registry
-    from .._jobs.tasks import Tasks
-    from .._loop.loop import Loop
-    from ..stores._rows import StoredJob, StoredState
+from ..stores._rows import StoredJob, StoredPause, StoredState
+from .crashes import DIED, NOTHING_LOST, Crashes, Lost
 
 logger = getLogger(__name__)
 
 
-class Adoption:
+class Reconciler:
     """Makes jobs of rows, and lets jobs follow their rows."""
 
-    def __init__(self, registry: Registry, loop: Loop, tasks: Tasks, losses: Losses) -> None:
+    def __init__(self, registry: Registry, loop: Loop, tasks: Tasks, crashes: Crashes) -> None:
         self._registry = registry
         self._jobs = loop.jobs
         self._loop = loop
         self._journal = loop.journal
         self._tasks = tasks
-        self._losses = losses
+        self._crashes = crashes
 
     def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
         """Make a job of the row. `lost`: its ticks that were cut off.
@@ -78,7 +76,7 @@ class Adoption:
                 self._registry.drop(early.job)
                 self._adopt(row, state, lost)
             case "replace":
-                self._losses.without_job(lost, DIED, "its job has been replaced")
+                self._crashes.without_job(lost, DIED, "its job has been replaced")
             case "keep":
                 self._take_early(early.job)
                 self._adopt(row, state, lost)
@@ -116,6 +114,13 @@ class Adoption:
             except Exception as exc:  # noqa: BLE001 - as in `adopt`
                 self._give_up(row, state, exc)
 
+    def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
+        """Pause a scope as it is paused in the store; None: it is not any more."""
+        if pause is None:
+            self._loop.pausing.resume_scope(scope, is_stored=True)
+        else:
+            self._loop.pausing.hold(pause_of(pause), is_stored=True)
+
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
         for id, row in list(self._registry.stored.without_task.items()):
@@ -132,7 +137,7 @@ class Adoption:
             job.tally = tally_of(state, job.schedule)
         if state is not None and (state.last_start_us or 0) > self._now_us():
             self._loop.timeline.has_been(state.last_start_us)
-        state, quarantine = self._losses.take(job, state, lost, is_readable=reading.is_readable)
+        state, quarantine = self._crashes.take(job, state, lost, is_readable=reading.is_readable)
         if reading.error is not None:
             self._park(job, row, state, reading)
         if quarantine is not None:  # once it is known whether the row can be written anew
@@ -244,7 +249,8 @@ class Adoption:
 
     def _pause_as(self, job: Job, row: StoredJob) -> None:
         if row.paused is not None:
-            self._registry.stored.pause(job, row.paused, row.paused_until_us)
+            until = None if row.paused_until_us is None else instant_of(row.paused_until_us)
+            self._loop.pausing.pause(job, row.paused, until, is_stored=True)
 
     # -- when it starts ------------------------------------------------------------------------------------------------
 
@@ -343,10 +349,10 @@ class Adoption:
         self._journal.touch(job)
         has_new_schedule = was_parked or first.schedule != before
         self._registry.updates.fill(job, reading.definition, first if has_new_schedule else None, stored=True)
-        if row.paused is None:
-            self._registry.stored.resume(job)
-        elif row.paused is not None:
+        if row.paused is not None:
             self._pause_as(job, row)
+        elif job.paused_by is not None:
+            self._loop.pausing.resume(job, is_stored=True)
 
     def _has_schedule(self, job: Job, row: StoredJob) -> bool:
         """Whether the row says the job's schedule, be it in other words. A one-shot may have passed by now."""

@@ -43,7 +43,7 @@ def agent(path, events):
 
 async def look(agent):
     """Look for changes now."""
-    agent._memory._poll()
+    agent._memory.polling.poll()
     await agent.flush()
 
 
@@ -75,7 +75,7 @@ async def test_an_edit_that_is_seen_while_the_pause_is_on_its_way_is_followed(ag
         job = s.add("work", "@every 100d", id="a")
         await s.flush()
         by_hand("UPDATE job SET schedule = '@every 5m' WHERE id = 'a'")
-        s._memory._poll()
+        s._memory.polling.poll()
         job.pause("moving")
         await s.flush()
         assert (str(job.schedule), job.error) == ("@every 5m", "moving")

@@ -183,7 +183,7 @@ async def live(place, clock, edits, *, runs):
         for table, some in edits.items():
             for each in some:
                 place.put(table, each)
-        s._memory._poll()
+        s._memory.polling.poll()
         await clock.travel(3)
         await s.flush()
         assert s.statistics().store.trouble is None

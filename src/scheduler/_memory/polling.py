@@ -1,0 +1,119 @@
+"""Polling: the store is asked what others have changed, when it hints at something and every second or so.
+
+Jobs follow their changed rows some at a time. Whatever is written of a row here meanwhile wins over what others wrote
+before: see `Journal.unfollowed`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import islice
+from logging import getLogger
+from typing import Final
+
+from timerqueue import LifecycleError
+
+from .._journal.journal import Journal
+from .._loop.loop import Loop
+from ..stores._rows import Changes, StoredJob
+from ..stores._store import Store
+from .commits import Commits
+from .intake import Intake
+from .reconciler import Reconciler
+from .writer import Writer
+
+logger = getLogger(__name__)
+
+SLICE: Final = 100
+"""Jobs that follow their rows before others on the event loop have their turn."""
+
+
+class Polling:
+    """The polling of one store, every `every` seconds. On the loop, but for `hint`."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        *,
+        loop: Loop,
+        journal: Journal,
+        commits: Commits,
+        reconciler: Reconciler,
+        intake: Intake,
+        every: float,
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._loop = loop
+        self._journal = journal
+        self._commits = commits
+        self._reconciler = reconciler
+        self._intake = intake
+        self._every = every
+        self._has_begun = False
+        self._is_over = False
+        self._is_asking = False
+
+    def begin(self) -> None:
+        """Ask from now on: all that the store holds has been read."""
+        self._has_begun = True
+        self._look()
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._is_over = True
+
+    def hint(self) -> None:
+        """Ask soon: somebody has changed something. Any thread."""
+        self._loop.call_soon(self.poll)
+
+    def poll(self) -> None:
+        """Ask now, unless an answer is on its way."""
+        if self._has_begun and not self._is_asking and not self._is_over:
+            self._is_asking = True
+            self._writer.submit(self._store.changes, self._polled)
+
+    def _look(self) -> None:
+        """See every now and then what others have changed, and whether the store still answers."""
+        if self._is_over or self._store.is_immediate:
+            return
+        now = self._loop.monotonic()
+        self._commits.look(now)
+        self.poll()
+        with suppress(LifecycleError):
+            self._loop.queue.push(now + self._every, self._look)
+
+    def _polled(self, changes: Changes | None, error: Exception | None) -> None:
+        self._is_asking = False
+        if error is not None:
+            self._commits.failed(error)
+            return
+        self._commits.answered()
+        if not changes:
+            return
+        for scope, pause in changes.pauses.items():
+            self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
+        unfollowed = self._journal.unfollowed
+        is_going_on = bool(unfollowed)
+        for id, row in changes.jobs.items():
+            if not self._journal.holds(id):
+                unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
+        if not is_going_on:
+            self._follow_some()
+
+    def _follow_some(self) -> None:
+        """Let some jobs follow their rows, and the rest later: others are not to wait."""
+        unfollowed = self._journal.unfollowed
+        for id in list(islice(unfollowed, SLICE)):
+            if id in unfollowed:
+                self._follow(id, unfollowed.pop(id))
+        if unfollowed:
+            self._loop.call_soon(self._follow_some)
+
+    def _follow(self, id: str, row: StoredJob | None) -> None:
+        """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""
+        try:
+            self._reconciler.change(id, row)
+        except Exception:
+            logger.exception("the changed row of job %r cannot be followed", id)
