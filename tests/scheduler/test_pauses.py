@@ -354,20 +354,39 @@ async def test_a_removed_job_s_pause_is_forgotten(clock, events):
         assert events.starts() == []
 
 
-async def test_every_change_of_a_pause_is_told_in_one_place(clock):
-    """For whoever keeps them: the scope, and the pause as it is now."""
-    told = []
-    async with Scheduler(clock=clock) as s:
-        s._loop.pausing.changed = lambda scope, pause: told.append((scope, pause and pause.reason))
-        job = s.add(nothing, EVERY, id="a")
-        job.pause("by hand", until=at(50))
-        s.pause("x", reason="why", until=at(60))
-        s.pause()
-        s.resume()
+class ToldStore(MemoryStore):
+    """Remembers which pauses it was told of: what of, and why; None: the pause is over."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = []
+
+    def commit(self, batch):
+        self.told += [(f"job:{id}", pause.paused) for id, pause in batch.paused.items()]
+        self.told += [(scope, pause and pause.reason) for scope, pause in batch.pauses.items()]
+        return super().commit(batch)
+
+
+async def test_a_store_is_told_of_every_change_of_a_pause(clock):
+    """By hand and by its own end: the scope, and the pause as it is now."""
+    store = ToldStore()
+    async with Scheduler(clock=clock, store=store) as s:
+        s.register("a", nothing)
+        job = s.add("a", EVERY, id="a")
+        await s.flush()
+        for change in (
+            lambda: job.pause("by hand", until=at(50)),
+            lambda: s.pause("x", reason="why", until=at(60)),
+            s.pause,
+            s.resume,
+        ):
+            change()
+            await s.flush()
         await clock.travel(70)
-        assert told == [
-            ("job:a", "by hand"), ("tag:x", "why"), ("*", "paused"), ("*", None), ("job:a", None), ("tag:x", None),
-        ]  # fmt: skip
+        await s.flush()
+    assert store.told == [
+        ("job:a", "by hand"), ("tag:x", "why"), ("*", "paused"), ("*", None), ("job:a", None), ("tag:x", None),
+    ]  # fmt: skip
 
 
 TAGS = [frozenset(), frozenset("x"), frozenset("y"), frozenset("xy")]

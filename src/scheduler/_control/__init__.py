@@ -5,7 +5,7 @@ The only folder whose methods other threads may call, besides the list of jobs. 
 (`Early`), and not what a store is.
 """
 
-from .conflict import Definable, OnConflict, duplicate
+from .conflict import OnConflict, duplicate
 from .early import Early, EarlyJob
 from .registry import Registry
 from .run_once import RunOnce

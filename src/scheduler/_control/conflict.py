@@ -2,44 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, Protocol
+from typing import Final, Literal
 
 from .._jobs.job import Job
-from .._jobs.thread_call import Call
 from .._plan.first_start import Start
 from .._values.errors import DuplicateJob, InvalidJob
-from .._values.policy import Policy
 
 OnConflict = Literal["error", "update", "replace", "keep"]
 
 _CONFLICTS: Final = ("error", "update", "replace", "keep")
-
-
-class Definable(Protocol):
-    """A definition of a job, apart from its schedule; a job is one."""
-
-    @property
-    def func(self) -> Callable[..., Any]: ...
-
-    @property
-    def args(self) -> tuple[Any, ...]: ...
-
-    @property
-    def kwargs(self) -> Mapping[str, Any]: ...
-
-    @property
-    def call(self) -> Call: ...
-
-    @property
-    def policy(self) -> Policy: ...
-
-    @property
-    def tags(self) -> frozenset[str]: ...
-
-    @property
-    def name(self) -> str | None: ...
 
 
 def check_conflict(on_conflict: str) -> None:
@@ -77,9 +49,6 @@ def planned_alike(job: Job, other: Job, start: Start) -> bool:
 def is_same(job: Job, other: Job) -> bool:
     """Whether two jobs of one id do the same in the same way. Arguments that cannot be compared are not equal."""
     try:
-        return all(
-            getattr(job, name) == getattr(other, name)
-            for name in ("task", "func", "args", "kwargs", "call", "policy", "tags", "name")
-        )
+        return job.task == other.task and job.definition == other.definition
     except BaseException:  # noqa: BLE001 - an argument's own, such as an array's
         return False

@@ -121,7 +121,7 @@ class Registry(Verbs):
             return job
         self._begin(job, first.at_once, first.due_us)
         if row is not None:
-            self._loop.call(self.stored.remember, job, row)
+            self._loop.call(self._loop.journal.remember, job, row)
         return job
 
     def begin_early(self, most: int) -> bool:
@@ -130,7 +130,7 @@ class Registry(Verbs):
 
     def _begin_early(self, job: Job, first: FirstStart) -> None:
         self._begin(job, first.at_once, first.due_us)
-        self.stored.remember(job)
+        self._loop.journal.remember(job)
 
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
         loop = self._loop

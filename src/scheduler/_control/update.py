@@ -5,7 +5,7 @@ What may change is checked as a whole, in the thread that asks; it is applied on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from .._jobs.json_text import copied
 from .._jobs.lateness import Lateness
 from .._jobs.options import args_of, kwargs_of, policy_of, schedule_of, tags_of, text_of
 from .._jobs.tasks import Tasks
-from .._jobs.thread_call import Call
 from .._journal.definition import stored_job
 from .._loop.loop import Loop
 from .._plan.first_start import FirstStart, Planners, Start
@@ -28,25 +27,18 @@ from .._plan.timeline import instant_of
 from .._runs.completion import count_what_runs
 from .._values.errors import InvalidJob
 from .._values.events import JobChanged
-from .._values.policy import OPTIONS, Policy
-from .conflict import Definable, is_same
+from .._values.policy import OPTIONS
+from .conflict import is_same
 from .early import Early
-from .stored_jobs import StoredJobs
 
 _DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
 
 
 @frozen
 class Update:
-    """A job's definition as it will be."""
+    """What a job will be. `start`: with a new schedule its first start."""
 
-    func: Callable[..., Any]
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    call: Call
-    policy: Policy
-    tags: frozenset[str]
-    name: str | None
+    definition: Definition
     start: Start
 
 
@@ -58,7 +50,7 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         raise InvalidJob(msg)
     func = changes.get("func", job.func)
     inline = changes.get("inline", job.call is on_the_loop)
-    return Update(
+    definition = Definition(
         func=func,
         args=args_of(changes.get("args", job.args)),
         kwargs=kwargs_of(changes.get("kwargs", job.kwargs)),
@@ -66,16 +58,8 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         policy=policy_of({name: value for name, value in changes.items() if name in OPTIONS}, job.policy),
         tags=tags_of(changes.get("tags", job.tags)),
         name=text_of("name", changes.get("name", job.name)),
-        start=changes.get("start"),
     )
-
-
-def check_row(job: Job, task: str, update: Update, schedule: Schedule) -> None:
-    """Raise InvalidJob if the job could not be stored with that update."""
-    definition = Definition(
-        update.func, update.call, update.args, update.kwargs, update.policy, update.tags, update.name
-    )
-    stored_job(job.id, task, schedule, definition)
+    return Update(definition, changes.get("start"))
 
 
 def settled(value: Any) -> Any:
@@ -93,16 +77,13 @@ def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
 class Updates:
     """The changes of one scheduler's jobs."""
 
-    def __init__(
-        self, loop: Loop, planners: Planners, *, lateness: Lateness, tasks: Tasks, early: Early, stored: StoredJobs
-    ) -> None:
+    def __init__(self, loop: Loop, planners: Planners, *, lateness: Lateness, tasks: Tasks, early: Early) -> None:
         self._loop = loop
         self._lock = loop.jobs.lock
         self._planners = planners
         self._lateness = lateness
         self._tasks = tasks
         self._early = early
-        self._stored = stored
 
     # -- in the thread that asks ---------------------------------------------------------------------------------------
 
@@ -116,7 +97,7 @@ class Updates:
         if task is not None and "func" in changes:
             task, changes["func"], _ = self._tasks.resolve(changes["func"], inline=False, durable=True)
         update = update_of(job, changes)
-        self._loop.runs.check_needs(update.policy.needs)
+        self._loop.runs.check_needs(update.definition.policy.needs)
         if schedule is None and update.start is not None:
             msg = "start can only be updated together with a schedule"
             raise InvalidJob(msg)
@@ -124,7 +105,7 @@ class Updates:
             start = self.dated_start(job) if update.start is None else update.start
             first = None if schedule is None else self.first_start(schedule_of(schedule), job.id, start)
         if task is not None:
-            check_row(job, task, update, job.schedule if first is None else first.schedule)
+            stored_job(job.id, task, job.schedule if first is None else first.schedule, update.definition)
         self._early.ask(job, self._apply, job, changes if task is None else apart(changes), first, task)
 
     def first_start(self, schedule: Schedule, id: str, start: Start) -> FirstStart:
@@ -151,9 +132,9 @@ class Updates:
         """Change a job as it is by now by changes that have been checked."""
         if job.is_removed:
             return
-        update = update_of(job, changes)
+        definition = update_of(job, changes).definition
         job.task = task
-        self.fill(job, update, first)
+        self.fill(job, definition, first)
 
     def renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
         """Let the job be what another of its id was meant to be. `first`: how that would start; None: as the job."""
@@ -161,22 +142,22 @@ class Updates:
             return
         if job.unfit is not None:
             first = self.first_start(source.schedule, job.id, None) if first is None else first
-            self._stored.mended(job)
+            job.unfit = None
+        definition = source.definition
         was_same = first is None and is_same(job, source)
         job.task = source.task
         if not was_same:
-            self.fill(job, source, first)
+            self.fill(job, definition, first)
 
-    def fill(self, job: Job, source: Definable, first: FirstStart | None, *, stored: bool = False) -> None:
-        """Let the job be what `source` says, and start as `first` says if that is not None. `stored`: its row says it
-        already.
+    def fill(self, job: Job, definition: Definition, first: FirstStart | None, *, stored: bool = False) -> None:
+        """Let the job be what the definition says, and start as `first` says if that is not None. `stored`: its row
+        says it already.
         """
         loop = self._loop
         count_what_runs(job)
-        job.func, job.args, job.kwargs, job.call = source.func, source.args, source.kwargs, source.call
-        job.policy, job.tags, job.name = source.policy, source.tags, source.name
         with self._lock:
-            job.lateness = self._lateness.of(source.policy.kind)
+            lateness = self._lateness.of(definition.policy.kind)
+        job.become(definition, lateness)
         loop.pausing.reconsider(job)
         has_given_up = loop.look_at_owed(job)
         if first is not None:
@@ -186,5 +167,5 @@ class Updates:
         loop.try_owed(job)
         loop.enroll(job)
         if not stored:
-            self._stored.remember(job)
+            loop.journal.remember(job)
         loop.listeners.tell(JobChanged(job.id, job.state, "updated"))

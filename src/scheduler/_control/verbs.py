@@ -23,9 +23,7 @@ from .._starts.upcoming import next_start, next_starts
 from .._values.errors import AlreadyStopped, JobNotFound
 from .._values.events import Event, JobRemoved
 from .._values.outcome import Cause, MissedReason
-from .._values.pauses import JOB, Pause
 from .early import Early
-from .stored_jobs import StoredJobs
 from .update import Updates
 
 _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
@@ -43,11 +41,7 @@ class Verbs:
         self._planners = Planners(loop.timeline, loop.monotonic)
         self.lateness = Lateness(loop.runs.uncounted)
         self.early = Early(loop, loop.jobs, is_waiting=has_store)
-        self.stored = StoredJobs(loop, self.early)
-        self.updates = Updates(
-            loop, self._planners, lateness=self.lateness, tasks=tasks, early=self.early, stored=self.stored
-        )
-        loop.pausing.changed = self._pause_changed
+        self.updates = Updates(loop, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
 
     # -- of one job ----------------------------------------------------------------------------------------------------
 
@@ -154,14 +148,10 @@ class Verbs:
     def _delete_row(self, job: Job) -> None:
         """Take the row of a job that has gone out of the store, unless another has its id by now."""
         if self._jobs.find(job.id) is None:
-            self.stored.forget(job)
+            self._loop.journal.delete_row(job)
 
     def _until(self, until: datetime | None) -> datetime | None:
         return until and until_of(until, instant_of(self._loop.timeline.us(self._loop.monotonic(), steady=False)))
-
-    def _pause_changed(self, scope: str, pause: Pause | None) -> None:
-        job = self._jobs.find(scope.removeprefix(JOB)) if scope.startswith(JOB) else None
-        self.stored.pause_changed(scope, pause, job)
 
 
 def refuse_if_removed(job: Job) -> None:

@@ -7,6 +7,7 @@ any thread; everything else happens on the loop's.
 
 from .call import awaited, call_of, on_the_loop
 from .current import CurrentRun, current_run
+from .definition import Definition
 from .job import RUN, Attempt, Control, Job
 from .job_list import JobList
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
@@ -40,6 +41,7 @@ from .options import (
 from .owed import Owed
 from .tasks import Tasks, name_of
 from .thread_call import Call, NotLaunched, ThreadCall
+from .unfit import Unfit
 
 __all__ = [
     "DEFAULT",
@@ -52,6 +54,7 @@ __all__ = [
     "Call",
     "Control",
     "CurrentRun",
+    "Definition",
     "Job",
     "JobList",
     "Lateness",
@@ -61,6 +64,7 @@ __all__ = [
     "Policies",
     "Tasks",
     "ThreadCall",
+    "Unfit",
     "args_of",
     "awaited",
     "call_of",

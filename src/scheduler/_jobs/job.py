@@ -25,6 +25,7 @@ from .definition import Definition
 from .next_attempt import NextAttempt
 from .owed import Owed
 from .thread_call import Call, ThreadCall
+from .unfit import Unfit
 
 
 class Control(Protocol):
@@ -103,8 +104,8 @@ class Job(Alarm):
     """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
     threads: Rare[list[ThreadCall] | None] = Rare(None)
     """Threads that outlived the run they worked for."""
-    unfit: Rare[str | None] = Rare(None)
-    """Why it cannot run, until its row is mended or its task is registered."""
+    unfit: Rare[Unfit | None] = Rare(None)
+    """Its row keeps it from running."""
 
     def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
         self,

@@ -13,11 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from attrs import evolve
+
 from .._jobs.job import Attempt, Job
 from .._plan.timeline import Timeline
 from .._values.outcome import MissedReason, Outcome
-from ..stores._rows import JobPause, StoredJob, StoredPause, StoredTick
+from .._values.pauses import Pause
+from ..stores._rows import StoredJob, StoredTick
 from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
+from .rows import job_pause, row_of, stored_pause
 
 
 class Journal:
@@ -54,31 +58,44 @@ class Journal:
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
-    def put(self, row: StoredJob) -> None:
-        """Note the row as a whole."""
+    def remember(self, job: Job, row: StoredJob | None = None) -> None:
+        """Note the definition of the job, if it is stored. `row`: it has been written down as this already."""
+        if job.task is None or job.is_removed:
+            return
+        if job.unfit is not None and not job.unfit.is_readable:  # its row is kept as it is for those who mend it
+            row = with_pause(job.unfit.row, job_pause(job))
+        row = row_of(job) if row is None else row
+        job.schedule_text = row.schedule
         self.unfollowed.pop(row.id, None)
         self.pending.put(row.id, row)
-        self._on_change()
+        self.touch(job)
 
-    def pause_job(self, id: str, pause: JobPause) -> None:
-        """Note whether the job is paused: of its row no more than that is written."""
-        if (row := self.unfollowed.get(id)) is not None:
-            self.unfollowed[id] = with_pause(row, pause)
-        self.pending.pause(id, pause)
-        self._on_change()
+    def remember_pause(self, job: Job) -> None:
+        """Note whether the job is paused, if it is stored. Whatever else others have written into its row stays, and is
+        followed when it is seen.
+        """
+        if job.task is None or job.is_removed:
+            return
+        pause = job_pause(job)
+        if job.unfit is not None and not job.unfit.is_readable:
+            job.unfit = evolve(job.unfit, row=with_pause(job.unfit.row, pause))
+        if (row := self.unfollowed.get(job.id)) is not None:
+            self.unfollowed[job.id] = with_pause(row, pause)
+        self.pending.pause(job.id, pause)
+        self.touch(job)
 
-    def removed(self, job: Job, *, is_finished: bool = False) -> None:
+    def remember_scope(self, scope: str, pause: Pause | None) -> None:
+        """Note the pause of all jobs or of a tag; None: it is over."""
+        if self.is_kept:
+            self.pending.pauses[scope] = None if pause is None else stored_pause(pause)
+            self._on_change()
+
+    def delete_row(self, job: Job, *, is_finished: bool = False) -> None:
         """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
         job.floor = None
         self._on_change()
-
-    def pause(self, scope: str, pause: StoredPause | None) -> None:
-        """Note the pause of all jobs or of a tag; None: it is over."""
-        if self.is_kept:
-            self.pending.pauses[scope] = pause
-            self._on_change()
 
     def holds(self, id: str) -> bool:
         """Whether a row that was put or removed here is still on its way to the store."""

@@ -264,7 +264,7 @@ class Loop:
         """Take out a job whose schedule has ended. Its history stays; its row goes, if no other has its id by now."""
         self.jobs.discard(job)
         if job.task is not None and self.jobs.find(job.id) is None:
-            self.journal.removed(job, is_finished=True)
+            self.journal.delete_row(job, is_finished=True)
         logger.info("job %r has finished: its schedule has no further start", job.id)
         if self.listeners.anybody:
             self.listeners.tell(JobFinished(job.id))

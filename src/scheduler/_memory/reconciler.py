@@ -20,6 +20,7 @@ from .._control.registry import Registry
 from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
 from .._jobs.tasks import Tasks
+from .._jobs.unfit import Unfit
 from .._journal.reading import Reading, check_interval, read, unreadable
 from .._journal.rows import pause_of, row_of, state_of, tally_of
 from .._loop.loop import Loop
@@ -46,6 +47,8 @@ class Reconciler:
         self._journal = loop.journal
         self._tasks = tasks
         self._crashes = crashes
+        self._without_task: dict[Job, None] = {}
+        """Jobs that wait for their tasks to be registered, and maybe some that do not any more."""
 
     def adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
         """Make a job of the row. `lost`: its ticks that were cut off.
@@ -83,13 +86,13 @@ class Reconciler:
             case "update":
                 self._take_early(early.job)
                 wanted = row_of(early.job)._replace(paused=row.paused, paused_until_us=row.paused_until_us)
-                if state is not None and wanted.schedule != row.schedule and not self._is_promised(state):
+                if state is not None and wanted.schedule != row.schedule and not self._has_start_by_hand(state):
                     state = state._replace(
                         next_us=early.first.due_us, next_by_hand=False, next_of=wanted.schedule, retry_at_us=None
                     )
                 self._adopt(wanted, state, lost)
                 if wanted != row:
-                    self._registry.stored.remember(early.job)
+                    self._journal.remember(early.job)
 
     def change(self, id: str, row: StoredJob | None) -> None:
         """Somebody else has changed this row, or removed it."""
@@ -99,8 +102,7 @@ class Reconciler:
         elif row is None:
             if job is not None:
                 logger.info("job %r is gone from the store", id)
-                self._registry.stored.unreadable.pop(id, None)
-                self._registry.stored.without_task.pop(id, None)
+                self._without_task.pop(job, None)
                 self._registry.drop(job)
         elif job is None:
             logger.info("job %r has come into the store", id)
@@ -123,10 +125,12 @@ class Reconciler:
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
-        for id, row in list(self._registry.stored.without_task.items()):
-            job = self._jobs.find(id)
-            if row.task == task and job is not None:
-                self._come_alive(job, row)
+        for job in list(self._without_task):
+            unfit = job.unfit
+            if unfit is None or not unfit.is_readable or job.is_removed:  # somebody else has seen to it
+                del self._without_task[job]
+            elif unfit.row.task == task:
+                self._come_alive(job, unfit.row)
 
     # -- one row -------------------------------------------------------------------------------------------------------
 
@@ -217,11 +221,9 @@ class Reconciler:
         """
         assert reading.error is not None
         job.stood = state
+        job.unfit = Unfit(row, reading.is_readable)
         if reading.is_readable:
-            self._registry.stored.without_task[row.id] = row
-        else:
-            self._registry.stored.unreadable[row.id] = row
-        job.unfit = reading.error
+            self._without_task[job] = None
         self._loop.pausing.park_because(job, reading.error)
 
     def _give_up(self, row: StoredJob, state: StoredState | None, error: Exception) -> None:
@@ -232,15 +234,14 @@ class Reconciler:
         self._park(self._enter(row, reading, first), row, state, reading)
         logger.error("job %r is parked", row.id, exc_info=loggable(error))
 
-    def _is_promised(self, state: StoredState) -> bool:
+    def _has_start_by_hand(self, state: StoredState) -> bool:
         """Whether somebody has set a start that is still to come: a new schedule begins after it."""
         return state.next_by_hand and state.next_us is not None and state.next_us > self._now_us()
 
     def _take_early(self, job: Job) -> None:
         """The job is here already, and is about to be told what it is."""
         self._registry.early.discard(job)
-        self._registry.stored.without_task.pop(job.id, None)
-        self._registry.stored.unreadable.pop(job.id, None)
+        self._without_task.pop(job, None)
         job.unfit = None
         if job.is_parked:
             job.is_parked = False
@@ -326,8 +327,8 @@ class Reconciler:
     # -- rows that change ----------------------------------------------------------------------------------------------
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
-        if job.id in self._registry.stored.unreadable:
-            return self._registry.stored.unreadable[job.id] == row
+        if job.unfit is not None and not job.unfit.is_readable:
+            return job.unfit.row == row
         return row_of(job) == row
 
     def _follow(self, job: Job, row: StoredJob) -> None:

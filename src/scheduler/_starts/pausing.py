@@ -81,8 +81,6 @@ class Pausing:
         self._plans = plans
         self._jobs = jobs
         self.pauses = Pauses()
-        self.changed: Callable[[str, Pause | None], None] = _nobody
-        """Called with each scope whose pause has changed, and its pause as it is now: None, it has been resumed."""
         self._ends: dict[Job | str, PauseEnd] = {}
         """Of the pauses that end by themselves."""
 
@@ -101,7 +99,7 @@ class Pausing:
         logger.info("job %r is disabled: %s", job.id, pause.reason)
         self._plans.listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
         if not is_stored:
-            self.changed(pause.scope, pause)
+            self._plans.journal.remember_pause(job)
 
     def resume(self, job: Job, *, is_stored: bool = False) -> None:
         """Start it again, from its next slot on, unless something else holds it. `is_stored`: as for `pause`."""
@@ -114,7 +112,7 @@ class Pausing:
         counts = job.counts()
         counts.consecutive_failures = counts.consecutive_crashes = 0
         if not is_stored:
-            self.changed(scope_of_job(job.id), None)
+            self._plans.journal.remember_pause(job)
         if self._come_back(job):
             logger.info("job %r is enabled", job.id)
             self._plans.listeners.tell(JobChanged(job.id, job.state, "resumed"))
@@ -158,7 +156,7 @@ class Pausing:
         until = None if pause.until is None else pause.until.timestamp()
         self._plans.listeners.tell(ScopePaused(pause.scope, pause.reason, until))
         if not is_stored:
-            self.changed(pause.scope, pause)
+            self._plans.journal.remember_scope(pause.scope, pause)
         self._scopes_changed()
 
     def resume_scope(self, scope: str, *, is_stored: bool = False) -> None:
@@ -170,7 +168,7 @@ class Pausing:
         logger.info("no longer: %s", pause.text)
         self._plans.listeners.tell(ScopeResumed(scope))
         if not is_stored:
-            self.changed(scope, None)
+            self._plans.journal.remember_scope(scope, None)
         self._scopes_changed()
 
     def admits(self, job: Job) -> bool:
@@ -299,7 +297,3 @@ class Pausing:
 def _has_pause(job: Job) -> bool:
     """Whether what waits was started by hand under a pause. Being parked is none."""
     return job.paused_by is not None or job.held_by is not None
-
-
-def _nobody(_scope: str, _pause: Pause | None) -> None:
-    """Nobody has asked to be told."""
