@@ -41,13 +41,13 @@ CUT_OFF_AFTER: Final = 5.0
 
 
 CRASH_FLOOR: Final = 10.0
-"""Seconds after the death of its process before which no check starts again that ran then."""
+"""Seconds for which a check that ran when its process died does not start again."""
 
 SHORTEST_GRACE: Final = 1.0
 GRACE_OF_CALENDARS: Final = 60.0
 
 SETTLED: Final = 0.2
-"""Seconds after the start in which what has been left out before is found."""
+"""Seconds after the start in which the scheduler finds what was due before it."""
 
 
 @frozen(kw_only=True)
@@ -77,7 +77,7 @@ async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolv
 
 
 class _Agent:
-    """What belongs to one run: the scheduler, how the targets stand, and who shows it."""
+    """One run: its scheduler, how its targets stand, and who shows that."""
 
     def __init__(
         self, config: Config, display: Display, plan: Plan, clock: Clock, resolver: Resolver | None = None
@@ -119,7 +119,7 @@ class _Agent:
         self._is_open = anyio.Event()
         self._patient: set[str] = set()
         self._taken_over: str | None = None
-        """Who has the store now."""
+        """The agent that has the store now, in the words of the store."""
 
     async def run(self) -> int:
         plan, monitor, scheduler = self._plan, self._monitor, self._scheduler
@@ -151,14 +151,14 @@ class _Agent:
             self._scheduler.stop(GRACE)
 
     def _let_wait(self, name: str) -> None:
-        """From now on its checks wait for room however late they are, or it might be left out every time."""
+        """Let the checks of a target wait for room, however late they are: it might be left out every time."""
         if name in self._statuses and name not in self._patient:
             self._patient.add(name)
             with suppress(JobNotFound):  # its schedule has ended
                 self._scheduler.get(name).update(missed=Missed.LATEST)
 
     def _begin(self) -> None:
-        """The store is open and read: show what there is, and let go of jobs whose targets are gone."""
+        """Show what there is, once the store is open and read, and remove jobs whose targets are gone."""
         store = str(self._config.store) if self._has_past else None
         targets = list(self._statuses.values())
         self._monitor.begin(View(targets=targets, scheduler=self._scheduler, now=self._clock.wall, store=store))
@@ -243,8 +243,8 @@ def grace_of(schedule: Schedule) -> float:
 
 @asynccontextmanager
 async def _watched(scheduler: Scheduler, monitor: Monitor, clock: Clock) -> AsyncIterator[tuple[TaskGroup, list[bool]]]:
-    """While the body runs, listen to signals and refresh the display. What is started in the group ends
-    with the body; the list is not empty if a second signal cut the body off.
+    """Listen to signals and refresh the display while the body runs. Tasks of the group end with the body; the list is
+    not empty if a second signal cut the body off.
     """
     is_forced: list[bool] = []
     async with anyio.create_task_group() as group:
@@ -262,8 +262,8 @@ async def _stop_on_signals(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """The first signal lets running checks end, the second does not. The end of a terminal is a first one; without a
-    terminal that signal is one to read a configuration anew, which this agent cannot.
+    """Stop at the first signal, with time for running checks, and at once at the second. The end of a terminal counts
+    as one; without a terminal SIGHUP asks daemons to read their configuration again, and this agent cannot.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()
@@ -285,7 +285,7 @@ async def _stop_on_signals(
 
 
 def _signals() -> Iterator[signal.Signals]:
-    """Those that are listened to. Whoever has us ignore the end of the terminal, as nohup does, means it."""
+    """Signals that end the agent. Where the end of the terminal is ignored, as under nohup, it stays so."""
     yield from (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         yield signal.SIGHUP

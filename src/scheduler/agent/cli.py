@@ -1,4 +1,4 @@
-"""The command line. What a command needs is imported when it runs, so that --help need not wait for it."""
+"""The command line. Each command imports what it needs when it runs, so that --help need not wait for it."""
 
 # ruff: noqa: PLC0415
 
@@ -33,7 +33,7 @@ class Duration(click.ParamType[float]):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds, or an error that says what was expected."""
+        """Read seconds, or fail with what was expected."""
         from .toml import Unfit, seconds
 
         try:
@@ -43,12 +43,12 @@ class Duration(click.ParamType[float]):
 
 
 class Place(click.ParamType["StorePlace"]):
-    """Where history is kept. Files are relative to the working directory."""
+    """A place for history. Files are relative to the working directory."""
 
     name = "store"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> StorePlace:
-        """A place, or an error that says what was expected."""
+        """Read a place, or fail with what was expected."""
         from .config import store_place
         from .toml import Unfit
 
@@ -64,7 +64,7 @@ class Zone(click.ParamType[str]):
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The name, or an error that says what was expected."""
+        """Read a name, or fail with what was expected."""
         from zoneinfo import ZoneInfo
 
         try:
@@ -280,7 +280,7 @@ def _run(
 
 
 def _with_rights(config: Config) -> Config:
-    """With a warning if others may change what is remembered."""
+    """Add a warning if others may change what is remembered."""
     from attrs import evolve
 
     from .config import warnings_about
@@ -290,7 +290,7 @@ def _with_rights(config: Config) -> Config:
 
 
 def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
-    """Read them from a store that another process may have open."""
+    """Read records from a store that another process may have open."""
     import anyio
 
     from scheduler import Scheduler, StoreError
@@ -308,7 +308,7 @@ def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
 
 
 def _why_none(target: str, names: Sequence[str] | None) -> str:
-    """Why there is no history of a target. `names`: of all that are checked, if a configuration says so."""
+    """Say why there is no history of a target. `names`: of all that are checked, if a configuration says so."""
     from difflib import get_close_matches
 
     if names is None:
@@ -320,7 +320,7 @@ def _why_none(target: str, names: Sequence[str] | None) -> str:
 
 
 def _refuse(store: StorePlace, reason: str) -> NoReturn:
-    """One line about a store that cannot be used, without secrets."""
+    """End with a line about a store that cannot be used, without secrets."""
     from .text import Redactor, printable
 
     _end(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", BAD_USAGE)
@@ -336,7 +336,7 @@ def _config(read: Callable[[], Config]) -> Config:
 
 
 def _print(lines: Iterable[str]) -> None:
-    """To standard output, as far as somebody reads it."""
+    """Print lines to standard output, as far as somebody reads them."""
     from .text import harmless
 
     try:
@@ -349,7 +349,7 @@ def _print(lines: Iterable[str]) -> None:
 
 
 def _end(reason: str, code: int) -> NoReturn:
-    """With a line on standard error, if there is somebody to read it."""
+    """End with the reason on standard error, if there is somebody to read it."""
     from .text import harmless
 
     with suppress(OSError):

@@ -15,11 +15,11 @@ import anyio
 from timerqueue import Clock
 
 TICK: Final = 0.05
-"""Seconds."""
+"""Seconds between ticks."""
 
 
 class Holdups:
-    """Ticks while it is `needed`, as long as `watch` runs. Without it nothing is ever held up."""
+    """A clock that ticks while it is `needed`, as long as `watch` runs. Without `watch` nothing is ever held up."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -30,13 +30,13 @@ class Holdups:
 
     @property
     def seconds(self) -> float:
-        """By which ticks were late so far, in all; with the one that is overdue now."""
+        """Seconds by which ticks were late so far, in all, the one that is overdue now included."""
         overdue = 0.0 if self._due is None else self._clock.monotonic() - self._due
         return self._total + max(overdue, 0.0)
 
     @contextmanager
     def needed(self) -> Iterator[None]:
-        """While the body runs, it has to tick."""
+        """Have it tick while the body runs."""
         self._needs += 1
         if self._wanted is not None:
             self._wanted.set()

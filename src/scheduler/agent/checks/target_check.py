@@ -1,4 +1,4 @@
-"""What the scheduler runs: one check of a target, at the first address that answers or at each of them."""
+"""One check of a target, as the scheduler runs it: at the first address that answers or at each of them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from .holdups import Holdups
 from .net import Family, Resolver, Unresolved
 
 MOST_ADDRESSES: Final = 16
-"""Of one name in one run."""
+"""Addresses of one name that are asked in one run."""
 
 TOLERATED: Final = 0.1
 """Share of the time for an answer by which this process may be held up itself. Beyond it nobody knows who was late."""
 
 LEAST_TOLERATED: Final = 0.025
-"""Seconds."""
+"""Seconds by which this process may be held up in any case."""
 
 
 class Mode(enum.Enum):
     """Which addresses of a name are checked."""
 
     ANY = "any"
-    """One: the first that answers."""
+    """One address: the first that answers."""
     ALL = "all"
 
 
@@ -50,7 +50,7 @@ class _Course:
 
 @frozen
 class _Way:
-    """Where an attempt was redirected to, from `address`, and what it has left of its time."""
+    """The place where an attempt was redirected to, from `address`, and what it has left of its time."""
 
     hop: Hop
     address: str
@@ -64,7 +64,7 @@ class _Way:
 
 @frozen(kw_only=True)
 class TargetCheck:
-    """Checks one target. Its `run` returns results or raises nothing but defects of checks.
+    """The check of one target. Its `run` returns results or raises nothing but defects of checks.
 
     `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL); of
     each attempt, redirects included. `attempts`: how many there may be in a run; only what is down is tried again, at
@@ -86,7 +86,7 @@ class TargetCheck:
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
-        """The result of the last attempt, or a subtask for each address, or one that goes on at another host."""
+        """Check: the result of the last attempt, or a subtask for each address, or one that goes on at another host."""
         match self.mode:
             case Mode.ANY:
                 return await self._drive(_Course())
@@ -123,7 +123,7 @@ class TargetCheck:
         return await self._first_that_answers(self.check, addresses, watch, self.timeout - watch.elapsed)
 
     async def _follow(self, way: _Way) -> CheckResult | _Way:
-        """At the first of its addresses that answers, among those that may be dialled."""
+        """Go where a redirect leads: to the first address there that answers, of those that may be dialled."""
         watch = Stopwatch(self.clock, way.phases)
         began = watch.elapsed
         found = await self._look_up(way.host, watch, way.left)
@@ -138,7 +138,7 @@ class TargetCheck:
         return self._result(finding, watch, way.address)
 
     async def _each(self) -> CheckResult | list[Subtask]:
-        """A subtask for each address. A lookup that fails is tried again as an attempt is."""
+        """Make a subtask for each address. A lookup that fails is tried again as an attempt is."""
         number = 1
         while True:
             watch = Stopwatch(self.clock)
@@ -168,7 +168,7 @@ class TargetCheck:
     async def _first_that_answers(
         self, check: Check, addresses: list[str], lookup: Stopwatch, left: float, way: _Way | None = None
     ) -> CheckResult | _Way:
-        """Connecting to one address may take its share of the time that is left; the last has all of it."""
+        """Ask one address after another. Each may take its share of the time that is left to connect; the last, all."""
         end = self.clock.monotonic() + left
         results: list[CheckResult] = []
         for tried, address in enumerate(addresses[:MOST_ADDRESSES]):

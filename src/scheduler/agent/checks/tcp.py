@@ -17,12 +17,12 @@ MOST_READ: Final = 64 * 1024
 """Bytes that are looked through for the expected text."""
 
 _LAST_READ: Final = 65_536
-"""Bytes that may come with the last of these."""
+"""Bytes that may come with the last of the bytes that are looked through."""
 
 
 @frozen(kw_only=True)
 class TcpCheck:
-    """Connects; sends `send` if there is any; reads until `expect` turns up if it is given."""
+    """A TCP check: it connects; sends `send` if there is any; reads until `expect` turns up if it is given."""
 
     url: Url
     send: str | None = None
@@ -30,11 +30,11 @@ class TcpCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown or logged."""
+        """Texts that must not be shown or logged."""
         return self.url.secrets
 
     async def attempt(self, at: Attempt) -> Finding:
-        """Up if it accepts the connection and, where asked to, answers as expected."""
+        """Ask: up if the target accepts the connection and, where asked to, answers as expected."""
         async with dialled(at, self.url.port, Budget(MOST_READ + _LAST_READ)) as stream:
             if self.send is not None:
                 with at.watch.measure("send"):
@@ -46,7 +46,7 @@ class TcpCheck:
 
 
 async def _read_until(stream: ByteStream, expected: str, watch: Stopwatch) -> None:
-    """Return once the text has come. Raises CheckFailed if it does not."""
+    """Read until the text has come. Raises CheckFailed if it does not."""
     received, wanted = bytearray(), expected.encode()
     looked_through = 0
     while received.find(wanted, looked_through) < 0:

@@ -1,4 +1,4 @@
-"""What is to be checked, how often, under which limits, and where it is remembered, as a file or a command line says.
+"""The configuration, of a file or a command line: what is checked, how often, within which limits, remembered where.
 
 Offers `read_config` and `watch_config`, the `Config` that they give, and what tells a person what it would run. Reads
 files and the environment; starts nothing and opens no store. Does not know how targets stand. Lives on the main thread,

@@ -36,7 +36,7 @@ from .target import Common, Target, read_common, read_target
 
 MOST_RECORDS: Final = 1_000_000
 LARGEST_FILE: Final = 4_000_000
-"""Bytes. A check takes some hundred."""
+"""Bytes of a file. A check takes some hundred."""
 _LONGEST_TITLE: Final = 100
 _MOST_NAMED: Final = 5
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
@@ -44,7 +44,7 @@ _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
 @frozen(kw_only=True)
 class Config:
-    """A file that has been read. `warnings` are for the user to see before anything starts."""
+    """A configuration that has been read. `warnings` are for the user to see before anything starts."""
 
     targets: tuple[Target, ...]
     limits: Limits
@@ -55,7 +55,7 @@ class Config:
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """Those, and what is to be said of checks that do not look at certificates."""
+        """All warnings: those of the file, and one about checks that do not look at certificates."""
         names = [target.name for target in self.targets if target.is_unverified and target.is_enabled]
         if not names:
             return self.warnings
@@ -65,7 +65,7 @@ class Config:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown of all its targets, and of its store."""
+        """Texts that must not be shown, of all targets and of the store."""
         return self.store.secrets.union(*(target.check.secrets for target in self.targets))
 
 
@@ -161,7 +161,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
 
 
 def _retention(section: Section) -> Retention:
-    """How much history is kept; inf: there is no such bound."""
+    """Read how much history is kept; inf: there is no such bound."""
     default = Retention()
     found = Retention(
         per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job),
@@ -173,7 +173,7 @@ def _retention(section: Section) -> Retention:
 
 
 def _hosts(section: Section) -> dict[str, tuple[str, ...]]:
-    """Fixed addresses of names."""
+    """Read fixed addresses of names."""
     found = {host: section.take(name, _addresses, ()) for host, name in one_form(section.table, section)}
     section.end()
     return found

@@ -1,4 +1,4 @@
-"""How many checks run at a time: in all, per kind, per host.
+"""Limits: how many checks run at a time, in all, per kind, per host.
 
 The file says, or else the environment, or else the defaults.
 """
@@ -19,7 +19,7 @@ HOST: Final = "host:"
 _VARIABLE: Final = "TIMERQUEUE_LIMIT_"
 _PER_KIND: Final = 200
 _LARGEST: Final = 10**15
-"""Beyond it a float is no longer a whole number."""
+"""The largest size. Beyond it a float is no longer a whole number."""
 
 
 @frozen
@@ -31,7 +31,7 @@ class Limits:
 
 
 def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
-    """The limits that hold, and warnings about variables that are not used because they make no sense."""
+    """Read the limits that hold, and warnings about variables that are not used because they make no sense."""
     sizes: dict[str, float] = {TOTAL: 500.0, **dict.fromkeys(kinds, float(_PER_KIND)), HOSTS: 10.0}
     warnings: list[str] = []
     for name in list(sizes):
@@ -46,7 +46,7 @@ def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str
 
 
 def _of_hosts(section: Section) -> dict[str, float]:
-    """The limits of hosts that are named, whatever way."""
+    """Read the limits of hosts that are named, whatever way."""
     named = {key.removeprefix(HOST): key for key in section.table if key.startswith(HOST) and key != HOSTS}
     return {HOST + host: section.take(named[given], _size, math.inf) for host, given in one_form(named, section, HOST)}
 

@@ -1,4 +1,4 @@
-"""Where the agent remembers: in a SQLite file, on a PostgreSQL server, or not beyond its end."""
+"""The place where the agent remembers: in a SQLite file, on a PostgreSQL server, or not beyond its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SQLITE: Final = "sqlite"
 POSTGRES: Final = ("postgresql", "postgres")
 
 SCHEMA: Final = "timerqueue_agent"
-"""Of its own, for the stores of other programs in the same database have theirs."""
+"""The schema of the tables: the stores of other programs in the same database have theirs."""
 
 _LONGEST_SCHEMA: Final = 63
 _SETTING: Final = "schema="
@@ -34,8 +34,8 @@ _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABA
 
 @frozen(repr=False)
 class StorePlace:
-    """`file`: a SQLite database. `dsn`: a PostgreSQL server, with the `schema` of the tables. Neither: memory, which
-    ends with the process.
+    """A place for a store. `file`: a SQLite database. `dsn`: a PostgreSQL server, with the `schema` of the tables.
+    Neither: memory, which ends with the process.
 
     `str` and `repr` show no password.
     """
@@ -56,7 +56,7 @@ class StorePlace:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown."""
+        """Texts that must not be shown."""
         return frozenset() if self.dsn is None else secrets_in(self.dsn)
 
     def check(self) -> None:
@@ -66,7 +66,7 @@ class StorePlace:
             store.preflight()
 
     def make(self) -> Store | None:
-        """A store that nobody has opened yet; None: memory.
+        """Make a store that nobody has opened yet; None: memory.
 
         Raises StoreError if the driver is not installed, or cannot make sense of the place.
         """
@@ -95,7 +95,7 @@ def beside(config: Path) -> StorePlace:
 
 
 def store_place(folder: Path, environment: Mapping[str, str]) -> Reader[StorePlace]:
-    """A reader of places. Files are relative to `folder`. { env = "NAME" } is taken from the environment."""
+    """Make a reader of places. Files are relative to `folder`. { env = "NAME" } is taken from the environment."""
 
     def read(value: Any) -> StorePlace:
         match value:
@@ -124,7 +124,7 @@ def _place(text: str, folder: Path) -> StorePlace:
 
 
 def _server(text: str) -> StorePlace:
-    """A server, and in `?schema=NAME` the schema, which is ours and not a setting of libpq."""
+    """Read a server, and in `?schema=NAME` the schema, which is ours and not a setting of libpq."""
     address, _, query = text.partition("?")
     settings = [each for each in query.split("&") if each]
     others = [each for each in settings if not each.startswith(_SETTING)]

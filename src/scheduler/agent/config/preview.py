@@ -1,4 +1,4 @@
-"""What would run, and when: for `timerqueue check`."""
+"""The preview of a configuration: what would run, and when, as `timerqueue check` prints it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK_AHEAD: Final = 20
 SHOWN: Final = 3
 
 MOST_COMPARED: Final = 20
-"""Hosts that no check has, of which it is said which one is meant. Each is compared to those of all checks."""
+"""Hosts that no check has for which a similar one is looked for, among those of all checks."""
 
 
 def config_lines(config: Config, now: datetime) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:
 
 
 def per_second(schedule: Schedule, now: datetime) -> float:
-    """How often it starts, on average over its next starts."""
+    """Starts per second, on average over the next ones."""
     if isinstance(schedule, (Every, After)):
         return 1 / schedule.interval.total_seconds()
     gaps = [(later - sooner).total_seconds() for sooner, later in pairwise([now, *starts(schedule, now, LOOK_AHEAD)])]
@@ -88,7 +88,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
 
 
 def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[float]]:
-    """For each limit what every target that needs it takes of it: no target is checked twice at the same time."""
+    """The load of each limit by every target that needs it: no target is checked twice at the same time."""
     found: dict[str, list[float]] = {TOTAL: []}
     for target, rate in zip(targets, rates, strict=True):
         for name in (TOTAL, *target.needs):
@@ -97,7 +97,7 @@ def _loads(targets: Iterable[Target], rates: Iterable[float]) -> dict[str, list[
 
 
 def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
-    """One line, for it may be the defaults that are so, and then it is true of all."""
+    """A line about timeouts longer than intervals. One for all, because the defaults may be so."""
     found = [each for each in targets if each.timeout > _interval(each)]
     if found:
         first = found[0]
@@ -109,12 +109,12 @@ def _too_slow(targets: Iterable[Target]) -> Iterator[str]:
 
 
 def _interval(target: Target) -> float:
-    """From start to start; endless for what waits for the end of a check, or says itself when it starts."""
+    """Seconds from start to start; endless for what waits for the end of a check, or says itself when it starts."""
     return target.schedule.interval.total_seconds() if isinstance(target.schedule, Every) else math.inf
 
 
 def _unused_hosts(config: Config) -> Iterator[str]:
-    """Hosts of which the file speaks, and no check does: nothing that is said of them has any effect."""
+    """Lines about hosts that the file names and no check has: nothing that is said of them has any effect."""
     checked = {host_name(target.check.url.host) for target in config.targets}
     limited = {name.removeprefix(HOST) for name in config.limits.named if name.startswith(HOST)} - {"*"}
     may_redirect = any(getattr(target.check, "redirects", 0) for target in config.targets)  # who knows where to

@@ -1,4 +1,4 @@
-"""Who may write where the agent reads what it does, and keeps what it found."""
+"""Rights of others: who may write where the agent reads what it does, and keeps what it found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def warnings_about(paths: Iterable[Path]) -> list[str]:
-    """What is to be said of files and of the folders that lead to them: that everybody may write to some of them."""
+    """Warn of files, and of folders that lead to them, to which everybody may write."""
     return list(dict.fromkeys(text for path in paths for text in _warnings(path)))
 
 

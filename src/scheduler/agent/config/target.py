@@ -49,18 +49,18 @@ class Target:
         return self.needs_at(host_name(self.check.url.host))
 
     def needs_at(self, host: str) -> tuple[str, str]:
-        """The same at another host, to which it was redirected."""
+        """The limits that a check takes a unit of at another host, to which it was redirected."""
         return (self.kind, HOST + host)
 
     @property
     def is_unverified(self) -> bool:
-        """Whether it does not look at certificates, so that anybody in between may answer."""
+        """Whether its check does not look at certificates, so that anybody in between may answer."""
         return not getattr(self.check, "verify", True)
 
 
 @frozen(kw_only=True)
 class Common:
-    """What [defaults] may set for all checks."""
+    """Options that [defaults] may set for all checks."""
 
     interval: float = INTERVAL
     timeout: float = TIMEOUT
@@ -72,7 +72,7 @@ class Common:
 
 
 def read_common(section: Section, base: Common) -> Common:
-    """What [defaults] or a [[check]] say of these keys; of others what `base` does."""
+    """Read these options from [defaults] or a [[check]]; those that are not there are as in `base`."""
     return Common(
         interval=section.take("interval", _interval, base.interval),
         timeout=section.take("timeout", seconds, base.timeout),
@@ -85,7 +85,7 @@ def read_common(section: Section, base: Common) -> Common:
 
 
 def _interval(value: Any) -> float:
-    """A duration; what was meant for a calendar belongs elsewhere."""
+    """Read a duration. An interval that was meant for a calendar belongs elsewhere."""
     try:
         return seconds(value)
     except Unfit:
@@ -96,7 +96,7 @@ def _interval(value: Any) -> float:
 
 
 def read_target(section: Section, common: Common, lines: dict[str, int]) -> Target | None:
-    """One [[check]]. None: its problems have been noted. `lines`: of the checks before it, by their names."""
+    """Read one [[check]]. None: its problems have been noted. `lines`: of the checks before it, by their names."""
     before = len(section.problems)
     url = section.require("url", url_of)
     kind = BY_SCHEME.get(str(section.table.get("url")).partition("://")[0].lower())
@@ -132,7 +132,7 @@ def read_target(section: Section, common: Common, lines: dict[str, int]) -> Targ
 
 
 def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
-    """A phase belongs to an interval; what [defaults] say of it does not reach the others."""
+    """Read how a check starts. A phase belongs to an interval: that of [defaults] does not reach other schedules."""
     if start != "phase" or isinstance(schedule, (Every, After)):
         return start
     if section.has("start"):
@@ -141,7 +141,7 @@ def _start(section: Section, start: Start | None, schedule: Schedule) -> Start |
 
 
 def url_of(value: Any) -> Url:
-    """Where a check looks. Raises Unfit, which repeats no credentials."""
+    """Read where a check looks. Raises Unfit, which repeats no credentials."""
     if isinstance(value, str) and "${" in value:
         expected = "a URL as it is, for no variable is replaced within a text (headers and store may be { env = ... })"
         raise Unfit(expected, value)
@@ -165,12 +165,12 @@ def _schedule_text(value: Any) -> Schedule:
 
 
 def _any_option() -> dict[str, Callable[[Any], Any]]:
-    """What a check may say whose kind nobody knows."""
+    """The options of a check whose kind nobody knows: those of all kinds."""
     return {key: reader for kind in KINDS for key, reader in kind.options.items()}
 
 
 def _claim(section: Section, name: str, lines: dict[str, int]) -> None:
-    """Names are told apart even if something else is wrong; one that cannot be used is nobody's."""
+    """Note a name as taken, even if something else is wrong. One that cannot be used is nobody's."""
     if not name or section.table.get("name", name) != name:
         return
     if name in lines:
@@ -185,7 +185,7 @@ def _check_family(section: Section, url: Url, family: Family) -> None:
 
 
 def _check_name(section: Section, name: str) -> None:
-    """A URL that stands in for a name may be too long for one."""
+    """Check a name. A URL that stands in for one may be too long."""
     try:
         label(name)
     except Unfit as exc:

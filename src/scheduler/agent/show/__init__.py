@@ -1,4 +1,4 @@
-"""What is shown of targets and their history: as lines, as JSON, or as a table in the terminal.
+"""Displays of targets and their history: lines, JSON, or a table in the terminal.
 
 Offers `Monitor`, which has a `Display` show what happens, and the lines of history. Does not decide how a target
 stands, and reads no configuration. Lives on the event loop; `history` prints without one.

@@ -1,4 +1,4 @@
-"""What the agent tells, and the seam between it and the ways of showing it."""
+"""Displays: the seam between the agent and the ways of showing what it tells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..targets import Summary, TargetStatus
 
 @frozen(kw_only=True)
 class View:
-    """What there is to see while it runs. `now`: UTC seconds since 1970. `store`: where history is kept, if it is."""
+    """All that there is to see. `now`: UTC seconds since 1970. `store`: where history is kept, if it is."""
 
     targets: Sequence[TargetStatus]
     scheduler: Scheduler
@@ -23,7 +23,7 @@ class View:
 
 
 class Display(Protocol):
-    """Shows what happens. Called on the event loop; must not block for long.
+    """A way of showing what happens. Called on the event loop; must not block for long.
 
     What raises OSError is not called again: nobody reads it any more (BrokenPipeError), or it cannot be written.
     """
@@ -33,26 +33,26 @@ class Display(Protocol):
         """Seconds between calls of `refresh`. None: it needs none."""
 
     def started(self, view: View) -> None:
-        """The first call."""
+        """Show the first view: this is the first call."""
 
     def remembered(self, target: TargetStatus) -> None:
-        """A target stands as it did when an earlier process last checked it: `target.last`."""
+        """Show that a target stands as it did when an earlier process last checked it: `target.last`."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """A target has a new verdict, `target.last`."""
+        """Show a target's new verdict, `target.last`."""
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
-        """Checks of it did not take place."""
+        """Show that checks of a target did not take place."""
 
     def notice(self, text: str) -> None:
-        """Something that concerns the agent itself."""
+        """Show a sentence about the agent itself."""
 
     def refresh(self) -> None:
-        """Time has passed."""
+        """Show what has changed with time."""
 
     def stopped(self, summary: Summary) -> None:
-        """The last call."""
+        """Show the summary: this is the last call."""
 
 
 class NotShown(Exception):
-    """What happened could not be written to the end. The text says why."""
+    """The output could not be written to the end. The text says why."""

@@ -21,12 +21,12 @@ RUNNING = "RUNNING"
 
 
 def begun(record: Record) -> datetime:
-    """When the check began, or was due if it never did."""
+    """The instant at which the check began, or was due if it never did."""
     return record.started or record.due
 
 
 def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
-    """When, what, which target, what was found, how late it started. `clean` masks secrets."""
+    """A record as a line: when, what, which target, what was found, how late it started. `clean` masks secrets."""
     parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
     parts += [] if record.lateness is None else [f"started {wording.latency(record.lateness)} late"]
@@ -34,7 +34,7 @@ def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
 
 
 def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
-    """An object; lengths are in milliseconds, instants in ISO 8601. `clean` masks secrets."""
+    """A record as a JSON object: lengths in milliseconds, instants in ISO 8601. `clean` masks secrets."""
     verdict = told(record, clean)
     error = record.error if verdict is None else verdict.error
     return json.dumps(

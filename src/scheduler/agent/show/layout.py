@@ -1,4 +1,4 @@
-"""How rows are fitted into a terminal: which columns there is room for, what is cut, and what goes below a row.
+"""Rows, fitted into a terminal: which columns there is room for, what is cut, and what goes below a row.
 
 Why something is not well is cut last. What the column has no room for stands in lines of its own below the row, so that
 the columns need not follow the longest error of the moment. Lengths are in cells: some letters take two.
@@ -29,7 +29,7 @@ _TO_THE_LEFT: Final = frozenset({_NAME, "state", _RESULT, _PHASES})
 
 @frozen
 class Row:
-    """A target: a text for each column, and `why` it is not well, which is never cut. None: the result may be."""
+    """The row of a target: texts by column, and `why` it is not well, which is never cut. None: its result may be."""
 
     cells: Mapping[str, Text]
     why: Text | None = None
@@ -39,9 +39,9 @@ class Row:
 class _Column:
     name: str
     least: int
-    """Cells; it takes more where something in it is longer."""
+    """Cells that the column takes; more where something in it is longer."""
     terminal: int = 0
-    """The narrowest terminal that shows it."""
+    """The narrowest terminal that shows the column."""
 
 
 _COLUMNS: Final = (
@@ -93,7 +93,7 @@ def _needed(column: _Column, rows: Sequence[Row]) -> int:
 
 
 def _taken(widths: Mapping[str, int]) -> int:
-    """What columns take, with the blanks in front of each."""
+    """Cells that columns take, with the blanks in front of each."""
     return sum(widths.values()) + _GAP * len(widths)
 
 

@@ -17,7 +17,7 @@ Now = Callable[[], float]
 
 
 class _Lines:
-    """Writes each line at once."""
+    """Lines on a stream, each written at once."""
 
     refresh_every = None
 
@@ -26,14 +26,14 @@ class _Lines:
         self._now = now
 
     def refresh(self) -> None:
-        """Nothing: a line stays as it is."""
+        """Do nothing: a line stays as it is."""
 
     def _write(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
 
 
 class PlainLines(_Lines):
-    """Every line says when, what and which target, and can be read on its own."""
+    """Lines for people: each says when, what and which target, and can be read on its own."""
 
     def started(self, view: View) -> None:
         """Say what is about to be checked."""
@@ -42,11 +42,11 @@ class PlainLines(_Lines):
         self._say(wording.printable(f"timerqueue {our_version()} checks {checked}{kept}; Ctrl-C stops it"))
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell how it stood when it was last checked."""
+        """Tell how a target stood when it was last checked."""
         self._say("  ".join((f"{'REMEMBERED':<16}", wording.printable(target.name), remembered_text(target))))
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Tell the verdict."""
+        """Tell a target's verdict."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -71,7 +71,7 @@ class PlainLines(_Lines):
 
 
 class JsonLines(_Lines):
-    """An object per line whose key "event" is started, remembered, check, missed, notice or stopped.
+    """Lines for programs, an object each. Its key "event" is started, remembered, check, missed, notice or stopped.
 
     Lengths are in milliseconds, instants in ISO 8601.
     """
@@ -81,7 +81,7 @@ class JsonLines(_Lines):
         self._tell("started", self._now(), version=our_version(), targets=len(view.targets), store=view.store)
 
     def remembered(self, target: TargetStatus) -> None:
-        """Tell how it stood when it was last checked."""
+        """Tell how a target stood when it was last checked."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -102,7 +102,7 @@ class JsonLines(_Lines):
         )
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
-        """Tell the verdict."""
+        """Tell a target's verdict."""
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
@@ -155,7 +155,7 @@ class JsonLines(_Lines):
 
 
 def summary_text(summary: Summary) -> str:
-    """The end, in a sentence."""
+    """The summary in a sentence."""
     states = [f"{number:,} {_state(status)}" for status, number in _in_order(summary.targets) if number]
     missed = wording.least(summary.missed, is_exact=summary.missed_is_exact)
     parts = [
@@ -176,7 +176,7 @@ def change_text(target: TargetStatus) -> str:
 
 
 def remembered_text(target: TargetStatus) -> str:
-    """How a target stood, since when, and when that was found out."""
+    """Words for how a target stood, since when, and when that was found out."""
     assert target.last is not None
     assert target.last_run is not None
     assert target.status is not None
@@ -186,19 +186,19 @@ def remembered_text(target: TargetStatus) -> str:
 
 
 def missed_text(event: RunMissed) -> str:
-    """Which checks did not take place, and why."""
+    """Words for checks that did not take place, and why."""
     least = "" if event.is_exact else "at least "
     left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
     return f"{left_out} left out: {reason_text(event.reason)}"
 
 
 def reason_text(reason: MissedReason) -> str:
-    """Why a check did not take place."""
+    """Words for why a check did not take place."""
     return "the store was too slow" if reason is MissedReason.STORE else reason.value
 
 
 def result_text(result: CheckResult) -> str:
-    """What one address answered, short: the HTTP status, or what is wrong."""
+    """The answer of one address, short: the HTTP status, or what is wrong."""
     if result.error is not None:
         return result.error
     status = result.detail.get("http_status")
@@ -206,7 +206,7 @@ def result_text(result: CheckResult) -> str:
 
 
 def found_text(verdict: Verdict) -> str:
-    """What a check found, and how long that took."""
+    """Words for what a check found, and how long that took."""
     if not verdict.results:
         return f"{verdict.error or verdict.status.value}{_in(verdict.latency, verdict.error)}"
     if len(verdict.results) != 1:
@@ -241,7 +241,7 @@ def milliseconds(seconds: float | None) -> float | None:
 
 
 def result_values(result: CheckResult) -> dict[str, Any]:
-    """What one address answered, for JSON."""
+    """The answer of one address, for JSON."""
     return {
         "address": result.address,
         "status": result.status.value,

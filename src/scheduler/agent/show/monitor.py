@@ -1,4 +1,4 @@
-"""Has a display show what happens to the targets, until nobody can see it any more."""
+"""The monitor has a display show what happens to the targets, until nobody can see it any more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .notices import describe, describe_downtime, describe_outage, describe_paus
 
 
 class Monitor:
-    """Shows news. `on_gone` is called once nobody can see the display any more. `clean` masks secrets in notices.
+    """A subscriber that shows news. `on_gone` is called once nobody can see these any more. `clean` masks secrets.
 
     `trouble`: why what happens can be shown no more; None: it can, or nobody wants to see it.
     """
@@ -46,14 +46,14 @@ class Monitor:
         self._waiting = []
 
     def begin(self, view: View) -> None:
-        """Show the view, and then what has waited for it."""
+        """Show the view, and then all that has waited for it."""
         waiting, self._waiting = self._waiting or [], None
         self.show(lambda display: display.started(view))
         for action in waiting:
             self.show(action)
 
     def hear(self, news: News) -> None:
-        """Show what the board tells."""
+        """Show a piece of news from the board."""
         match news:
             case Checked():
                 self.show(lambda display: display.checked(news.target, is_change=news.is_change))

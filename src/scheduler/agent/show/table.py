@@ -27,7 +27,7 @@ _ORDER: Final = {Status.DOWN: 0, Status.UNKNOWN: 1, Status.DEGRADED: 2, Status.U
 
 
 class LiveTable:
-    """Redraws itself where it stands. Notices and changes scroll by above it."""
+    """A table that redraws itself where it stands. Notices and changes scroll by above it."""
 
     refresh_every: float | None = REFRESH
 
@@ -37,13 +37,13 @@ class LiveTable:
         self._view: View | None = None
 
     def started(self, view: View) -> None:
-        """Draw it for the first time."""
+        """Draw the table for the first time."""
         self._view = view
         self._live.start()
         self.refresh()
 
     def remembered(self, target: TargetStatus) -> None:
-        """Nothing: the next refresh shows it, in its row."""
+        """Do nothing: the next refresh shows the target, in its row."""
 
     def checked(self, target: TargetStatus, *, is_change: bool) -> None:
         """Let changes scroll by; the next refresh shows the rest."""
@@ -60,7 +60,7 @@ class LiveTable:
         self._console.print(Text(at + wording.printable(text), style="dim"))
 
     def refresh(self) -> None:
-        """Draw it anew."""
+        """Draw the table again."""
         if self._view is not None:
             self._live.update(draw(self._view, self._console.width, self._console.height), refresh=True)
 
@@ -119,7 +119,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _longest_phases(result: CheckResult) -> str:
-    """The two that took longest, in the order in which they came."""
+    """The two phases that took longest, in the order in which they came."""
     longest = sorted(result.phases, key=lambda name: result.phases[name], reverse=True)[:2]
     return wording.phases({name: seconds for name, seconds in result.phases.items() if name in longest})
 

@@ -1,4 +1,4 @@
-"""How targets stand: what is made of results, what history keeps of it, and how it is known again after a restart.
+"""Targets and how they stand: what is made of results, what history keeps, and what is known after a restart.
 
 Offers `Board`, which hears the scheduler, keeps how all targets stand and tells those who subscribe (`News`), the task
 that checks a target and reports, and `Recall`, which reads history. Does not know which targets a file names, or who

@@ -1,4 +1,4 @@
-"""How all targets stand: kept from what the scheduler tells, and told on to those who subscribe.
+"""The board: how all targets stand, kept from what the scheduler tells, and told on to those who subscribe.
 
 What is shown, sent or served of targets subscribes here. None of these knows another, and the board knows none of them.
 """
@@ -41,7 +41,7 @@ from .report import verdict_of
 from .status import TargetStatus
 
 _KEEPS_A_PAUSE: Final = {"updated", "next start set"}
-"""In these words the scheduler tells of changes that say nothing about a pause."""
+"""Words in which the scheduler tells of changes that say nothing about a pause."""
 
 
 @frozen(kw_only=True)
@@ -58,7 +58,7 @@ class Summary:
 
 
 class Board:
-    """Hears the scheduler, on its loop. `clean` masks secrets in the errors of runs."""
+    """The state of all targets. It hears the scheduler, on its loop. `clean` masks secrets in the errors of runs."""
 
     def __init__(self, targets: Iterable[TargetStatus], clean: Callable[[str], str] = str) -> None:
         self.targets = {target.name: target for target in targets}
@@ -67,7 +67,7 @@ class Board:
         self._left_out: Counter[str] = Counter()
         self._left_out_is_exact = True
         self._not_checked: set[str] = set()
-        """Those of which it has been told."""
+        """Targets whose pause has been told."""
         self._began: float | None = None
         self._ended = 0.0
         self._cut_off: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class Board:
             self._tell(LeftOutBefore(left_out.total(), len(left_out), self._left_out_is_exact))
 
     def summary(self) -> Summary:
-        """All in all. Call it after the end."""
+        """Sum up the run. Call it after the end."""
         targets = self.targets.values()
         return Summary(
             seconds=0.0 if self._began is None else max(self._ended - self._began, 0.0),

@@ -15,12 +15,12 @@ _NOT_PLAIN: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
 class Standing(enum.Enum):
-    """What a state says of its target."""
+    """The standing that a state gives its target."""
 
     UP = "up"
     DOWN = "down"
     FLAPPING = "flapping"
-    """Its results change before enough of them agree."""
+    """Results change before enough of them agree."""
 
 
 Result = Literal[Standing.UP, Standing.DOWN]
@@ -45,16 +45,16 @@ class TargetState:
 
     @property
     def checks(self) -> int:
-        """How many attempts there were."""
+        """Attempts in this state."""
         return self.up + self.down
 
     def duration(self, now: float) -> float:
-        """How long it has lasted, in seconds."""
+        """Seconds that the state has lasted."""
         return now - self.started_at
 
 
 def state_id(name: str, started_at: float, number: int) -> str:
-    """What the state of the target `name` that began then, its `number`th, is called."""
+    """The id of the state of the target `name` that began then, its `number`th."""
     return f"{_NOT_PLAIN.sub('_', name)}-{int(started_at * 1000)}-{number}"
 
 
@@ -86,7 +86,7 @@ def after(
 
 
 def _flapped(state: TargetState, status: Result, now: float, name: str, before: int) -> TargetState:
-    """It ends if so many results before agree with the new one."""
+    """Go on with a flapping, which ends if so many results before agree with the new one."""
     history = (*state.flap_history, status)
     if len(history) > before and set(history[-before - 1 :]) == {status}:
         return _opened(state, status, now, name)

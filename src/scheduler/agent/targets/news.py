@@ -1,4 +1,4 @@
-"""What happens to targets, as values: what the board tells those who subscribe to it."""
+"""News of targets, as values: what the board tells those who subscribe to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent remembers of its targets: read once for each, before it is checked for the first time."""
+"""The agent's memory of its targets: read once for each, before it is checked for the first time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FIRST_LOOK: Final = 10
 SECOND_LOOK: Final = 500
 
 PATIENCE: Final = 4.0
-"""Seconds after which a target begins anew, for its check waits meanwhile. Less than a check has beyond its timeout."""
+"""Seconds after which a target starts without a past: its check waits meanwhile, and has little more than these."""
 
 WAITS: Final = (0.5, 2.0)
 """Seconds before each further attempt to ask a store that could not be reached."""
 
 
 class Recall:
-    """Lets targets stand as they did when an earlier process last checked them.
+    """A reader of history that lets targets stand as they did when an earlier process last checked them.
 
     `tell` is called with each target that has a past. `clean` masks secrets.
     """
@@ -49,15 +49,15 @@ class Recall:
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
         self._said: dict[str, str] = {}
-        """What a store that could not tell has said instead, by target."""
+        """Words of a store that could not tell how a target stood, by target."""
 
     async def recall_all(self) -> None:
-        """All targets, one after another."""
+        """Recall all targets, one after another."""
         for name in self._targets:
             await self.recall(name)
 
     async def recall(self, name: str) -> None:
-        """Return when it is known how the target stood. A second caller waits for the first."""
+        """Recall a target; return when it is known how it stood. A second caller waits for the first."""
         event = self._recalled.get(name)
         if event is not None:
             await event.wait()
@@ -68,13 +68,13 @@ class Recall:
                 await self._recall(self._targets[name])
             if scope.cancelled_caught:
                 said = self._said.get(name)
-                self._begin_anew(name, f"no answer within {PATIENCE:g} s" if said is None else said)
+                self._start_over(name, f"no answer within {PATIENCE:g} s" if said is None else said)
         except StoreError as exc:
-            self._begin_anew(name, str(exc))
+            self._start_over(name, str(exc))
         finally:
             event.set()
 
-    def _begin_anew(self, name: str, reason: str) -> None:
+    def _start_over(self, name: str, reason: str) -> None:
         if self._scheduler.state is not SchedulerState.STOPPED:  # or it has closed its store
             logger.warning("what was known of %r cannot be read, so it begins anew: %s", name, reason)
 
@@ -88,7 +88,7 @@ class Recall:
                 return
 
     async def _ask(self, name: str, limit: int) -> list[Record]:
-        """A store that cannot be reached is asked again; what it says that it cannot do it cannot do later either."""
+        """Ask the store, and again if it cannot be reached. What it says it cannot do, it cannot do later either."""
         for wait in WAITS:
             try:
                 return await self._scheduler.history(name, limit=limit)

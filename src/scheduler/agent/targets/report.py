@@ -1,4 +1,4 @@
-"""What history keeps of a check, as JSON, and how a target is put together again from it.
+"""Reports: what history keeps of a check, as JSON, and how a target is put together again from them.
 
 A report holds what the check found, and where its target stood before it. So the last report alone, with what has
 happened since, says how the target stands: nothing has to be counted from the beginning.
@@ -28,10 +28,10 @@ LONGEST: Final = 2_000
 """Characters of a report. A store keeps 2,048 of a result, and nothing of a longer one."""
 
 LARGEST: Final = 10**12
-"""Beyond it no number in a report makes sense: not as a count, nor as seconds."""
+"""The largest number that makes sense in a report, as a count or as seconds."""
 
 MOST: Final = 100
-"""Of results, phases and flaps that are read of one report, as others may have written it."""
+"""Results, phases and flaps that are read of one report, which others may have written."""
 
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 
@@ -40,7 +40,7 @@ SHORT: Final = 100
 
 
 class Report(dict[str, Any]):
-    """What a run leaves behind: plain values, as JSON keeps them in history, and beside these its `verdict`, which ends
+    """The report of a run: plain values, as JSON keeps them in history, and beside these its `verdict`, which ends
     with the process.
     """
 
@@ -50,7 +50,7 @@ class Report(dict[str, Any]):
 
 
 def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
-    """What to keep of a check with these results of a target that stood so: as much as there is room for."""
+    """Report a check with these results of a target that stood so: as much as there is room for."""
     verdict = fold(results)
     standing = _standing(before)
     for values in _ever_less(verdict):
@@ -61,14 +61,14 @@ def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
 
 
 def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
-    """What a run says of its target. None: it was cut off and says nothing. `clean` masks secrets."""
+    """The verdict of a run on its target. None: it was cut off and says nothing. `clean` masks secrets."""
     if run.outcome is not Outcome.SUCCEEDED:
         return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
     return next((each.verdict for each in run.results if isinstance(each, Report)), None) or fold(())
 
 
 def verdict_of_record(record: Record) -> Verdict | None:
-    """What a record says of its target. None: nothing, or nothing that can be read.
+    """The verdict of a record on its target. None: it says nothing, or nothing that can be read.
 
     Others may have written it: its numbers are such as we write, its texts may be anything, see `told`.
     """
@@ -83,7 +83,7 @@ def verdict_of_record(record: Record) -> Verdict | None:
 
 
 def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
-    """The same to be shown: `clean` has masked secrets in its texts, and they move no cursor."""
+    """The verdict of a record, to be shown: `clean` has masked secrets in its texts, and they move no cursor."""
 
     def text(found: str | None) -> str | None:
         return None if found is None else wording.printable(clean(found))

@@ -1,4 +1,4 @@
-"""How a target stands: the results of one run folded into a verdict, and the verdicts over time."""
+"""The status of a target: the results of one run folded into a verdict, and the verdicts over time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .flapping import Result, Standing, TargetState, after
 
 @frozen(kw_only=True)
 class Verdict:
-    """One run. `latency`: that of its slowest address, in seconds. `attempt`: the last that concerned all addresses."""
+    """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last that all addresses had."""
 
     status: Status
     error: str | None = None
@@ -27,7 +27,7 @@ class Verdict:
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
-    """What a run says of its target that has no results: it did not end well, or they were not kept. None: nothing."""
+    """The verdict of a run without results, which did not end well or were not kept. None: it says nothing."""
     match outcome:
         case Outcome.SUCCEEDED | Outcome.CANCELLED | Outcome.MISSED | Outcome.CRASHED:
             return None
@@ -40,9 +40,9 @@ def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | No
 
 
 def fold(results: Sequence[CheckResult]) -> Verdict:
-    """All up: up. Some up: degraded. None up: down.
+    """Fold results into a verdict. All up: up. Some up: degraded. None up: down.
 
-    Addresses of which we know nothing do not count, unless there are no others.
+    Addresses that are unknown do not count, unless there are no others.
     """
     known = [each for each in results if each.status is not Status.UNKNOWN]
     attempt = min((each.attempt for each in known or results), default=1)
@@ -97,21 +97,21 @@ class TargetStatus:
 
     @property
     def checks(self) -> int:
-        """How many verdicts there were."""
+        """Verdicts in all."""
         return self.counts.total()
 
     @property
     def checks_now(self) -> int:
-        """How many of them this process has found."""
+        """Verdicts that this process has found."""
         return self.checks - self.remembered
 
     def attempts(self) -> int:
-        """How many attempts the next run has: one, if the target is known to be down or to flap."""
+        """Attempts that the next run has: one, if the target is known to be down or to flap."""
         is_well = self.state is None or self.state.status is Standing.UP
         return self.max_attempts if is_well else 1
 
     def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
-        """Take a verdict in. Whether the status is another one now, the first included.
+        """Take a verdict in. True: the status is another one now, the first included.
 
         `began`: when this process began to check. What was due before that is late through it from then on only.
         """
@@ -128,7 +128,7 @@ class TargetStatus:
         return True
 
     def _move(self, verdict: Verdict, now: float) -> None:
-        """Attempts before the last were down, or there would have been no other."""
+        """Move the state on by a verdict. Attempts before the last were down, or there would have been no other."""
         for _ in range(verdict.attempt - 1):
             self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)
@@ -137,7 +137,7 @@ class TargetStatus:
 
 
 def _result_of(status: Status) -> Result | None:
-    """What a status says for the state. None: nothing."""
+    """The result that a status is for the state. None: it is none."""
     match status:
         case Status.UP | Status.DEGRADED:
             return Standing.UP

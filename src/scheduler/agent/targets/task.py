@@ -1,4 +1,4 @@
-"""The one task of which all jobs of the agent are made: check the target of that name."""
+"""The one task that all jobs of the agent run: check the target of that name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASK: Final = "check"
 
 
 class CheckTask:
-    """Finds a target's check by its name, and makes a report for history of what that finds.
+    """The task: it finds a target's check by its name, and makes a report for history of what that finds.
 
     `recall`: awaited before a target is checked, so that it is known how it stood.
     """
@@ -32,7 +32,7 @@ class CheckTask:
         self._recall = recall
 
     async def run(self, name: str) -> Report | list[Subtask] | None:
-        """Check it. None: there is no such target any more."""
+        """Check the target of that name. None: there is no such target any more."""
         check = self._checks.get(name)
         if check is None:
             return None

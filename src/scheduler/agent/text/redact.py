@@ -1,4 +1,4 @@
-"""Keeps secrets out of whatever is shown or logged."""
+"""Redaction: secrets are kept out of all that is shown or logged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECRET_HEADER: Final = ("auth", "cookie", "key", "pass", "secret", "sess", "tok
 
 
 class Redactor:
-    """Knows secrets and replaces them in texts."""
+    """A redactor knows secrets and replaces them in texts."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         secrets = {each for each in secrets if len(each) >= _SHORTEST}
@@ -46,7 +46,7 @@ def _places(secret: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _masked(text: str, spans: list[tuple[int, int]]) -> str:
-    """What lies within these is masked; those that overlap are one."""
+    """Mask the text within these spans; those that overlap are one."""
     parts: list[str] = []
     end = 0
     for start, stop in sorted(spans):
@@ -67,20 +67,20 @@ class RedactingFormatter(logging.Formatter):
         self._redactor = redactor
 
     def format(self, record: logging.LogRecord) -> str:
-        """As logging does, and not as another handler may have done it before: that text would be kept."""
+        """Format a record, and not as another handler may have done it before: logging keeps that text."""
         record.exc_text = None
         return super().format(record)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
-        """On one line."""
+        """Format a message on one line."""
         return wording.harmless(self._shown(super().formatMessage(record)))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
-        """On lines that cannot be taken for records."""
+        """Format a traceback on lines that cannot be taken for records."""
         return _indented(self._shown(super().formatException(ei)))
 
     def formatStack(self, stack_info: str) -> str:  # noqa: N802 - the name is logging's
-        """The same for where the call came from."""
+        """Format where a call came from on lines that cannot be taken for records."""
         return _indented(self._shown(super().formatStack(stack_info)))
 
     def _shown(self, text: str) -> str:
@@ -93,7 +93,7 @@ def _indented(text: str) -> str:
 
 
 def secrets_of(url: Url, headers: Mapping[str, str]) -> frozenset[str]:
-    """What must not be shown of a request: credentials, whole and in parts, and in the form in which they are sent."""
+    """Secrets of a request: credentials, whole and in parts, and in the form in which they are sent."""
     found = set(url.secrets)
     for name, value in headers.items():
         if any(part in name.lower() for part in _SECRET_HEADER):

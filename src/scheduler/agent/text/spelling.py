@@ -25,17 +25,17 @@ _ESCAPE: Final = re.compile(
     """,
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
-"""Each stands for one letter."""
+"""Escapes, each for one letter."""
 
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _LEFT_OUT: Final = frozenset("\"'`\\")
 _MARKS: Final = _LEFT_OUT | frozenset("%&+")
-"""Without one of these there is nothing to be read."""
+"""Letters without which a text has nothing to be read."""
 
 
 @frozen
 class Spelling:
-    """`starts` and `ends`: between which places of the text that was given each letter of `text` stood."""
+    """A spelling. `starts` and `ends`: between which places of the text that was given each letter of `text` stood."""
 
     text: str
     starts: Sequence[int]
@@ -43,7 +43,7 @@ class Spelling:
 
 
 def spelling(given: str) -> Spelling:
-    """The one spelling of a text."""
+    """Spell a text in the one way."""
     small = given.lower()
     if not (_MARKS & set(given)) and len(small) == len(given):  # as nearly all are
         return Spelling(small, range(len(given)), range(1, len(given) + 1))
@@ -59,7 +59,7 @@ def spelling(given: str) -> Spelling:
 
 
 def _read(text: str, places: list[int]) -> tuple[str, list[int], bool]:
-    """One round, with the place of each letter in the text that was given, and of its end."""
+    """Read the escapes once, with the place of each letter in the text that was given, and of its end."""
     letters: list[str] = []
     at: list[int] = []
     end = 0

@@ -12,7 +12,7 @@ from . import wording
 
 
 def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> Iterator[str]:
-    """The next starts, each in the zone, in UTC and as a distance, then what may surprise."""
+    """Lines about the next starts, each in the zone, in UTC and as a distance, then what may surprise."""
     zone = ZoneInfo(tz)
     coming = starts(schedule, now, count)
     for start in coming:
@@ -27,7 +27,7 @@ def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> It
 
 
 def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
-    """At most so many starts after `now`."""
+    """Find at most so many starts after `now`."""
     found: list[datetime] = []
     while len(found) < count and (start := schedule.next(found[-1] if found else now)) is not None:
         found.append(start)

@@ -1,4 +1,4 @@
-"""Where a check looks: a URL that keeps its secrets."""
+"""URLs that keep their secrets."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MASK: Final = "***"
 _SECRET_KEY: Final = re.compile(r"pass|pwd|secret|token|key|sig|auth|cred|session", re.IGNORECASE)
 _USERINFO: Final = re.compile(r"(^|//)[^/?#]*@")
 _QUERY_VALUE: Final = re.compile(r"(?<=[?&])([^=?&#]*)=([^&#]*)")
-"""No key holds a question mark: a row of these would be read anew from each of them."""
+"""Pairs of a query. No key holds a question mark: a row of these would be read again from each of them."""
 
 _ENCODED_ZONE: Final = re.compile(r"%25(?=.)")
-"""RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are taken."""
+"""A zone: RFC 6874 writes fe80::1%eth0 as [fe80::1%25eth0]; both are taken."""
 
 _AUTHORITY: Final = re.compile(r"(?:[^/?#]*//)?[^/?#]*")
 _UNSPACED: Final = re.compile(r"[\x00-\x20\x7f]")
@@ -64,7 +64,7 @@ class Url:
 
     @property
     def seen_by_servers(self) -> Url:
-        """The same without the zone of a link-local address, which means something on this machine only."""
+        """The URL without the zone of a link-local address, which means something on this machine only."""
         return evolve(self, host=self.host.partition("%")[0])
 
     @property
@@ -74,7 +74,7 @@ class Url:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown, in the spellings in which it may turn up."""
+        """Secrets of the URL, in the spellings in which they may turn up."""
         return _spellings([self.password, *_secret_values(self.target)])
 
 
@@ -112,12 +112,12 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
 
 
 def masked(text: str) -> str:
-    """Text that may hold a URL, with what stands where credentials would stand masked."""
+    """Mask what stands where credentials would stand, in text that may hold a URL."""
     return _QUERY_VALUE.sub(_masked, _without_userinfo(text))
 
 
 def _without_userinfo(text: str) -> str:
-    """A password may hold a slash that should have been written as %2F: rather too much is masked than too little."""
+    """Mask user and password, in which a slash may stand for %2F: rather too much goes than too little."""
     end = text.rfind("@")
     if end <= 0:  # there is none, or nothing before it, as in "@every 10s"
         return text
@@ -126,19 +126,19 @@ def _without_userinfo(text: str) -> str:
 
 
 def secrets_in(text: str) -> frozenset[str]:
-    """What must not be shown of a URL of any kind, in the spellings in which it may turn up."""
+    """Secrets of a URL of any kind, in the spellings in which they may turn up."""
     userinfo = _USERINFO.search(text)
     password = userinfo[0].rpartition("@")[0].removeprefix("//").partition(":")[2] if userinfo else None
     return _spellings([password, *_secret_values(text)])
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an IP address, which needs no lookup."""
+    """Whether a host is an IP address, which needs no lookup."""
     return address_family(host) is not None
 
 
 def address_family(host: str) -> int | None:
-    """4, 6, or None for a name."""
+    """The version of an IP address, 4 or 6; None: it is a name."""
     try:
         return 6 if isinstance(ip_address(host), IPv6Address) else 4
     except ValueError:
@@ -214,7 +214,7 @@ def _spellings(values: Iterable[str | None]) -> frozenset[str]:
 
 
 def sounds_secret(key: str) -> bool:
-    """Whether what has a name of that kind is not to be shown."""
+    """Whether the value of such a key is not to be shown."""
     return _SECRET_KEY.search(key) is not None
 
 

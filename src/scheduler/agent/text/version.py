@@ -1,4 +1,4 @@
-"""Which version this is."""
+"""The version of the installed distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How lengths, instants and text from outside are written for people."""
+"""Words for people: lengths, instants, numbers, and text from outside."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"})
 
 
 def latency(seconds: float) -> str:
-    """Three digits at most: "0.4 ms", "38 ms", "1.25 s"."""
+    """Write a latency with three digits at most: "0.4 ms", "38 ms", "1.25 s"."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     milliseconds = seconds * 1e3
@@ -25,12 +25,12 @@ def latency(seconds: float) -> str:
 
 
 def phases(measured: Mapping[str, float]) -> str:
-    """Each phase in milliseconds: "dns 0.4, connect 1.2"."""
+    """Write phases, each in milliseconds: "dns 0.4, connect 1.2"."""
     return ", ".join(f"{name.replace('_', ' ')} {seconds * 1e3:.1f}" for name, seconds in measured.items())
 
 
 def span(seconds: float) -> str:
-    """Two units at most, whole: "9s", "2m05s", "3h12m", "4d07h"."""
+    """Write a length of time in two whole units at most: "9s", "2m05s", "3h12m", "4d07h"."""
     whole = max(int(seconds), 0)
     if whole < 60:  # noqa: PLR2004 - a minute
         return f"{whole}s"
@@ -43,18 +43,18 @@ def span(seconds: float) -> str:
 
 
 def stamp(epoch: float) -> str:
-    """UTC seconds since 1970 as ISO 8601 with milliseconds."""
+    """Write UTC seconds since 1970 as ISO 8601 with milliseconds."""
     text = datetime.fromtimestamp(epoch, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
 def printable(text: str) -> str:
-    """The text on one line, cut to a length, with what could move a cursor or turn a line around shown as escapes."""
+    """Write a text on one line, cut to a length, with escapes for what could move a cursor or turn a line around."""
     return harmless(text if len(text) <= LONGEST else text[: LONGEST - 3] + "...")
 
 
 def harmless(text: str) -> str:
-    """The same in full length."""
+    """Write a text on one line in full length, with escapes for what could move a cursor or turn a line around."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -64,7 +64,7 @@ def harmless(text: str) -> str:
 
 
 def least(number: int, *, is_exact: bool) -> str:
-    """A number; with "at least" before it if there may be more."""
+    """Write a number, with "at least" before it if there may be more."""
     return f"{number:,}" if is_exact else f"at least {number:,}"
 
 

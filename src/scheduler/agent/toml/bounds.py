@@ -1,4 +1,4 @@
-"""What of a TOML text is more than is read: keys of very many parts, and brackets very deep inside each other.
+"""Bounds of a TOML text: keys of very many parts, and brackets very deep inside each other, are not read.
 
 Python's reader takes time by the square of the one, and Python's stack ends at the other. It reads a text from its
 beginning to its first mistake; up to there the tokens below are those of TOML. Behind it they may be others, and then
@@ -30,11 +30,11 @@ _TOKEN: Final = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""Each takes all that it has looked at, so a text is looked at once. What has no end goes to the end."""
+"""Tokens. Each takes all that it has looked at, so a text is looked at once; one without an end goes to the end."""
 
 
 def over(text: str) -> tuple[int, str] | None:
-    """The line of what is more than is read, 0 for the whole text, and what it is. None: there is no such thing."""
+    """Find what is over the bounds: its line, 0 for the whole text, and what it is. None: nothing is."""
     parts = depth = 0
     is_dotted = False
     for token in _TOKEN.finditer(text):

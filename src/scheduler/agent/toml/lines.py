@@ -1,4 +1,4 @@
-"""On which line of a TOML text each key stands, which tomllib does not tell.
+"""Lines of a TOML text: where each key stands, which tomllib does not tell.
 
 A scanner, not a parser: it is given texts that tomllib has read without complaint, so it need only tell keys, headers
 and values apart. A path is what leads to a value through the parsed tables: ("check", 0, "headers", "Accept").
@@ -46,11 +46,11 @@ _GIVEN_KEY: Final = re.compile(rf"\s*({_KEY.pattern})\s*=")
 _TRUTHS: Final = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
 _LONGEST_QUOTED: Final = 80
 _LONGEST_ADVISED: Final = 500
-"""Characters of a line about which something can be said."""
+"""Characters of a line that an advice may be about."""
 
 
 def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
-    """The line of a text that is no TOML, and what is wrong there. A line that may hold a secret is not repeated."""
+    """Say what is wrong in a text that is no TOML, and on which line. One that may hold a secret is not repeated."""
     message = str(error)
     place = _ERROR_PLACE.search(message)
     number = int(place[1]) if place and place[1] else text.count("\n") + 1
@@ -62,7 +62,7 @@ def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
 
 
 def _may_hold_a_secret(lines: list[str]) -> bool:
-    """Whether the last of these may, itself or by what it belongs to. In doubt it may."""
+    """Whether the last of these lines may hold a secret, itself or by what it belongs to. In doubt it may."""
     last = lines[-1]
     table = next((at for at in range(len(lines) - 1, -1, -1) if _HEADER.fullmatch(lines[at])), 0)
     is_among_secrets = any(map(_OF_HEADERS.search, lines[table:])) or any(map(_goes_on, lines))
@@ -83,7 +83,7 @@ def _quoted(line: str) -> str:
 
 
 def _advice(said: str, line: str) -> str:
-    """What is to be written instead, for what is most often written wrongly."""
+    """Advise what to write instead, for what is most often written wrongly."""
     if said.startswith("Cannot overwrite") and (given := _GIVEN_KEY.match(line)):
         return f" (the key {given[1]} stands there twice)"
     if said.startswith("Cannot declare") and line.strip().startswith("[check]"):
@@ -188,7 +188,7 @@ class _Scanner:
         return False
 
     def _keys(self) -> tuple[str, ...]:
-        """A key; if it is not a plain one read by tomllib itself, which knows about dots, quotes and escapes."""
+        """Read a key; if it is not a plain one by tomllib itself, which knows about dots, quotes and escapes."""
         text = self._take(_KEY)
         if _BARE_KEY.fullmatch(text):
             return (text,)

@@ -1,4 +1,4 @@
-"""Values of the configuration.
+"""Readers of the values in a configuration.
 
 Each reader turns what TOML holds into what the agent works with, or says what it expected.
 """
@@ -18,12 +18,12 @@ from ..text import harmless, masked
 
 T = TypeVar("T")
 Reader = Callable[[Any], T]
-"""Raises Unfit."""
+"""A call that turns what TOML holds into a value. Raises Unfit."""
 
 _SIZE: Final = re.compile(r"([0-9]{1,9}) ?([MG]i?B)")
 _UNITS: Final = {"MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 VARIABLE: Final = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
-"""How shells write a variable, which nothing here replaces by its value."""
+"""A variable as shells write it, which nothing here replaces by its value."""
 
 _HIDDEN: Final = "a value that is not shown"
 _LONGEST_SHOWN: Final = 60
@@ -39,7 +39,7 @@ class Unfit(Exception):
 
 
 class Unset(Unfit):
-    """An environment variable is not there. `purpose`: what for, as in " for the header Accept"."""
+    """An environment variable is not set. `purpose`: what for, as in " for the header Accept"."""
 
     def __init__(self, variable: str, environment: Iterable[str], purpose: str = "") -> None:
         similar = get_close_matches(variable, environment, n=1, cutoff=0.75)
@@ -49,7 +49,7 @@ class Unset(Unfit):
 
 
 def shown(value: object) -> str:
-    """A value as one would name it, without credentials."""
+    """Name a value as one would, without credentials."""
     match value:
         case str():
             text = masked(value)
@@ -69,14 +69,14 @@ def shown(value: object) -> str:
 
 
 def text(value: Any) -> str:
-    """Text that is not empty."""
+    """Read text that is not empty."""
     if not isinstance(value, str) or not value:
         raise Unfit("text", value)
     return value
 
 
 def label(value: Any) -> str:
-    """Text by which something is known, today and in its history: all of it can be seen."""
+    """Read text by which something is known, today and in its history: all of it can be seen."""
     found = text(value)
     hidden = next((each for each in found if not each.isprintable()), None)
     if hidden is not None:
@@ -87,14 +87,14 @@ def label(value: Any) -> str:
 
 
 def boolean(value: Any) -> bool:
-    """Neither 1 nor "yes"."""
+    """Read true or false: neither 1 nor "yes" will do."""
     if not isinstance(value, bool):
         raise Unfit("true or false", value)
     return value
 
 
 def seconds(value: Any) -> float:
-    """A duration longer than nothing, in seconds."""
+    """Read a duration longer than nothing, in seconds."""
     try:
         if isinstance(value, (str, int, float)) and (found := duration(value).total_seconds()):
             return found
@@ -104,7 +104,7 @@ def seconds(value: Any) -> float:
 
 
 def megabytes(value: Any) -> int:
-    """A size such as "256 MiB", in bytes."""
+    """Read a size such as "256 MiB", in bytes."""
     found = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if found is None or not int(found[1]):
         raise Unfit('a size such as "64 MiB" or "1 GiB"', value)
@@ -112,7 +112,7 @@ def megabytes(value: Any) -> int:
 
 
 def bounded(reader: Reader[T]) -> Reader[T | None]:
-    """The same, or inf for no bound, which is None."""
+    """Make a reader that takes inf as well, for no bound, which is None."""
 
     def read(value: Any) -> T | None:
         if isinstance(value, float) and value == math.inf:
@@ -123,14 +123,14 @@ def bounded(reader: Reader[T]) -> Reader[T | None]:
 
 
 def labels(value: Any) -> tuple[str, ...]:
-    """A list of texts by which something is known."""
+    """Read a list of texts by which something is known."""
     if not isinstance(value, list) or not all(isinstance(each, str) and each for each in value):
         raise Unfit('a list of texts such as ["a", "b"]', value)
     return tuple(label(each) for each in value)
 
 
 def whole(low: int, high: int) -> Reader[int]:
-    """A whole number between two others, both included."""
+    """Make a reader of whole numbers between two others, both included."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
@@ -141,7 +141,7 @@ def whole(low: int, high: int) -> Reader[int]:
 
 
 def one_of(choices: Mapping[Any, T]) -> Reader[T]:
-    """One of some values, and what it stands for."""
+    """Make a reader of one of some values, which gives what it stands for."""
 
     def read(value: Any) -> T:
         if isinstance(value, (str, int)) and not isinstance(value, bool) and value in choices:
@@ -152,6 +152,6 @@ def one_of(choices: Mapping[Any, T]) -> Reader[T]:
 
 
 def alternatives(values: Iterable[object]) -> str:
-    """'"a", "b" or "c"'."""
+    """Write values as in '"a", "b" or "c"'."""
     *most, last = (f'"{each}"' if isinstance(each, str) else str(each) for each in values)
     return f"{', '.join(most)} or {last}" if most else last

@@ -54,13 +54,13 @@ _MOST_TOLD: Final = 100
 
 @frozen(order=True)
 class Problem:
-    """What is wrong, and on which line; 0: with the file as a whole."""
+    """A problem, and its line; 0: the file as a whole has it."""
 
     line: int
     text: str
 
     def at(self, file: str) -> str:
-        """Write it as in "uptime.toml:12: unknown key ..."."""
+        """Write the problem as in "uptime.toml:12: unknown key ..."."""
         place = f"{harmless(file)}:{self.line}" if self.line else harmless(file)
         return f"{place}: {printable(self.text)}"
 
@@ -91,7 +91,7 @@ class Section:
         return key in self.table
 
     def take(self, key: str, reader: Reader[T], default: D) -> T | D:
-        """The value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
+        """Take the value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
         self._asked[key] = None
         if key not in self.table:
             return default
@@ -102,14 +102,14 @@ class Section:
             return default
 
     def require(self, key: str, reader: Reader[T]) -> T | None:
-        """The same for a key that must be there."""
+        """Take the value of a key that must be there; None: it is missing or wrong, and that is a problem."""
         if key not in self.table:
             self._asked[key] = None
             self.complain(f"the key '{key}' is missing")
         return self.take(key, reader, None)
 
     def section(self, key: str) -> Section:
-        """A table within this one; empty if it is missing or no table."""
+        """Enter a table within this one; it is empty if it is missing or no table."""
         self._asked[key] = None
         table = self.table.get(key, {})
         if not isinstance(table, dict):
@@ -118,7 +118,7 @@ class Section:
         return Section(table, (*self.path, key), f"[{key}]", self.lines, self.problems)
 
     def end(self, also_known: Iterable[str] = ()) -> None:
-        """Every key that nobody asked for is a problem."""
+        """Note every key that nobody asked for as a problem."""
         known = [*islice(self._asked, _MOST_COMPARED), *also_known]
         for key in self.table:
             if key not in self._asked:
@@ -126,21 +126,21 @@ class Section:
                 self._note(f"unknown key '{key}'{where}{suggestion(key, known)}", key)
 
     def complain(self, text: str, key: str | None = None) -> None:
-        """A problem with a key, or with the table as a whole."""
+        """Note a problem with a key, or with the table as a whole."""
         self._note(f"{self.name}: {text}" if self.name else text, key)
 
     def _note(self, text: str, key: str | None) -> None:
         self.problems.append(Problem(self._line(self.path if key is None else (*self.path, key)), text))
 
     def _line(self, path: Path) -> int:
-        """Where it stands, or else what it belongs to."""
+        """The line of a path, or else of what it belongs to."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Each host of which keys speak, in its one form and as it is written. What is none or comes twice is a problem."""
+    """Yield each host of these keys in its one form and as written. One that is none, or comes twice, is a problem."""
     seen: dict[str, str] = {}
     for name in names:
         key = prefix + name
@@ -156,7 +156,7 @@ def one_form(names: Iterable[str], section: Section, prefix: str = "") -> Iterat
 
 
 def suggestion(key: str, known: Iterable[str]) -> str:
-    """Ask ", did you mean 'interval'?", of what others call so or what is near, or else list what there is."""
+    """Ask ", did you mean 'interval'?": what other programs call so, or what is near; or else list what there is."""
     choices = list(known)
     ours, advice = FOREIGN.get(key.lower(), ("", ""))
     if ours in choices:

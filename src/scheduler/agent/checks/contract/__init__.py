@@ -1,4 +1,4 @@
-"""What a check is, what it is given and what it finds: the contract at which new kinds of check come in.
+"""The contract of checks: what one is, what it is given and what it finds. New kinds of check come in here.
 
 Offers `Check` and `Kind`, the values that go in (`Attempt`, `Stopwatch`) and come out (`Finding`, `CheckResult`), and
 `judge`, which says whose trouble an error is. Knows no kind of check, no socket and no target. Lives on the event loop.

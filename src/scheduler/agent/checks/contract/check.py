@@ -1,4 +1,4 @@
-"""What a check is: the seam at which new ones come in."""
+"""Checks, and kinds of them: the seam at which new ones come in."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class Attempt:
 
 
 class Check(Protocol):
-    """Knows how to ask one address of its target whether it is well. A frozen value, used by many runs at a time."""
+    """A way to ask one address of a target whether it is well. A frozen value, used by many runs at a time."""
 
     @property
     def url(self) -> Url:
-        """Where it looks."""
+        """The place where the check looks."""
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown or logged."""
+        """Texts that must not be shown or logged."""
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
-        """Ask. Whatever happens, and also when cancelled, nothing stays open.
+        """Ask the address. Nothing stays open, whatever happens, also when cancelled.
 
         Raises OSError as it comes, CheckFailed for an answer that makes no sense. Anything else counts as a defect of
         the check.

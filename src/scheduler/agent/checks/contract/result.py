@@ -1,4 +1,4 @@
-"""What a check found out."""
+"""Results: what a check found out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from attrs import field, frozen
 
 MOST_ATTEMPTS: Final = 10
-"""In one run of a check."""
+"""Attempts in one run of a check."""
 
 Detail = Mapping[str, str | int | float]
 
@@ -19,7 +19,7 @@ class Status(enum.Enum):
 
     UP = "up"
     DEGRADED = "degraded"
-    """It answers, but slowly, or not at every address."""
+    """The target answers, but slowly, or not at every address."""
     DOWN = "down"
     UNKNOWN = "unknown"
     """The trouble is on our side: no network, no file descriptors, a defect of the check."""
@@ -27,7 +27,7 @@ class Status(enum.Enum):
 
 @frozen(kw_only=True)
 class Finding:
-    """What a check says of an answer. `detail` is for people and for JSON: a status code, a size."""
+    """An answer, as a check judges it. `detail` is for people and for JSON: a status code, a size."""
 
     status: Status = Status.UP
     error: str | None = None

@@ -1,4 +1,4 @@
-"""How long the parts of a check take."""
+"""A stopwatch for the parts of a check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """Runs from its making. Phases measured `before`, such as a shared lookup, count as if they had just been.
+    """A stopwatch, which runs from its making. Phases measured `before`, such as a shared lookup, count with them.
 
     `phases` holds what was completed, `completed` the names of those that were measured here; `phase` names what goes
     on, so that a timeout can say where it struck.
@@ -21,7 +21,7 @@ class Stopwatch:
         self.completed: set[str] = set()
         self.phase: str | None = None
         self.heard: str | None = None
-        """What has come of the answer that the phase waits for, in words, if anything has."""
+        """The part of an answer that has come while the phase waits for the rest, in words; None: nothing has."""
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
 
@@ -31,12 +31,12 @@ class Stopwatch:
         return self._before + self._clock.monotonic() - self._began
 
     def begin(self, phase: str) -> None:
-        """A phase starts."""
+        """Start a phase."""
         self.phase = phase
         self._phase_began = self._clock.monotonic()
 
     def end(self) -> None:
-        """The phase that goes on is complete. One that comes again, after a redirect, adds to the first."""
+        """Complete the phase that goes on. One that comes again, after a redirect, adds to the first."""
         assert self.phase is not None
         seconds = self._clock.monotonic() - self._phase_began
         self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
@@ -45,7 +45,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, phase: str) -> Iterator[None]:
-        """A phase that is complete unless the body raises."""
+        """Measure the body as a phase, which is complete unless the body raises."""
         self.begin(phase)
         yield
         self.end()

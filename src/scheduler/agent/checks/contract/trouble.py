@@ -53,7 +53,7 @@ _THEIRS: Final = {
 
 
 def judge(error: BaseException, peer: str) -> Trouble | None:
-    """What an error met on the way to `peer` means. None: it is no network trouble at all."""
+    """Judge an error that was met on the way to `peer`. None: it is no network trouble at all."""
     failed: Trouble | None = None
     for each in _chain(error):
         match each:

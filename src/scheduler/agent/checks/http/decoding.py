@@ -20,19 +20,19 @@ _ZLIB_METHOD: Final = 8
 
 
 class Plain:
-    """Keeps what it is given, up to `most` bytes."""
+    """A body that was not compressed, up to `most` bytes."""
 
     def __init__(self, most: int) -> None:
         self.content = bytearray()
         self._most = most
 
     async def take(self, data: bytes) -> None:
-        """The next part of the body."""
+        """Take the next part of the body."""
         self.content += data[: self._most - len(self.content)]
 
 
 class Inflated:
-    """Undoes gzip or deflate, and keeps up to `most` bytes of what comes out. No more than that is made."""
+    """A body that was compressed with gzip or deflate: up to `most` bytes of what comes out. No more is made."""
 
     def __init__(self, most: int, encoding: str) -> None:
         self.content = bytearray()
@@ -41,7 +41,7 @@ class Inflated:
         self._inflate: zlib._Decompress | None = None
 
     async def take(self, data: bytes) -> None:
-        """The next part of the body. Raises CheckFailed if it is not encoded so."""
+        """Take the next part of the body. Raises CheckFailed if it is not encoded so."""
         while data and len(self.content) < self._most:
             if self._inflate is None:
                 self._inflate = zlib.decompressobj(self._window(data))
@@ -60,7 +60,7 @@ class Inflated:
 
 
 def decoder(encoding: str, most: int) -> Plain | Inflated | None:
-    """What undoes that encoding; None: nothing here does."""
+    """A decoder for that encoding; None: there is none here."""
     if encoding in _PLAIN:
         return Plain(most)
     return Inflated(most, encoding) if encoding in (*_GZIP, "deflate") else None

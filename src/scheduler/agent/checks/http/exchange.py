@@ -39,7 +39,7 @@ Head = h11.Response | h11.InformationalResponse
 
 
 class Exchange:
-    """Asks once. Measures "send", "first_byte" and "receive" with `watch`; the last goes on until `end`."""
+    """One request and its response. `watch` measures "send", "first_byte" and "receive", which lasts until `end`."""
 
     def __init__(self, stream: ByteStream, watch: Stopwatch, budget: Budget) -> None:
         self._stream = stream
@@ -62,7 +62,7 @@ class Exchange:
         self._watch.begin("first_byte")
 
     async def head(self) -> Head:
-        """The response without its body; what servers say before it, such as 100 and 103, is passed over.
+        """Read the response without its body; what servers say before it, such as 100 and 103, is passed over.
 
         Raises CheckFailed for what is none.
         """
@@ -75,7 +75,7 @@ class Exchange:
                 return event
 
     async def part(self, most: int) -> bytes:
-        """The next part of the body, up to so many bytes with those before it. Empty: that was all."""
+        """Read the next part of the body, up to so many bytes with those before it. Empty: that was all."""
         if self._body >= most or not isinstance(self._head, h11.Response):
             return b""
         event = await self._next()
@@ -84,7 +84,7 @@ class Exchange:
         return part
 
     def end(self) -> None:
-        """Nothing more is wanted."""
+        """Complete the measurement: nothing more is wanted."""
         self._watch.end()
 
     async def _next(self) -> object:
@@ -101,7 +101,7 @@ class Exchange:
             await self._feed()
 
     async def _count(self) -> None:
-        """A step of h11. What comes over TLS may be in as tiny pieces, and all of it there already."""
+        """Count a step of h11. Pieces that come over TLS may be as tiny, and all of them there already."""
         self._budget.event()
         if not self._budget.events % TURN:
             await checkpoint()
@@ -128,7 +128,7 @@ class Exchange:
         return data
 
     def _has_length(self) -> bool:
-        """Whether there are no lines in what comes."""
+        """Whether the rest of the response has no lines."""
         return self._head is not None and all(name != b"transfer-encoding" for name, _ in self._head.headers)
 
     def _words(self, error: h11.RemoteProtocolError) -> str:
@@ -148,7 +148,7 @@ _TOO_LONG: Final = f"its header is longer than {MOST_HEAD // 1024} KiB"
 
 
 class HeadGuard:
-    """Looks through a header as it comes. `size`: bytes so far."""
+    """A look through a header as it comes. `size`: bytes so far."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -156,7 +156,7 @@ class HeadGuard:
         self._last = b""
 
     def look(self, piece: bytes) -> None:
-        """Raises CheckFailed for what no header holds, or only one that is too long."""
+        """Raise CheckFailed for what no header holds, or only one that is too long."""
         if self.size < len(_START):
             self._check_start((self._last + piece)[:_QUOTED])
         seen = self._last + piece

@@ -32,7 +32,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 @frozen(kw_only=True)
 class HttpCheck:
-    """Up if the status is expected and the body, where asked to, contains a text.
+    """An HTTP check: up if the status is expected and the body, where asked to, contains a text.
 
     `followed` redirects have led here, from `origin`.
     """
@@ -56,7 +56,7 @@ class HttpCheck:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown or logged."""
+        """Texts that must not be shown or logged."""
         return secrets_of(self.url, self.headers)
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
@@ -109,7 +109,7 @@ class HttpCheck:
         return Status.DOWN, f'"{self.contains}" is not in the body ({len(body.content):,} bytes)'
 
     def _onward(self, location: bytes, address: str) -> Hop:
-        """The check of the place where a redirect leads to.
+        """Make the check of the place where a redirect leads to.
 
         A redirected POST becomes a GET. What is not of the same origin gets none of the check's own headers.
         """

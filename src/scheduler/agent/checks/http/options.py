@@ -26,7 +26,7 @@ def status_codes(value: Any) -> Codes:
 
 
 def describe(codes: Codes) -> str:
-    """Write them as in "200-299, 404"."""
+    """Write ranges of status codes as in "200-299, 404"."""
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in codes)
 
 

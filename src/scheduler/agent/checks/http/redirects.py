@@ -30,20 +30,20 @@ class RedirectTargets(enum.Enum):
 
     SAME_HOST = "same-host"
     PUBLIC = "public"
-    """To any host at a public address, and back to the host of the check."""
+    """Redirects lead to any host at a public address, and back to the host of the check."""
     ANY = "any"
 
 
 @frozen
 class Origin:
-    """What a check asks by itself: its host, at the address that was dialled."""
+    """The host that a check asks by itself, at the address that was dialled."""
 
     host: str
     address: str
 
 
 def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
-    """Where `location` leads from `url`, without credentials of its own. Raises CheckFailed for where none may."""
+    """The URL to which `location` leads from `url`, without credentials of its own. Raises CheckFailed if none may."""
     if len(location) > LONGEST:
         raise CheckFailed(f"redirects to a URL of {len(location):,} characters, more than {LONGEST:,}")
     base = f"{url.scheme}://{url.bracketed}:{url.port}{url.target}"
@@ -88,7 +88,7 @@ def is_public(address: str) -> bool:
 
 
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
-    """Why a redirect is not followed, and what would allow it."""
+    """The reason why a redirect is not followed, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
     return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
 
@@ -101,7 +101,7 @@ def _inside(address: IPv6Address) -> IPv4Address | None:
 
 
 def _text(location: bytes) -> str:
-    """As browsers read it: UTF-8 if it is that, blanks encoded."""
+    """Read a Location as browsers do: UTF-8 if it is that, blanks encoded."""
     try:
         text = location.decode()
     except UnicodeDecodeError:

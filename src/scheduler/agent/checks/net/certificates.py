@@ -1,4 +1,4 @@
-"""Whom TLS connections trust. Each context is made once: reading certificates takes longer than a check."""
+"""Contexts of TLS: whom a connection trusts. Each is made once: reading certificates takes longer than a check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 @cache
 def of_system() -> ssl.SSLContext:
-    """Trusts whom this machine trusts."""
+    """A context that trusts whom this machine trusts."""
     if sys.platform == "darwin":  # whose OpenSSL knows nothing of the keychain
         import truststore  # noqa: PLC0415 - it is there on macOS only
 
@@ -19,7 +19,7 @@ def of_system() -> ssl.SSLContext:
 
 @cache
 def of_nobody() -> ssl.SSLContext:
-    """Looks at no certificate."""
+    """A context that looks at no certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -28,5 +28,5 @@ def of_nobody() -> ssl.SSLContext:
 
 @cache
 def of_file(ca_file: str) -> ssl.SSLContext:
-    """Trusts the certificates in a file in PEM. Raises OSError, and ValueError for a name that no file has."""
+    """A context that trusts the certificates in a PEM file. Raises OSError; ValueError for a name that no file has."""
     return ssl.create_default_context(cafile=ca_file)

@@ -1,6 +1,6 @@
 """The system's own lookup of names, in threads, and how many of these there may be.
 
-A lookup blocks its thread, cannot be cancelled, and holds a socket while it waits for an answer. Whoever gives up
+A lookup blocks its thread, cannot be cancelled, and holds a socket while it waits for an answer. A check that gives up
 waiting leaves it behind. So its place is not free when it is given up but when its thread has returned: names that hang
 take no more threads than there are places, and each of them one.
 
@@ -23,7 +23,7 @@ from anyio.lowlevel import EventLoopToken, current_token
 from attrs import define, field
 
 Ask = Callable[[str], Sequence[str]]
-"""Blocks until it has the addresses of a name. Raises OSError."""
+"""A call that blocks until it has the addresses of a name. Raises OSError."""
 
 PLACES: Final = 64
 PLACES_OF_PROVEN: Final = 32
@@ -66,7 +66,7 @@ def _ask_system(host: str) -> Sequence[str]:
 
 
 class SystemLookup:
-    """Looks names up in threads, on one event loop. `ask` is what blocks."""
+    """The system's lookup, in threads, for one event loop. `ask` is what blocks."""
 
     def __init__(self, ask: Ask = _ask_system) -> None:
         self._ask = ask
@@ -77,7 +77,7 @@ class SystemLookup:
         self._under_way: dict[str, _Lookup] = {}
 
     async def __call__(self, host: str) -> Sequence[str]:
-        """The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
+        """Look up the addresses of a name, best first. Raises OSError, such as socket.gaierror."""
         if host in self._hung and self._places.used >= self._places.size:
             raise NotLookedUp(f"{self._threads()} lookups have not come back")
         lookup = self._under_way.get(host) or self._enter(host)
@@ -93,7 +93,7 @@ class SystemLookup:
         return lookup.addresses
 
     def why_late(self, host: str) -> str:
-        """What to add to "cannot look it up in time": whether it waits for others."""
+        """The end of "cannot look it up in time": that it waits for others, or nothing."""
         lookup = self._under_way.get(host)
         if lookup is not None and lookup.has_begun:
             return ""
@@ -123,7 +123,7 @@ class SystemLookup:
             self._returned(lookup, (), NotLookedUp("this machine can start no more threads"))
 
     def _run(self, lookup: _Lookup, token: EventLoopToken) -> None:
-        """In its thread."""
+        """Ask, in the thread of the lookup."""
         error: OSError | None = None
         addresses: Sequence[str] = ()
         try:
@@ -153,7 +153,7 @@ class SystemLookup:
 
 
 def _remember(names: dict[str, None], name: str) -> None:
-    """As the latest, instead of the oldest if there are too many."""
+    """Put a name last, in place of the oldest if there are too many."""
     names.pop(name, None)
     names[name] = None
     if len(names) > MOST_PROVEN:

@@ -15,7 +15,7 @@ Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
 
 MOST_REMEMBERED: Final = 1_000
-"""Names that are remembered for having worked, any of which can be asked whether we are offline."""
+"""Names that are remembered for having worked: any of them can be asked whether we are offline."""
 
 
 class Family(enum.Enum):
@@ -27,7 +27,7 @@ class Family(enum.Enum):
 
 
 class Unresolved(Exception):
-    """There is no address to check. `status` says whether that is the target's fault."""
+    """A name has no address to check. `status` says whether that is the target's fault."""
 
     def __init__(self, status: Status, text: str) -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ class Unresolved(Exception):
 
 
 class Resolver:
-    """Looks names up, each time anew. `hosts` holds fixed answers, as /etc/hosts does.
+    """Looks names up, each time again. `hosts` holds fixed answers, as /etc/hosts does.
 
     When a lookup fails, another name that has worked before is tried: if that fails too, it is we who are offline.
     """
@@ -46,7 +46,7 @@ class Resolver:
         self._worked: dict[str, None] = {}
 
     async def addresses(self, host: str, family: Family = Family.ANY) -> list[str]:
-        """At least one address of that family. Raises Unresolved."""
+        """Find at least one address of that family. Raises Unresolved."""
         found = await self._find(host)
         fitting = [each for each in found if family is Family.ANY or str(address_family(each)) == family.value]
         if not fitting:
@@ -54,7 +54,7 @@ class Resolver:
         return list(dict.fromkeys(fitting))
 
     def why_late(self, host: str) -> str:
-        """What to add to "cannot look it up in time", if there is more to say."""
+        """The end of "cannot look it up in time", if there is more to say."""
         return self._lookup.why_late(host) if isinstance(self._lookup, SystemLookup) else ""
 
     async def _find(self, host: str) -> Sequence[str]:

@@ -31,7 +31,7 @@ class Wire(ByteStream):
         self._budget = budget
 
     async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
-        """The next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
+        """Receive the next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
         data = self._read(max_bytes)
         if data is not None:
             await checkpoint()  # or a target that sends without a pause would have the event loop for itself
@@ -50,7 +50,7 @@ class Wire(ByteStream):
             return None
 
     async def send(self, item: bytes) -> None:
-        """Return when all of it is on its way."""
+        """Send all bytes; return when they are on their way."""
         left = memoryview(item)
         while left:
             try:
@@ -59,16 +59,16 @@ class Wire(ByteStream):
                 await anyio.wait_writable(self._socket)
 
     async def send_eof(self) -> None:
-        """Nothing more will be sent."""
+        """Tell the other side that nothing more will be sent."""
         self._socket.shutdown(socket.SHUT_WR)
 
     async def aclose(self) -> None:
-        """Close it, at once."""
+        """Close the connection at once."""
         self._socket.close()
 
     @property
     def extra_attributes(self) -> Mapping[Any, Callable[[], Any]]:
-        """None."""
+        """No attributes."""
         return {}
 
 
@@ -76,7 +76,7 @@ class Wire(ByteStream):
 async def dialled(
     at: Attempt, port: int, budget: Budget, *, tls: ssl.SSLContext | None = None, host: str = ""
 ) -> AsyncIterator[ByteStream]:
-    """A connection for as long as the body runs. `tls`: with a handshake, in which the peer is called `host`.
+    """Connect for as long as the body runs. `tls`: with a handshake, in which the peer is called `host`.
 
     Raises OSError as it comes, ssl.SSLError among them, and TimeoutError if connecting takes too long.
     """
