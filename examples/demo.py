@@ -1,7 +1,7 @@
 """Real checks of real servers on this machine: `python examples/demo.py [--for 10s] [--json] ...`.
 
-Starts the servers of servers.py on free ports, in a thread, and runs `timerqueue run uptime.toml` against them. The
-arguments are those of `timerqueue run`. What it remembers is gone with it.
+It starts the servers of servers.py on free ports, in a thread, and runs `timerqueue run uptime.toml` against them. It
+takes the arguments of `timerqueue run`. What it remembers is deleted at the end.
 """
 
 import signal
@@ -20,9 +20,9 @@ from scheduler.agent.__main__ import leave, run
 HERE = Path(__file__).resolve().parent
 REFUSED = 18085
 INTENDED = """\
-8 checks of servers on this machine. Well are website, website each minute and echo. Broken on purpose are the others:
-search is slow, shop answers 503, reports answers too late, flapping fails half of the time, and nobody listens for
-database. What is due every minute may not have been checked yet when the demo ends.
+This demo runs 8 checks of servers on this machine. website, website each minute and echo work. The others are broken on
+purpose: search is slow, shop answers 503, reports answers too late, flapping fails half of the time, and no server
+listens for database. A check that is due every minute may not have run yet when the demo ends.
 """
 
 

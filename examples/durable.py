@@ -1,4 +1,4 @@
-"""Two jobs whose memory is a file: this program is killed in the middle of their runs, and started again.
+"""Two jobs that are remembered in a file. This program is killed in the middle of their runs, and started again.
 
 `python examples/durable.py jobs.db` is the program alone. Kill it and start it as often as you like.
 """

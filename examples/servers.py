@@ -1,4 +1,4 @@
-"""Servers for uptime.toml to check, all on 127.0.0.1: well, broken, slow, stuck, flapping, echoing, and none at all.
+"""Servers for uptime.toml to check, all on 127.0.0.1. One works, others are broken, slow, stuck, flapping or echoing.
 
 `python examples/servers.py` serves on the ports that uptime.toml names, until Ctrl-C.
 """

@@ -1,4 +1,4 @@
-"""A job that looks first and then works: it returns a subtask for each thing found.
+"""A job that first looks and then works: it returns a subtask for each thing that it finds.
 
 The run ends with the last of them.
 """

@@ -77,10 +77,12 @@ STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 
 EXIT_CODES: Final = """\b
 Exit codes:
-  0  a clean end, also by Ctrl-C or SIGTERM
-  1  with --once: something is neither up nor degraded; or it failed, was cut off by a second Ctrl-C, lost
-     its store to another agent, or cannot write its output; with history: there is none
-  2  called or configured wrongly, or the store cannot be used: nothing was started
+  0  a clean end, by Ctrl-C or SIGTERM too
+  1  with --once: a target is neither up nor degraded
+     with history: there is none
+     otherwise: the agent failed, a second Ctrl-C cut it off, another agent has
+     taken over its store, or it cannot write its output
+  2  called or configured wrongly, or the store cannot be used; nothing was started
 """
 
 
@@ -101,19 +103,19 @@ def _tell_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
     callback=_tell_version,
     help="Show the version and exit.",
 )
-@click.option("-v", "--verbose", count=True, help="Log what the scheduler does; twice: more of it.")
+@click.option("-v", "--verbose", count=True, help="Log what the scheduler does. Give it twice to log more.")
 @click.pass_context
 def cli(ctx: click.Context, verbose: int) -> None:
-    """Check on time whether things are up."""
+    """Check websites and ports, on time, and show how they stand."""
     ctx.obj = _LEVELS[min(verbose, len(_LEVELS) - 1)]
 
 
 def _run_options(command: Command) -> Command:
     for option in (
-        click.option("--for", "seconds", type=Duration(), help="Stop after this long, for example 10s."),
-        click.option("--once", is_flag=True, help="Check everything once; exit code 1 if something is not up."),
-        click.option("--plain", is_flag=True, help="Print lines instead of a table, on a terminal too."),
-        click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line."),
+        click.option("--for", "seconds", type=Duration(), help="Stop after this time, for example 10s."),
+        click.option("--once", is_flag=True, help="Check everything once. Exit code 1 if a target is not up."),
+        click.option("--plain", is_flag=True, help="Print lines, not a table, even in a terminal."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line."),
         click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}"),
     ):
         command = option(command)
@@ -127,8 +129,8 @@ def _run_options(command: Command) -> Command:
 def run_(level: int, /, file: Path, **options: Any) -> None:
     """Run the checks of a configuration FILE until Ctrl-C.
 
-    What was checked is remembered in a file beside FILE, unless that or --store names another place. --once remembers
-    nothing without --store.
+    The agent remembers past checks in a file beside FILE, unless FILE or --store names another place. With --once it
+    remembers nothing, unless --store is given.
     """
     from .config import read_config
 
@@ -137,8 +139,8 @@ def run_(level: int, /, file: Path, **options: Any) -> None:
 
 @cli.command()
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--every", type=Duration(), default="5s", show_default=True, help="The time from start to start.")
-@click.option("--timeout", type=Duration(), default="5s", show_default=True, help="For a whole check.")
+@click.option("--every", type=Duration(), default="5s", show_default=True, help="Time from one start to the next.")
+@click.option("--timeout", type=Duration(), default="5s", show_default=True, help="How long a whole check may take.")
 @click.option("--mode", type=click.Choice(["any", "all"]), default="any", show_default=True, help="Which addresses.")
 @_run_options
 @click.pass_obj
@@ -155,9 +157,10 @@ def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mo
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--store", type=Place(), metavar="URL", help=f"Where to remember: {STORE}")
 def check(file: Path, store: StorePlace | None) -> None:
-    """Say what a configuration FILE would run, when, and whether it fits the limits. Nothing is started or made.
+    """Say what FILE would run, and when. Starts and makes nothing.
 
-    What would not run is refused, a store above all that this user may not write to.
+    It also says whether the checks fit the limits. It refuses what `run` would refuse, for example a store that this
+    user may not write to.
     """
     from attrs import evolve
 
@@ -178,15 +181,15 @@ def check(file: Path, store: StorePlace | None) -> None:
 
 @cli.command()
 @click.argument("target", required=False)
-@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="The configuration of the agent.")
+@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="The agent's configuration.")
 @click.option("--store", type=Place(), metavar="URL", help=f"Where it remembers: {STORE}")
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most so many, the latest.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object per line.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many to show at most.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_obj
 def history(
     level: int, /, target: str | None, config: Path | None, store: StorePlace | None, limit: int, *, as_json: bool
 ) -> None:
-    """Print past checks, of one TARGET or of all, the latest last. An agent may be running meanwhile."""
+    """Show past checks, of one TARGET or of all, the latest last. The agent may run meanwhile."""
     from .config import read_config
     from .show import begun, json_line, plain_line
     from .text import Redactor
@@ -211,12 +214,15 @@ def history(
 
 @cli.command("next")
 @click.argument("words", nargs=-1, required=True, metavar="EXPRESSION")
-@click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many.")
+@click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")
 @click.option(
     "--tz", type=Zone(), default="UTC", show_default=True, help="The zone of the expression, such as Europe/Berlin."
 )
 def next_(words: tuple[str, ...], count: int, tz: str) -> None:
-    """Show the next starts of a schedule EXPRESSION such as "@every 10s" or "*/5 * * * *"."""
+    """Show the next starts of a schedule EXPRESSION.
+
+    Quote the expression: "@every 10s", or "*/5 * * * *".
+    """
     from schedule import ScheduleError, parse
 
     from .text import schedule_lines
