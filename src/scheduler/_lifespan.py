@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from logging import getLogger
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 from anyio.abc import TaskGroup
 
-from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, SystemClock, TaskPool
+from timerqueue import Lifecycle, LifecycleError, LifecycleState, SystemClock
 
+from ._control.registry import Registry
 from ._jobs.job import RUN
+from ._loop.core import Core
 from ._loop.stall import StallWatch
+from ._memory.memory import Memory
 from ._values.events import SchedulerStarted, SchedulerStopped
-
-if TYPE_CHECKING:
-    from ._control.registry import Registry
-    from ._loop.loop import Loop
-    from ._memory.memory import Memory
-    from ._values.listeners import Listeners
 
 logger = getLogger(__name__)
 
@@ -36,20 +33,17 @@ class Lifespan:
     def __init__(
         self,
         *,
-        clock: Clock,
-        pool: TaskPool,
-        loop: Loop,
+        core: Core,
         registry: Registry,
-        listeners: Listeners,
         lifecycle: Lifecycle,
         memory: Memory | None,
         blocked_after: float | None,
     ) -> None:
-        self._clock = clock
-        self._pool = pool
-        self._loop = loop
+        self._clock = core.clock
+        self._pool = core.pool
+        self._core = core
         self._registry = registry
-        self._listeners = listeners
+        self._listeners = core.listeners
         self._lifecycle = lifecycle
         self._memory = memory
         self._blocked_after = blocked_after
@@ -63,11 +57,11 @@ class Lifespan:
     def stop(self, grace: float) -> None:
         """As Scheduler.stop."""
         first = self._lifecycle.stop()
-        self._loop.runs.is_stopping = True  # whoever comes second may rely on it, though the first has not come so far
+        self._core.runs.stop_starting()  # whoever comes second may rely on it, though the first has not come so far
         if first:
             self._grace = grace
             logger.info("the scheduler stops; what runs has %g s", grace)
-            self._loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
+            self._core.loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
 
     async def let_time_pass(self) -> None:
         """On a clock that is moved by hand: until `run` is over, for nobody else may move it any more.
@@ -82,7 +76,7 @@ class Lifespan:
         """Win the start. Raises LifecycleError."""
         # The thread comes first: whoever sees the scheduler run must know whom to ask.
         if self._lifecycle.state is LifecycleState.PRE_RUNNING:
-            self._loop.adopt_thread()
+            self._core.loop.adopt_thread()
         self._lifecycle.start()
 
     async def run(self) -> None:
@@ -93,7 +87,7 @@ class Lifespan:
             self._has_ended = True
 
     async def _live(self) -> None:
-        self._loop.begin()
+        self._core.loop.begin()
         watch = self._start_stall_watch()
         cut_off: tuple[str, ...] = ()
         try:
@@ -107,10 +101,10 @@ class Lifespan:
                     cut_off = await self._wind_down()
                 finally:
                     self._lifecycle.stop()
-                    self._loop.runs.is_stopping = True
+                    self._core.runs.stop_starting()
                     cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
-                    self._loop.runs.stop(only_waiting=False)
-                    self._loop.queue.stop()
+                    self._core.runs.stop(only_waiting=False)
+                    self._core.queue.stop()
         finally:
             if self._memory is not None:
                 await self._memory.close()
@@ -136,7 +130,7 @@ class Lifespan:
             await self._memory.load(first_loaded)
         except Exception as exc:  # noqa: BLE001 - raised where it is not wrapped in the groups' errors
             self.failure = exc
-            self._loop.runs.is_stopping = True
+            self._core.runs.stop_starting()
             first_loaded.set()
 
     def raise_failure(self) -> None:
@@ -147,38 +141,38 @@ class Lifespan:
         """The timer queue, with a look at the clock even when nothing is due."""
         with suppress(LifecycleError):  # stopped before it could begin
             self._look_again()
-            await self._loop.queue.run()
+            await self._core.queue.run()
 
     def _look_again(self) -> None:
         if not getattr(self._clock, "announces_steps", False):  # a clock of somebody's own may not say
-            self._loop.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
+            self._core.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
 
     async def _wind_down(self) -> tuple[str, ...]:
         """Wait for what runs, then cut it off. The ids of the jobs that were."""
-        self._loop.runs.stop(only_waiting=True)
+        self._core.runs.stop(only_waiting=True)
         await self._idle(self._grace)
         cut_off = self._running_ids()
-        self._loop.runs.stop(only_waiting=False)
+        self._core.runs.stop(only_waiting=False)
         await self._idle(None)
         return cut_off
 
     def _hand_over(self) -> None:
         """What is still due is the next scheduler's: nothing that is asked of this one's jobs any more touches it."""
-        for job in self._loop.jobs.jobs():
+        for job in self._core.jobs.jobs():
             if job.backlog:
                 job.backlog = None
 
     def _running_ids(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(run.job.id for run in self._loop.runs.oldest_first()))
+        return tuple(dict.fromkeys(run.job.id for run in self._core.runs.oldest_first()))
 
     async def _idle(self, within: float | None) -> None:
         """Return when no run goes on, or after so many seconds."""
-        if not self._loop.runs.active:
+        if not self._core.runs.active:
             return
         event = anyio.Event()
-        self._loop.runs.when_idle = event.set
+        self._core.runs.call_when_idle(event.set)
         if within is not None:
-            self._loop.queue.push(self._clock.monotonic() + within, event.set)
+            self._core.queue.push(self._clock.monotonic() + within, event.set)
         await event.wait()
 
     def _start_stall_watch(self) -> StallWatch | None:

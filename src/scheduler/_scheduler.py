@@ -14,12 +14,12 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
+from ._assembly import core_of
 from ._control.conflict import OnConflict
 from ._control.registry import Registry
 from ._control.run_once import RunOnce
 from ._jobs.call import call_of
 from ._jobs.job import Job
-from ._jobs.job_list import JobList
 from ._jobs.options import (
     Policies,
     count_of,
@@ -35,13 +35,11 @@ from ._jobs.options import (
 )
 from ._jobs.tasks import Tasks, name_of
 from ._lifespan import Lifespan
-from ._loop.loop import Loop
 from ._memory.history import Record, record_of
 from ._memory.memory import memory_of
 from ._plan.first_start import Start
 from ._plan.timeline import aware, us_of
 from ._values.events import Listener, RunEnded
-from ._values.listeners import Listeners
 from ._values.pauses import Pause, scope_of
 from ._values.policy import Delivery, Overlap
 from ._values.retry import Retry
@@ -88,26 +86,24 @@ class Scheduler:
     ) -> None:
         self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
         self._pool = TaskPool(limit_of("limit", limit), limits_of(limits), clock=self._clock)
-        self._listeners = Listeners()
         self._lifecycle = Lifecycle("Scheduler")
-        self._jobs = JobList()
-        self._loop = Loop(
+        self._core = core_of(
             self._clock,
             self._pool,
-            self._listeners,
             system_random() if random is None else random,
             max_subtasks=count_of("max_subtasks", max_subtasks),
             kill_after=seconds_of("kill_after", kill_after),
-            jobs=self._jobs,
         )
+        self._listeners = self._core.listeners
+        self._jobs = self._core.jobs
         self._tasks = Tasks(has_store=store is not None)
-        self._registry = Registry(self._loop, self._lifecycle, self._tasks, has_store=store is not None)
+        self._registry = Registry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
         self._memory = (
             None
             if store is None
             else memory_of(
                 part_of("store", store, "commit", 'SQLiteStore("jobs.db")'),
-                self._loop,
+                self._core,
                 self._registry,
                 self._tasks,
                 crash_floor=delay_of("crash_floor", crash_floor),
@@ -118,11 +114,8 @@ class Scheduler:
         self._policies = Policies()
         self._group: TaskGroup | None = None
         self._life = self._lifespan(
-            clock=self._clock,
-            pool=self._pool,
-            loop=self._loop,
+            core=self._core,
             registry=self._registry,
-            listeners=self._listeners,
             lifecycle=self._lifecycle,
             memory=self._memory,
             blocked_after=some_seconds_of("blocked_after", blocked_after),
@@ -202,7 +195,7 @@ class Scheduler:
         """
         self._tasks.register(name, func, inline=inline, replace=replace)
         if self._memory is not None:
-            self._loop.call(self._memory.reconciler.revive, name)
+            self._core.loop.call(self._memory.reconciler.revive, name)
 
     @overload
     def task(self, name: F) -> F: ...
@@ -271,7 +264,7 @@ class Scheduler:
 
     def pauses(self) -> list[Pause]:
         """Return the pauses of everything and of tags that hold now. If one job is paused, its `error` says why."""
-        return list(self._loop.pausing.pauses)
+        return list(self._core.pausing.pauses)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` on the loop with every event. Call what this returns to stop listening."""
@@ -283,7 +276,7 @@ class Scheduler:
         Raises InvalidJob for a size that makes no sense. Then nothing has changed.
         """
         size = None if limit is None else limit_of("limit", limit)
-        self._loop.call(self._pool.resize, size, limits_of(limits))
+        self._core.loop.call(self._pool.resize, size, limits_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counts of all jobs together at this moment."""
@@ -291,12 +284,12 @@ class Scheduler:
         lateness = {kind: histogram.snapshot() for kind, histogram in self._registry.lateness.now().items()}
         return SchedulerStatistics(
             jobs=len(self._jobs),
-            active_jobs=len({run.job.id for run in self._loop.runs.all()}),
+            active_jobs=len({run.job.id for run in self._core.runs.all()}),
             active_tasks=pool.active,
             waiting_tasks=pool.waiting,
             runs=self._registry.lateness.runs_so_far(lateness),
-            missed=self._loop.runs.misses.count,
-            missed_is_exact=self._loop.runs.misses.is_exact,
+            missed=self._core.missed.total,
+            missed_is_exact=self._core.missed.is_exact,
             limits=pool.limits,
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
@@ -329,7 +322,7 @@ class Scheduler:
         """
         seconds = some_seconds_of("timeout", timeout)
         self._life.start()
-        self._loop.only_on_demand = True
+        self._core.runs.run_on_demand()
         ended: dict[str, RunEnded] = {}
         async with anyio.create_task_group() as group:
             group.start_soon(self._life.run, name="scheduler")
@@ -342,11 +335,11 @@ class Scheduler:
 
     async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
         jobs = self.jobs()
-        waiting = RunOnce(jobs, self._listeners, self._loop.call_soon)
+        waiting = RunOnce(jobs, self._listeners, self._core.loop.call_soon)
         for job in jobs:
-            self._loop.runs.start_now(job)
+            self._core.runs.start_now(job)
         if seconds is not None:
-            self._loop.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
+            self._core.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
         await waiting.wait()
         return waiting.ended
 

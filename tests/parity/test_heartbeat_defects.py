@@ -164,7 +164,7 @@ async def test_heartbeat_defect_8_removed_jobs_leave_no_entries(clock):
         for number in range(50_000):
             s.add(nothing, "@every 1h", id=f"{number}").remove()
         assert s.statistics().jobs == 0
-        assert len(s._loop.queue) < 50
+        assert len(s._core.queue) < 50
 
 
 async def test_heartbeat_defect_9_a_type_limit_counts_tasks(clock):

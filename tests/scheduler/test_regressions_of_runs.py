@@ -228,14 +228,14 @@ async def test_a_retry_that_is_due_in_the_turn_of_the_removal_does_not_start(clo
     async with Scheduler(clock=clock) as s:
         s.listen(events)
         await clock.travel(0)
-        waiting = len(s._loop.queue)
+        waiting = len(s._core.queue)
         job = s.add(fail, "@every 1h", start="now", retry=Retry.constant("5s"))
         await clock.travel(1)
         clock.advance(10)
         in_a_thread(job.remove)
         await clock.travel(60)
         assert len(events.starts()) == 1
-        assert len(s._loop.queue) == waiting
+        assert len(s._core.queue) == waiting
 
 
 async def test_a_regular_start_in_the_turn_of_a_retry_takes_its_place(clock, events):

@@ -89,7 +89,7 @@ async def test_a_job_paused_and_resumed_in_the_turn_in_which_it_is_due_starts_on
         s.listen(events)
         job = s.add(no_op, schedule, id="job")
         await clock.travel(0)
-        waiting = len(s._loop.queue)
+        waiting = len(s._core.queue)
 
         def blink():
             job.pause()
@@ -99,7 +99,7 @@ async def test_a_job_paused_and_resumed_in_the_turn_in_which_it_is_due_starts_on
             clock.advance(10)
             in_a_thread(blink)
             await settle()
-        assert len(s._loop.queue) == waiting
+        assert len(s._core.queue) == waiting
         assert all(start.due <= start.started for start in events.of(RunStarted))
         events.clear()
         await clock.travel(100)
@@ -217,7 +217,7 @@ async def test_a_removed_job_does_not_come_back(clock, events, schedule, from_a_
     async with Scheduler(clock=clock) as s:
         s.listen(events)
         await clock.travel(0)
-        waiting = len(s._loop.queue)
+        waiting = len(s._core.queue)
         job = s.add(no_op, "0 0 1 1 *")
         verbs = {
             "remove": job.remove,
@@ -237,7 +237,7 @@ async def test_a_removed_job_does_not_come_back(clock, events, schedule, from_a_
         await clock.travel(3)
         assert events.starts() == []
         assert s.jobs() == []
-        assert len(s._loop.queue) == waiting
+        assert len(s._core.queue) == waiting
 
 
 @pytest.mark.parametrize("schedule", ["@every 1h", "0 * * * *"])

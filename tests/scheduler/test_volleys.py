@@ -204,7 +204,7 @@ async def test_a_job_that_a_thread_removes_while_its_batch_is_worked_off_does_no
             thread.start()
             thread.join()
 
-        s._loop.queue.push(clock.monotonic() + 1, another_thread_removes)  # a timer before them in the same batch
+        s._core.queue.push(clock.monotonic() + 1, another_thread_removes)  # a timer before them in the same batch
         add_all(s, (story.quick, "a"), (story.quick, "b"), (story.quick, "c"))
         await clock.travel(1.5)
         s.stop(grace=0)

@@ -14,7 +14,7 @@ from attrs import define
 
 from .._jobs.job import Job
 from .._jobs.job_list import JobList
-from .._loop.loop import Loop
+from .._loop.core import Core
 from .._plan.first_start import FirstStart
 from .conflict import OnConflict
 
@@ -33,9 +33,9 @@ class EarlyJob:
 class Early:
     """The early jobs of one scheduler, by id. `is_waiting`: there is a store, and it has not been read yet."""
 
-    def __init__(self, loop: Loop, jobs: JobList, *, is_waiting: bool) -> None:
+    def __init__(self, core: Core, jobs: JobList, *, is_waiting: bool) -> None:
         self.is_waiting = is_waiting
-        self._loop = loop
+        self._core = core
         self._lock = jobs.lock
         self._by_id: dict[str, EarlyJob] = {}
         self._asked: list[Callable[[], object]] = []
@@ -70,7 +70,7 @@ class Early:
                 if self.holds(job):
                     self._asked.append(partial(func, *args))
                     return
-        self._loop.call(func, *args)
+        self._core.loop.call(func, *args)
 
     def begin(self, most: int, begin: Callable[[Job, FirstStart], None]) -> bool:
         """Call `begin` for some of those that wait, now that the store has been read. False: there are no more."""

@@ -13,7 +13,7 @@ from .._jobs.options import NO_KWARGS, NO_TAGS, args_of, id_of, kwargs_of, sched
 from .._jobs.tasks import Tasks
 from .._jobs.thread_call import Call
 from .._journal.rows import new_row
-from .._loop.loop import Loop
+from .._loop.core import Core
 from .._plan.first_start import PLAIN, FirstStart, Plan, Start, left_out
 from .._plan.timeline import AT_ONCE
 from .._values.errors import InvalidJob
@@ -30,10 +30,10 @@ _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum 
 class Registry(Verbs):
     """Where jobs are added, and what their handles ask."""
 
-    def __init__(self, loop: Loop, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
-        super().__init__(loop, lifecycle, tasks, has_store=has_store)
-        self._by_id = loop.jobs.by_id
-        self._lock = loop.jobs.lock
+    def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
+        super().__init__(core, lifecycle, tasks, has_store=has_store)
+        self._by_id = core.jobs.by_id
+        self._lock = core.jobs.lock
 
     def add(  # noqa: PLR0917 - keywords would cost as for Job
         self,
@@ -59,7 +59,7 @@ class Registry(Verbs):
         if id is not None and (type(id) is not str or not id):
             id_of(id)
         if policy.needs:
-            self._loop.runs.check_needs(policy.needs)
+            self._runs.check_needs(policy.needs)
         planned = schedule if type(schedule) in PLAIN else schedule_of(schedule)
         with self._lock:
             if self._lifecycle.state is _STOPPED:
@@ -99,8 +99,8 @@ class Registry(Verbs):
 
     def _stands_for(self, plan: Plan) -> float | None:
         """In UTC seconds: see JobAdded."""
-        timeline = self._loop.timeline
-        slot = left_out(plan, timeline.us(self._loop.monotonic(), steady=True))
+        timeline = self._core.timeline
+        slot = left_out(plan, timeline.us(self._core.monotonic(), steady=True))
         return None if slot is None else timeline.reported(slot, steady=True) * 1e-6
 
     def _put(self, job: Job, first: FirstStart, present: Job | None, start: Start, on_conflict: OnConflict) -> Job:
@@ -121,7 +121,7 @@ class Registry(Verbs):
             return job
         self._begin(job, first.at_once, first.due_us)
         if row is not None:
-            self._loop.call(self._loop.journal.remember, job, row)
+            self._core.loop.call(self._core.journal.remember, job, row)
         return job
 
     def begin_early(self, most: int) -> bool:
@@ -130,19 +130,18 @@ class Registry(Verbs):
 
     def _begin_early(self, job: Job, first: FirstStart) -> None:
         self._begin(job, first.at_once, first.due_us)
-        self._loop.journal.remember(job)
+        self._core.journal.remember(job)
 
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
-        loop = self._loop
         job.lateness = self.lateness.by_kind.setdefault(job.policy.kind, job.lateness)
-        loop.enroll(job)
+        self._runs.enroll(job)
         try:
-            if loop.pausing.pauses.any and not loop.pausing.admits(job):
+            if self._pausing.pauses.any and not self._pausing.admits(job):
                 return
             if at_once:
-                self._queue.push(AT_ONCE, loop.start_at_once, job)
+                self._queue.push(AT_ONCE, self._runs.start_at_once, job)
             if due_us is not None:
-                loop.plan_first(job, due_us)
+                self._starts.plan_first(job, due_us)
         except LifecycleError:  # it has stopped at this very moment
             self._discard(job)
             self.refuse_if_stopped()

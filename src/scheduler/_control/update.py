@@ -21,7 +21,7 @@ from .._jobs.lateness import Lateness
 from .._jobs.options import args_of, kwargs_of, policy_of, schedule_of, tags_of, text_of
 from .._jobs.tasks import Tasks
 from .._journal.definition import stored_job
-from .._loop.loop import Loop
+from .._loop.core import Core
 from .._plan.first_start import FirstStart, Planners, Start
 from .._plan.timeline import instant_of
 from .._runs.completion import count_what_runs
@@ -77,9 +77,9 @@ def apart(changes: Mapping[str, Any]) -> Mapping[str, Any]:
 class Updates:
     """The changes of one scheduler's jobs."""
 
-    def __init__(self, loop: Loop, planners: Planners, *, lateness: Lateness, tasks: Tasks, early: Early) -> None:
-        self._loop = loop
-        self._lock = loop.jobs.lock
+    def __init__(self, core: Core, planners: Planners, *, lateness: Lateness, tasks: Tasks, early: Early) -> None:
+        self._core = core
+        self._lock = core.jobs.lock
         self._planners = planners
         self._lateness = lateness
         self._tasks = tasks
@@ -97,7 +97,7 @@ class Updates:
         if task is not None and "func" in changes:
             task, changes["func"], _ = self._tasks.resolve(changes["func"], inline=False, durable=True)
         update = update_of(job, changes)
-        self._loop.runs.check_needs(update.definition.policy.needs)
+        self._core.runs.check_needs(update.definition.policy.needs)
         if schedule is None and update.start is not None:
             msg = "start can only be updated together with a schedule"
             raise InvalidJob(msg)
@@ -124,7 +124,7 @@ class Updates:
         has_run = job.statistics().runs
         if job.dated_us is None or job.dated_us != job.due_us or job.is_due_by_hand or has_run:
             return None
-        return instant_of(self._loop.timeline.reported(job.dated_us, steady=job.planner.steady))
+        return instant_of(self._core.timeline.reported(job.dated_us, steady=job.planner.steady))
 
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
@@ -153,19 +153,19 @@ class Updates:
         """Let the job be what the definition says, and start as `first` says if that is not None. `stored`: its row
         says it already.
         """
-        loop = self._loop
+        core = self._core
         count_what_runs(job)
         with self._lock:
             lateness = self._lateness.of(definition.policy.kind)
         job.become(definition, lateness)
-        loop.pausing.reconsider(job)
-        has_given_up = loop.look_at_owed(job)
+        core.pausing.reconsider(job)
+        has_given_up = core.starts.look_at_owed(job)
         if first is not None:
-            loop.replan(job, first)
+            core.starts.replan(job, first)
         elif has_given_up and job.due_us is None:  # what was owed was the next thing to do
-            loop.go_on(job)
-        loop.try_owed(job)
-        loop.enroll(job)
+            core.starts.after_end(job)
+        core.starts.try_owed(job)
+        core.runs.enroll(job)
         if not stored:
-            loop.journal.remember(job)
-        loop.listeners.tell(JobChanged(job.id, job.state, "updated"))
+            core.journal.remember(job)
+        core.listeners.tell(JobChanged(job.id, job.state, "updated"))

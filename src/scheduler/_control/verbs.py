@@ -15,10 +15,10 @@ from .._jobs.lateness import Lateness
 from .._jobs.options import count_of, reason_of, until_of
 from .._jobs.tasks import Tasks
 from .._journal.rows import check_pause
-from .._loop.loop import Loop
+from .._loop.core import Core
 from .._plan.first_start import Planners
 from .._plan.timeline import aware, instant_of, us_of
-from .._runs.owing import REMOVED
+from .._starts.starts import REMOVED
 from .._starts.upcoming import next_start, next_starts
 from .._values.errors import AlreadyStopped, JobNotFound
 from .._values.events import Event, JobRemoved
@@ -32,22 +32,23 @@ _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum 
 class Verbs:
     """The verbs of one scheduler's jobs. `has_store`: what is added waits until the store has been read."""
 
-    def __init__(self, loop: Loop, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
-        self._loop = loop
-        self._queue = loop.queue
+    def __init__(self, core: Core, lifecycle: Lifecycle, tasks: Tasks, *, has_store: bool) -> None:
+        self._core = core
+        self._queue = core.queue
+        self._runs, self._starts, self._pausing = core.runs, core.starts, core.pausing
         self._lifecycle = lifecycle
-        self._listeners = loop.listeners
-        self._jobs = loop.jobs
-        self._planners = Planners(loop.timeline, loop.monotonic)
-        self.lateness = Lateness(loop.runs.uncounted)
-        self.early = Early(loop, loop.jobs, is_waiting=has_store)
-        self.updates = Updates(loop, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
+        self._listeners = core.listeners
+        self._jobs = core.jobs
+        self._planners = Planners(core.timeline, core.monotonic)
+        self.lateness = Lateness(core.runs.uncounted)
+        self.early = Early(core, core.jobs, is_waiting=has_store)
+        self.updates = Updates(core, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
 
     # -- of one job ----------------------------------------------------------------------------------------------------
 
     def tick(self, job: Job) -> None:
         """Start the job, which is due. On the loop."""
-        self._loop.tick(job)
+        self._core.turn.tick(job)
 
     def remove(self, job: Job) -> None:
         """Take the job out, and its row with it."""
@@ -56,13 +57,13 @@ class Verbs:
         is_known = job.task is not None and not self.early.holds(job)
         self.drop(job)
         if is_known:
-            self._loop.call(self._delete_row, job)
+            self._core.loop.call(self._delete_row, job)
 
     def drop(self, job: Job) -> None:
         """Take the job out, here only: its row, if it has one, is gone already."""
         self._discard(job)
         self._queue.disarm(job)
-        self._loop.call(self._dismiss, job)
+        self._core.loop.call(self._dismiss, job)
         if self._listeners.anybody:
             self.tell(JobRemoved(job.id))
 
@@ -71,24 +72,24 @@ class Verbs:
         reason, until = reason_of(reason), self._until(until)
         if job.task is not None and job.unfit is None:
             check_pause(job, reason)
-        self.early.ask(job, self._loop.pausing.pause, job, reason, until)
+        self.early.ask(job, self._core.pausing.pause, job, reason, until)
 
     def resume(self, job: Job) -> None:
         """End the job's own pause."""
-        self.early.ask(job, self._loop.enable, job)
+        self.early.ask(job, self._core.pausing.enable, job)
 
     def run_now(self, job: Job) -> None:
         """Run the job once, beside its ticks."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
-        self.early.ask(job, partial(self._loop.runs.start_now, job, by_hand=True))
+        self.early.ask(job, partial(self._core.runs.start_now, job, by_hand=True))
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         """Let `at` be the job's next start."""
         at_us = us_of(aware("at", at))
         self.refuse_if_stopped()
         refuse_if_removed(job)
-        self.early.ask(job, self._loop.set_next_start, job, at_us)
+        self.early.ask(job, self._core.starts.set_next_start, job, at_us)
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
         """Change the job's schedule, or anything else that its definition has."""
@@ -96,28 +97,28 @@ class Verbs:
 
     def next_start(self, job: Job) -> datetime | None:
         """When the job starts next, retries included."""
-        return next_start(job, self._loop.timeline)
+        return next_start(job, self._core.timeline)
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         """The job's next `count` regular starts."""
-        return next_starts(job, self._loop.timeline, count_of("count", count) if count else 0)
+        return next_starts(job, self._core.timeline, count_of("count", count) if count else 0)
 
     # -- of many -------------------------------------------------------------------------------------------------------
 
     def pause_scope(self, scope: str, reason: str | None, until: datetime | None) -> None:
         """Hold all jobs in the scope, and those that are still to come."""
         reason, until = reason_of(reason), self._until(until)
-        self._loop.call(self._loop.pausing.pause_scope, scope, reason, until)
+        self._core.loop.call(self._core.pausing.pause_scope, scope, reason, until)
 
     def resume_scope(self, scope: str) -> None:
         """End the pause of the scope."""
-        self._loop.call(self._loop.pausing.resume_scope, scope)
+        self._core.loop.call(self._core.pausing.resume_scope, scope)
 
     # -- for both ------------------------------------------------------------------------------------------------------
 
     def tell(self, event: Event) -> None:
         """Tell the listeners, on the loop."""
-        self._loop.call(self._listeners.tell, event)
+        self._core.loop.call(self._listeners.tell, event)
 
     def refuse_if_stopped(self) -> None:
         """Raise AlreadyStopped where nothing would come of it any more."""
@@ -132,15 +133,15 @@ class Verbs:
 
     def _dismiss(self, job: Job) -> None:
         """Let nothing more of the job start, and end what runs. On the loop."""
-        loop = self._loop
+        core = self._core
         if job.slot != OUT:
             self._queue.disarm(job)
         if job.special is not None:
             if job.paused_by is not None:
-                loop.pausing.forget(job)
-            loop.runs.cancel_retry(job)
-            loop.runs.owing.give_up(job, REMOVED)
-            loop.runs.misses.drop_backlog(job, MissedReason.REMOVED)
+                core.pausing.cancel_end(job)
+            core.starts.parking.cancel_retry(job)
+            core.starts.give_up_owed(job, REMOVED)
+            core.missed.drop_backlog(job, MissedReason.REMOVED)
         job.due_us = None
         for run in job.runs:
             run.terminate(Cause.REMOVED)
@@ -148,10 +149,10 @@ class Verbs:
     def _delete_row(self, job: Job) -> None:
         """Take the row of a job that has gone out of the store, unless another has its id by now."""
         if self._jobs.find(job.id) is None:
-            self._loop.journal.delete_row(job)
+            self._core.journal.delete_row(job)
 
     def _until(self, until: datetime | None) -> datetime | None:
-        return until and until_of(until, instant_of(self._loop.timeline.us(self._loop.monotonic(), steady=False)))
+        return until and until_of(until, instant_of(self._core.timeline.us(self._core.monotonic(), steady=False)))
 
 
 def refuse_if_removed(job: Job) -> None:

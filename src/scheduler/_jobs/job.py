@@ -18,7 +18,7 @@ from .._values.outcome import Cause, MissedReason
 from .._values.pauses import Pause
 from .._values.policy import Delivery, Policy
 from .._values.sparse import Rare
-from .._values.state import SCHEDULED
+from .._values.state import SCHEDULED, JobState, Step, advance
 from .._values.statistics import Histogram, JobStatistics, Success, Tally, counted
 from ..stores._rows import StoredState, StoredTick
 from .definition import Definition
@@ -259,6 +259,15 @@ class Job(Alarm):
         self.is_paused = self.is_parked or pause is not None
         if not self.is_parked:  # else `error` says what is wrong with its schedule
             self.error = None if pause is None else pause.text
+
+    def settle_state(self) -> None:
+        """Without a run the job is SCHEDULED, or DISABLED if it is paused."""
+        if self.runs:
+            return
+        if self.is_paused and self.state is JobState.SCHEDULED:
+            self.state = advance(self.state, Step.DISABLE)
+        elif not self.is_paused and self.state is JobState.DISABLED:
+            self.state = advance(self.state, Step.ENABLE)
 
     def counts(self) -> Tally:
         """To be changed, by the loop alone."""

@@ -2,71 +2,72 @@
 
 Nearly all that is due are plain jobs: on a grid or with one start, with nothing special to them at this moment. Such a
 tick is nothing but a run and the next slot, and here it is written out, for many at a time: their runs share a volley
-and their next starts are armed under one lock. Everything else goes the long way, by `Loop.tick` or the alarm's own
+and their next starts are armed under one lock. Everything else goes the long way, by `tick` or the alarm's own
 `fire`; what has been collected until then is armed first, so that nobody finds a job without its next start.
 """
 
 from __future__ import annotations
 
 from logging import getLogger
-from typing import Final, Protocol
+from typing import Final
 
 from schedule import Missed
-from timerqueue import OUT, Alarm, TimerQueue
+from timerqueue import OUT, Alarm
 
 from .._jobs.job import Job
 from .._plan.planner import Grid, Once
-from .._plan.timeline import Timeline
 from .._runs.bundles import RunVolley
+from .._runs.overlap import drop_waiting
 from .._runs.run import Run
 from .._runs.runs import Runs
+from .._starts.missed import MissedTicks
 from .._starts.pausing import NEVER_EARLY
+from .._starts.starts import Starts
 from .._values.listeners import Listeners
 from .._values.outcome import MissedReason
 from .._values.state import STARTING
+from .loop import Loop
 
 logger = getLogger(__name__)
 
 _LATEST: Final = Missed.LATEST
+_SKIP: Final = Missed.SKIP
 _LATE: Final = MissedReason.LATE
 
 
-class Ticking(Protocol):
-    """What a turn asks of the loop."""
+class Turn:
+    """The turns of one loop, one after another."""
 
-    queue: TimerQueue
-    timeline: Timeline
-    listeners: Listeners
-    runs: Runs
-    only_on_demand: bool
-
-    def begin_turn(self, now: float) -> None: ...
-
-
-class Turns:
-    """Those of one loop."""
-
-    def __init__(self, loop: Ticking) -> None:
+    def __init__(self, loop: Loop, starts: Starts, runs: Runs, missed: MissedTicks, listeners: Listeners) -> None:
         self._loop = loop
+        self._starts = starts
+        self._parking = starts.parking
+        self._runs = runs
+        self._missed = missed
+        self._listeners = listeners
+        self._queue = starts.queue
+        self._timeline = starts.timeline
+        self._now = starts.monotonic()
         self._to_arm: list[Alarm] = []
         self._arm_at: list[float] = []
         """In monotonic seconds."""
 
     def fire(self, batch: list[Alarm], now: float) -> None:
         """Look at the clock, fire what is due, then let all that this started begin."""
-        self._loop.begin_turn(now)
-        runs = self._loop.runs
-        runs.hold()
+        self._now = now
+        self._loop.look_at_clock(now)
+        runs = self._runs
+        runs.collect()
         try:
             self._fire_all(batch, now)
         finally:
             self._arm_all()
-            runs.let_go()
+            runs.release()
 
     def _fire_all(self, batch: list[Alarm], now: float) -> None:
-        loop, arm, arm_at = self._loop, self._to_arm.append, self._arm_at.append
-        runs, steady_offset, shift = loop.runs, loop.timeline.steady_offset, loop.timeline.shift_us
-        now_us = loop.timeline.us(now, steady=False) + NEVER_EARLY
+        runs, timeline, arm, arm_at = self._runs, self._timeline, self._to_arm.append, self._arm_at.append
+        steady_offset, shift = timeline.steady_offset, timeline.shift_us
+        now_us = timeline.us(now, steady=False) + NEVER_EARLY
         volley: RunVolley | None = None
         for alarm in batch:
             if alarm.slot != OUT:  # somebody before it in the batch has planned it anew: its time is to come
@@ -86,7 +87,7 @@ class Turns:
                 following = due_us + planner.interval
                 at = following * 1e-6 - steady_offset
                 if at <= now:
-                    if alarm.policy.missed is not _LATEST or loop.listeners.anybody:
+                    if alarm.policy.missed is not _LATEST or self._listeners.anybody:
                         self._go_the_long_way(alarm)
                         volley = None
                         continue
@@ -119,24 +120,107 @@ class Turns:
 
     def _volley_from(self, due: float) -> RunVolley | None:
         """Where plain runs go at this moment, of which the next is due at `due`. None: they go the long way."""
-        loop = self._loop
-        return None if loop.only_on_demand or loop.runs.is_stopping else loop.runs.volley_from(due)
+        runs = self._runs
+        return None if runs.is_on_demand or runs.is_stopping else runs.volley_from(due)
 
     def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> int:
         """The newest slot that has passed; the next one lies ahead. Those before it are missed."""
-        timeline, interval = self._loop.timeline, grid.interval
+        timeline, interval = self._timeline, grid.interval
         offset, shift = timeline.steady_offset, timeline.shift_us
         missed = (int((now + offset) * 1e6) - due_us) // interval
         if (due_us + (missed + 1) * interval) * 1e-6 - offset <= now:  # just now, but for rounding
             missed += 1
         newest = due_us + missed * interval
         if missed:
-            self._loop.runs.misses.miss(job, due_us + shift, newest - interval + shift, missed, _LATE)
+            self._missed.miss(job, due_us + shift, newest - interval + shift, missed, _LATE)
         return newest
 
     def _arm_all(self) -> None:
         """Put the next starts of plain jobs into the heap, before anybody else can do anything about them."""
         if self._to_arm:
-            self._loop.queue.arm_all(self._to_arm, self._arm_at)
+            self._queue.arm_all(self._to_arm, self._arm_at)
             self._to_arm.clear()
             self._arm_at.clear()
+
+    # -- the long way of one tick ----------------------------------------------------------------------------------
+
+    def tick(self, job: Job) -> None:  # noqa: C901 - a list of exceptions, one after another
+        """The job is due: plan the start after this one, then start this one."""
+        due, due_us, planner = job.due, job.due_us, job.planner
+        if due_us is None or job.is_paused or self._runs.is_on_demand or self._runs.is_stopping:
+            return
+        steady = planner.steady
+        if not steady and self._is_early(job, due_us):
+            return
+        if job.special is not None or job.task is not None:
+            self._regular_start_comes(job)
+        by_hand = job.is_due_by_hand
+        if by_hand and self._starts.must_wait(job):
+            return
+        timeline = self._timeline
+        try:
+            following = None
+            if not planner.waits_for_end:
+                following = planner.back(job.id, due_us) if by_hand else planner.following(due_us)
+            if following is not None:
+                at = following * 1e-6 - (timeline.steady_offset if steady else timeline.offset)
+                if at <= self._now and not by_hand:
+                    self._make_up(job, due_us)
+                    return
+                self._queue.arm(job, at)
+        except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
+            self._parking.park(job, exc)
+            following = None
+        job.due_us = following
+        if job.policy.missed is _SKIP and self._now - due > job.policy.grace:
+            self._too_late(job, due_us)
+            return
+        self._runs.start(job, due, due_us + timeline.shift_us if steady else due_us)
+        if following is None and not job.runs:
+            self._starts.after_end(job)
+
+    def _too_late(self, job: Job, due_us: int) -> None:
+        """The tick is missed. What of a stored job waits for room is older, and so too late as well."""
+        if job.task is not None:
+            drop_waiting(job)
+        reported = self._timeline.reported(due_us, steady=job.planner.steady)
+        self._missed.miss(job, reported, reported, 1, MissedReason.LATE)
+        self._starts.after_end(job)
+
+    def _is_early(self, job: Job, due_us: int) -> bool:
+        """A calendar start that the clock has not reached, because it was set back or runs slow, is waited for
+        again.
+        """
+        ahead = due_us - self._timeline.us(self._now, steady=False)
+        if ahead <= NEVER_EARLY:
+            return False
+        self._starts.plan(job, due_us)
+        return True
+
+    def _make_up(self, job: Job, due_us: int) -> None:
+        """More than one start has passed: run what the job's policy says, and report the rest."""
+        planner = job.planner
+        now_us = self._timeline.us(self._now, steady=planner.steady)
+        gap = planner.gap(due_us, now_us, job.policy)
+        self._starts.plan(job, gap.following)
+        if gap.first_missed is not None and gap.last_missed is not None:
+            first = self._timeline.reported(gap.first_missed, steady=planner.steady)
+            last = self._timeline.reported(gap.last_missed, steady=planner.steady)
+            self._missed.miss(job, first, last, gap.missed, MissedReason.LATE, is_exact=gap.is_exact)
+        for us in gap.run:
+            due = self._timeline.monotonic(us, steady=planner.steady)
+            self._runs.start(job, due, self._timeline.reported(us, steady=planner.steady))
+        if gap.following is None:
+            self._starts.retire_if_done(job)
+
+    def _regular_start_comes(self, job: Job) -> None:
+        """A floor has been passed, what is owed goes first, and a retry has its place taken."""
+        if job.floor is not None:
+            self._starts.floors.forgive(job)
+        if job.owed is not None:
+            self._runs.owing.start(job)
+        if job.retry is None:
+            return
+        retry = job.policy.retry
+        if retry is None or not retry.past_next_start:
+            self._parking.cancel_retry(job)

@@ -15,9 +15,9 @@ from attrs import frozen
 from timerqueue import Random
 
 from .._jobs.job import Job
-from .._loop.loop import Loop
+from .._loop.core import Core
 from .._plan.after_restart import CrashFloor, after_crash, rest_until
-from .._runs.owing import is_owed_by
+from .._starts.starts import is_owed_by
 from .._values.events import RunEnded
 from .._values.outcome import Outcome
 from ..stores._rows import StoredState, StoredTick
@@ -41,9 +41,9 @@ NOTHING_LOST: Final = Lost()
 class Crashes:
     """What one scheduler finds in its store of the end of the one before."""
 
-    def __init__(self, loop: Loop, random: Random, *, crash_floor: float) -> None:
-        self._loop = loop
-        self._journal = loop.journal
+    def __init__(self, core: Core, random: Random, *, crash_floor: float) -> None:
+        self._core = core
+        self._journal = core.journal
         self._random = random
         self._floor_us = int(crash_floor * 1e6)
 
@@ -59,7 +59,7 @@ class Crashes:
         if lost.crashes:
             state, quarantine = self._crashed(job, state, lost.crashes, is_owed=not is_readable or is_owed_by(job))
         if lost.owed:
-            self._loop.runs.owing.put(job, lost.owed)
+            self._core.runs.owing.put(job, lost.owed)
         if state is not None and state.not_before_us is not None:
             self._rest(job, state.not_before_us)
         return state, quarantine
@@ -88,7 +88,7 @@ class Crashes:
         )
         records = [self._journal.crashed(each, now_us, DIED, job, owed=is_owed) for each in ticks]
         if is_owed:
-            self._loop.runs.owing.put(job, records)
+            self._core.runs.owing.put(job, records)
         for each in ticks:
             self._tell(each, now_us)
         logger.warning("job %r: %s %d time(s) in a row", job.id, DIED, tally.consecutive_crashes)
@@ -110,7 +110,7 @@ class Crashes:
 
     def _tell(self, tick: StoredTick, now_us: int) -> None:
         started = (tick.started_us or tick.due_us) * 1e-6
-        self._loop.listeners.tell(
+        self._core.listeners.tell(
             RunEnded(
                 tick.job_id,
                 tick.due_us * 1e-6,
@@ -125,4 +125,4 @@ class Crashes:
         )
 
     def _now_us(self) -> int:
-        return self._loop.timeline.us(self._loop.monotonic(), steady=False)
+        return self._core.timeline.us(self._core.monotonic(), steady=False)

@@ -23,8 +23,8 @@ from anyio.to_thread import run_sync
 from .._control.registry import Registry
 from .._jobs.tasks import Tasks
 from .._journal.pending import Flushed, Sealed
-from .._loop.loop import Loop
-from .._runs.owing import REMOVED
+from .._loop.core import Core
+from .._starts.starts import REMOVED
 from .._values.statistics import StoreStatistics
 from ..stores._rows import Batch, Receipt, Retention, StoredJob, StoredState, StoredTick
 from ..stores._store import Store, StoreError, StoreUnavailable, Unstorable
@@ -48,7 +48,7 @@ LAST_WORDS: Final = 5.0
 
 def memory_of(
     store: Store,
-    loop: Loop,
+    core: Core,
     registry: Registry,
     tasks: Tasks,
     *,
@@ -57,25 +57,25 @@ def memory_of(
     poll: float,
 ) -> Memory:
     """Put together what deals with the store."""
-    writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(loop.call_soon)
+    writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
     commits = Commits(
         store,
         writer,
-        loop.journal,
-        queue=loop.queue,
-        timeline=loop.timeline,
-        listeners=loop.listeners,
-        marks=loop.runs.marks,
+        core.journal,
+        queue=core.queue,
+        timeline=core.timeline,
+        listeners=core.listeners,
+        marks=core.runs.marks,
         retention=retention,
     )
-    crashes = Crashes(loop, loop.runs.random, crash_floor=crash_floor)
-    reconciler = Reconciler(registry, loop, tasks, crashes)
+    crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
+    reconciler = Reconciler(registry, core, tasks, crashes)
     intake = Intake()
     polling = Polling(
         store,
         writer,
-        loop=loop,
-        journal=loop.journal,
+        core=core,
+        journal=core.journal,
         commits=commits,
         reconciler=reconciler,
         intake=intake,
@@ -84,7 +84,7 @@ def memory_of(
     return Memory(
         store,
         writer,
-        loop=loop,
+        core=core,
         registry=registry,
         commits=commits,
         crashes=crashes,
@@ -108,7 +108,7 @@ class Memory:
         store: Store,
         writer: Writer,
         *,
-        loop: Loop,
+        core: Core,
         registry: Registry,
         commits: Commits,
         crashes: Crashes,
@@ -120,10 +120,10 @@ class Memory:
         self.reconciler = reconciler
         self.polling = polling
         self._commits = commits
-        self._journal = loop.journal
+        self._journal = core.journal
         self._crashes = crashes
         self._writer = writer
-        self._loop = loop
+        self._core = core
         self._registry = registry
         self._intake = intake
         self._flushes: dict[Flushed, None] = {}
@@ -137,7 +137,7 @@ class Memory:
 
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
-        now_us = self._loop.timeline.us(self._loop.monotonic(), steady=False)
+        now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self.polling.hint))
         for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
             if pause is not None:
@@ -197,7 +197,7 @@ class Memory:
 
         self._flushes[flushed] = None
         try:
-            self._loop.call_soon(self._journal.flush, flushed)
+            self._core.loop.call_soon(self._journal.flush, flushed)
             await done.wait()
         finally:
             del self._flushes[flushed]

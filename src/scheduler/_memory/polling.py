@@ -14,7 +14,7 @@ from typing import Final
 from timerqueue import LifecycleError
 
 from .._journal.journal import Journal
-from .._loop.loop import Loop
+from .._loop.core import Core
 from ..stores._rows import Changes, StoredJob
 from ..stores._store import Store
 from .commits import Commits
@@ -36,7 +36,7 @@ class Polling:
         store: Store,
         writer: Writer,
         *,
-        loop: Loop,
+        core: Core,
         journal: Journal,
         commits: Commits,
         reconciler: Reconciler,
@@ -45,7 +45,7 @@ class Polling:
     ) -> None:
         self._store = store
         self._writer = writer
-        self._loop = loop
+        self._core = core
         self._journal = journal
         self._commits = commits
         self._reconciler = reconciler
@@ -66,7 +66,7 @@ class Polling:
 
     def hint(self) -> None:
         """Ask soon: somebody has changed something. Any thread."""
-        self._loop.call_soon(self.poll)
+        self._core.loop.call_soon(self.poll)
 
     def poll(self) -> None:
         """Ask now, unless an answer is on its way."""
@@ -78,11 +78,11 @@ class Polling:
         """See every now and then what others have changed, and whether the store still answers."""
         if self._is_over or self._store.is_immediate:
             return
-        now = self._loop.monotonic()
+        now = self._core.monotonic()
         self._commits.look(now)
         self.poll()
         with suppress(LifecycleError):
-            self._loop.queue.push(now + self._every, self._look)
+            self._core.queue.push(now + self._every, self._look)
 
     def _polled(self, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False
@@ -109,7 +109,7 @@ class Polling:
             if id in unfollowed:
                 self._follow(id, unfollowed.pop(id))
         if unfollowed:
-            self._loop.call_soon(self._follow_some)
+            self._core.loop.call_soon(self._follow_some)
 
     def _follow(self, id: str, row: StoredJob | None) -> None:
         """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""

@@ -23,7 +23,7 @@ from .._jobs.tasks import Tasks
 from .._jobs.unfit import Unfit
 from .._journal.reading import Reading, check_interval, read, unreadable
 from .._journal.rows import pause_of, row_of, state_of, tally_of
-from .._loop.loop import Loop
+from .._loop.core import Core
 from .._plan.after_restart import after_downtime, retry_by
 from .._plan.first_start import FirstStart
 from .._plan.planner import Once
@@ -40,11 +40,11 @@ logger = getLogger(__name__)
 class Reconciler:
     """Makes jobs of rows, and lets jobs follow their rows."""
 
-    def __init__(self, registry: Registry, loop: Loop, tasks: Tasks, crashes: Crashes) -> None:
+    def __init__(self, registry: Registry, core: Core, tasks: Tasks, crashes: Crashes) -> None:
         self._registry = registry
-        self._jobs = loop.jobs
-        self._loop = loop
-        self._journal = loop.journal
+        self._jobs = core.jobs
+        self._core = core
+        self._journal = core.journal
         self._tasks = tasks
         self._crashes = crashes
         self._without_task: dict[Job, None] = {}
@@ -107,10 +107,10 @@ class Reconciler:
         elif job is None:
             logger.info("job %r has come into the store", id)
             self.adopt(row, None)
-            self._loop.listeners.tell(JobAdded(id))
+            self._core.listeners.tell(JobAdded(id))
         elif not self._is_known(job, row):
             logger.info("job %r has been changed in the store", id)
-            state = state_of(job, self._loop.timeline)
+            state = state_of(job, self._core.timeline)
             try:
                 self._follow(job, row)
             except Exception as exc:  # noqa: BLE001 - as in `adopt`
@@ -119,9 +119,9 @@ class Reconciler:
     def pause_scope(self, scope: str, pause: StoredPause | None) -> None:
         """Pause a scope as it is paused in the store; None: it is not any more."""
         if pause is None:
-            self._loop.pausing.resume_scope(scope, is_stored=True)
+            self._core.pausing.resume_scope(scope, is_stored=True)
         else:
-            self._loop.pausing.hold(pause_of(pause), is_stored=True)
+            self._core.pausing.hold(pause_of(pause), is_stored=True)
 
     def revive(self, task: str) -> None:
         """The task has been registered: jobs that waited for it come alive."""
@@ -140,7 +140,7 @@ class Reconciler:
         if state is not None and job.tally is None:
             job.tally = tally_of(state, job.schedule)
         if state is not None and (state.last_start_us or 0) > self._now_us():
-            self._loop.timeline.has_been(state.last_start_us)
+            self._core.timeline.has_been(state.last_start_us)
         state, quarantine = self._crashes.take(job, state, lost, is_readable=reading.is_readable)
         if reading.error is not None:
             self._park(job, row, state, reading)
@@ -149,9 +149,9 @@ class Reconciler:
         if reading.error is not None:
             return
         job.stood = None
-        self._loop.enroll(job)
-        self._loop.look_at_owed(job)
-        self._loop.pausing.reconsider(job)
+        self._core.runs.enroll(job)
+        self._core.starts.look_at_owed(job)
+        self._core.pausing.reconsider(job)
         self._pause_as(job, row)
         if state is None:
             self._journal.touch(job)
@@ -165,7 +165,7 @@ class Reconciler:
         """What the row says, and when its job would start for the first time."""
         reading = read(row, self._tasks)
         try:
-            self._loop.runs.check_needs(reading.definition.policy.needs)
+            self._core.runs.check_needs(reading.definition.policy.needs)
             first = self._first(row.id, reading.schedule, start, is_known=is_known)
             check_interval(row.id, first.planner.interval)
             return reading, first
@@ -224,7 +224,7 @@ class Reconciler:
         job.unfit = Unfit(row, reading.is_readable)
         if reading.is_readable:
             self._without_task[job] = None
-        self._loop.pausing.park_because(job, reading.error)
+        self._core.starts.parking.park_because(job, reading.error)
 
     def _give_up(self, row: StoredJob, state: StoredState | None, error: Exception) -> None:
         """What the row or its state says cannot be carried out: its job is parked."""
@@ -246,21 +246,21 @@ class Reconciler:
         if job.is_parked:
             job.is_parked = False
             job.settle_pause()
-            self._loop.pausing.settle_state(job)
+            job.settle_state()
 
     def _pause_as(self, job: Job, row: StoredJob) -> None:
         if row.paused is not None:
             until = None if row.paused_until_us is None else instant_of(row.paused_until_us)
-            self._loop.pausing.pause(job, row.paused, until, is_stored=True)
+            self._core.pausing.pause(job, row.paused, until, is_stored=True)
 
     # -- when it starts ------------------------------------------------------------------------------------------------
 
     def _begin(self, job: Job, first: FirstStart) -> None:
         """A row that somebody wrote by hand: it starts like a job that is added."""
         if first.at_once and not job.is_paused:
-            self._loop.start_at_once(job)
+            self._core.runs.start_at_once(job)
         if first.due_us is not None and not job.is_paused:
-            self._loop.plan(job, first.due_us)
+            self._core.starts.plan(job, first.due_us)
 
     def _is_simple(self, job: Job, state: StoredState) -> bool:
         """Its next start is to come within an interval, and there is nothing else to be seen to."""
@@ -271,25 +271,25 @@ class Reconciler:
             return False
         if state.next_of != job.schedule_text or not 0 < state.next_us - self._now_us() <= interval:
             return False
-        planner, shift = job.planner, self._loop.timeline.shift_us
+        planner, shift = job.planner, self._core.timeline.shift_us
         return not planner.steady or planner.slot(job.id, state.next_us - shift) == state.next_us - shift
 
     def _go_on(self, job: Job, state: StoredState) -> None:
         """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
-        loop = self._loop
+        core = self._core
         if self._is_simple(job, state) and state.next_us is not None:  # what nearly all are, at a restart of 100,000
-            loop.plan_first(job, state.next_us - (loop.timeline.shift_us if job.planner.steady else 0))
+            core.starts.plan_first(job, state.next_us - (core.timeline.shift_us if job.planner.steady else 0))
             return
         if job.is_paused:
             if state.next_by_hand:
-                shift = loop.timeline.shift_us if job.planner.steady else 0
+                shift = core.timeline.shift_us if job.planner.steady else 0
                 job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
             return
         if state.retry_at_us is not None and state.retry_due_us is not None:
             self._retry(job, state.retry_due_us, state.retry_attempt or 1, state.retry_at_us)
-        loop.try_owed(job)
+        core.starts.try_owed(job)
         floor = job.floor
-        shift = loop.timeline.shift_us if job.planner.steady else 0
+        shift = core.timeline.shift_us if job.planner.steady else 0
         back = after_downtime(
             job.planner,
             job.id,
@@ -304,25 +304,25 @@ class Reconciler:
         job.is_due_by_hand = back.is_by_hand
         job.dated_us = back.due_us if job.is_due_by_hand else None
         if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job.floor is None:
-            loop.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
+            core.starts.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
         else:
             comes_again = (job.retry is not None or job.owed is not None) and not back.is_by_hand
-            loop.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
+            core.starts.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
         if back.skipped is not None and back.skipped.first_missed is not None and floor is not None:
             floor.first_us = back.skipped.first_missed + shift
         if back.due_us is None:
-            loop.retire_if_done(job)
+            core.starts.retire_if_done(job)
 
     def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
         """Let the tick, which has failed, be tried again at its time, but not while the job rests."""
-        loop, floor = self._loop, job.floor
+        core, floor = self._core, job.floor
         if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
             return  # a store of the first version says it twice
         failures = job.counts().consecutive_failures
         at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
-        job.retry = NextAttempt(partial(loop.runs.start_again, job), due_us, attempt)
+        job.retry = NextAttempt(partial(core.runs.start_again, job), due_us, attempt)
         at_us = at_us if floor is None else max(at_us, floor.until_us)
-        loop.queue.arm(job.retry, loop.timeline.monotonic(at_us, steady=False))
+        core.queue.arm(job.retry, core.timeline.monotonic(at_us, steady=False))
 
     # -- rows that change ----------------------------------------------------------------------------------------------
 
@@ -335,7 +335,7 @@ class Reconciler:
         """Let the job be as its row says. Its counts, its runs, and with the same schedule its next start stay."""
         if job.stood is not None:
             self._come_alive(job, row)
-            self._loop.listeners.tell(JobChanged(job.id, job.state, "updated"))
+            self._core.listeners.tell(JobChanged(job.id, job.state, "updated"))
             return
         was_parked = job.is_parked
         self._take_early(job)
@@ -344,7 +344,7 @@ class Reconciler:
         reading, first = self._read(row, self._registry.updates.dated_start(job), is_known=is_known)
         if reading.error is not None:
             job.task = row.task
-            self._park(job, row, state_of(job, self._loop.timeline), reading)
+            self._park(job, row, state_of(job, self._core.timeline), reading)
             return
         job.task, job.schedule_text = row.task, row.schedule
         self._journal.touch(job)
@@ -353,7 +353,7 @@ class Reconciler:
         if row.paused is not None:
             self._pause_as(job, row)
         elif job.paused_by is not None:
-            self._loop.pausing.resume(job, is_stored=True)
+            self._core.pausing.resume(job, is_stored=True)
 
     def _has_schedule(self, job: Job, row: StoredJob) -> bool:
         """Whether the row says the job's schedule, be it in other words. A one-shot may have passed by now."""
@@ -365,7 +365,7 @@ class Reconciler:
             return False
 
     def _now_us(self) -> int:
-        return self._loop.timeline.us(self._loop.monotonic(), steady=False)
+        return self._core.timeline.us(self._core.monotonic(), steady=False)
 
 
 def _minus(us: int | None, shift: int) -> int | None:

@@ -153,3 +153,7 @@ class Timeline:
     def reported(self, us: int, *, steady: bool) -> int:
         """A planned instant as users see it, on the wall."""
         return us + self.shift_us if steady else us
+
+    def shift(self, *, steady: bool) -> int:
+        """Microseconds from a planner's base to the wall clock."""
+        return self.shift_us if steady else 0

@@ -16,34 +16,35 @@ from .._jobs.job import Attempt, Job
 from .._jobs.next_attempt import NextAttempt
 from .._journal.journal import Journal
 from .._journal.pending import ended_tick
+from .._journal.rows import stays_due
 from .._plan.after_run import Verdict, after_run
 from .._plan.timeline import Timeline
+from .._starts.missed import MissedTicks
+from .._starts.pausing import Pausing
+from .._starts.starts import is_owed_by
 from .._values.events import RunEnded
 from .._values.listeners import Listeners
-from .._values.outcome import SUCCEEDED, Cause, Outcome
-from .owing import is_owed_by
+from .._values.outcome import SUCCEEDED, Cause, MissedReason, Outcome
+from .marks import Marks
+from .overlap import waits_for
+from .owing import Owing
 from .run import MarkedRun, Run
 
 logger = getLogger(__name__)
 
 
-class Plans(Protocol):
-    """What the runs ask of those who plan the starts."""
-
-    only_on_demand: bool
-
-    def go_on(self, job: Job) -> None:
-        """A run has ended, and the job may have something to do next."""
-
-    def disable(self, job: Job, reason: str | None) -> None:
-        """The job must not start by itself any more."""
-
-
 class Running(Protocol):
-    """What the ends ask of the runs."""
+    """Whose ends they are."""
 
-    plans: Plans
+    queue: TimerQueue
+    timeline: Timeline
+    missed: MissedTicks
+    pausing: Pausing
+    marks: Marks
+    owing: Owing
+    listeners: Listeners
     is_stopping: bool
+    is_on_demand: bool
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
         """The job's next attempt is due."""
@@ -70,24 +71,19 @@ def count_what_runs(job: Job) -> None:
             count_begin(run)
 
 
-class Ends:
+class Completion:
     """Those of one scheduler's runs."""
 
-    def __init__(
-        self,
-        runs: Running,
-        *,
-        queue: TimerQueue,
-        timeline: Timeline,
-        journal: Journal,
-        listeners: Listeners,
-        random: Random,
-    ) -> None:
+    def __init__(self, runs: Running, journal: Journal, random: Random) -> None:
         self._runs = runs
-        self._queue = queue
-        self._timeline = timeline
+        self._queue = runs.queue
+        self._timeline = runs.timeline
         self._journal = journal
-        self._listeners = listeners
+        self._missed = runs.missed
+        self._pausing = runs.pausing
+        self._marks = runs.marks
+        self._owing = runs.owing
+        self._listeners = runs.listeners
         self._random = random
 
     def record(self, run: Run, started: float, now: float) -> None:
@@ -124,7 +120,7 @@ class Ends:
         job = run.job
         level = INFO if outcome is Outcome.CANCELLED else WARNING
         logger.log(level, "a run of job %r %s: %s", job.id, outcome.value, run.error_text())
-        next_start_in = job.due - now if job.is_waiting and not self._runs.plans.only_on_demand else None
+        next_start_in = job.due - now if job.is_waiting and not self._runs.is_on_demand else None
         failures, interval = job.counts().consecutive_failures, job.planner.interval
         seconds = None if interval is None else interval * 1e-6
         return after_run(outcome, failures, job.policy, next_start_in, self._random(), interval=seconds)
@@ -134,7 +130,7 @@ class Ends:
         job = run.job
         if verdict.disable is not None:
             logger.warning("job %r starts no more until it is resumed: %s", job.id, verdict.disable)
-            self._runs.plans.disable(job, verdict.disable)
+            self._pausing.pause(job, verdict.disable)
         if job.is_due_by_hand:
             verdict = Verdict()  # that start stands in for a retry
         if job.task is not None and self._is_owed(run):
@@ -165,3 +161,36 @@ class Ends:
                 retry_at,
             )
         )
+
+    # -- runs that never began --------------------------------------------------------------------------------------
+
+    def was_dropped(self, run: Run) -> None:
+        """It ended before it began."""
+        if isinstance(run, MarkedRun) and run.dropped_for is not None:
+            self.miss_run(run, run.dropped_for)
+        elif run.cause is Cause.STOPPED:
+            self.miss_run(run, MissedReason.STOPPED)
+        elif run.cause is Cause.REPLACED:
+            self.miss_run(run, waits_for(run))
+        elif run.cause is Cause.PAUSED:
+            self.miss_run(run, MissedReason.PAUSED)
+        elif run.cause is Cause.REMOVED:
+            self.miss_run(run, MissedReason.REMOVED)
+
+    def miss_run(self, run: Run, reason: MissedReason) -> None:
+        """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""
+        if isinstance(run, MarkedRun) and (
+            (reason is MissedReason.STOPPED and self._is_left_due(run)) or self._owing.keeps(run, reason)
+        ):
+            return
+        if isinstance(run, MarkedRun) and run.is_held:
+            self._journal.unmark(run, reason)
+            if run.attempt == 1:
+                self._missed.count(run.job, run.due_us, run.due_us, 1, reason, is_exact=True)
+        elif run.attempt == 1:
+            self._missed.miss(run.job, run.due_us, run.due_us, 1, reason)
+
+    def _is_left_due(self, run: MarkedRun) -> bool:
+        """Whether the next scheduler goes on with the run's tick."""
+        is_to_come = run.owes is None and stays_due(run.job, run.due_us, run.attempt, self._timeline)
+        return is_to_come and self._marks.leave_due(run)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from schedule import Missed
 
 from .._jobs.job import Attempt, Job
-from .._plan.timeline import Timeline
+from .._starts.missed import MissedTicks
 from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
 from .run import MarkedRun
@@ -25,16 +25,7 @@ Tick = tuple[int, int]
 """Its due instant in UTC microseconds, and which attempt at it."""
 
 
-class Missing(Protocol):
-    """Counts what is missed."""
-
-    timeline: Timeline
-
-    def miss(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason) -> None:
-        """Ticks have no run."""
-
-
-def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) -> bool:
+def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: int) -> bool:
     """Whether a tick may run now although the job has a run; if not, it waits or something is missed here."""
     overlap = job.policy.overlap
     if job.threads:
@@ -47,11 +38,11 @@ def may_start(runs: Missing, job: Job, due: float, due_us: int, attempt: int) ->
     room = _backlog_room(job)
     if waiting and (room == 0 or overlap is Overlap.REPLACE):
         reason = waits_for(waiting[0])
-        _miss(runs, job, _shift(waiting, due, due_us, attempt), reason)
+        _miss(missed, job, _shift(waiting, due, due_us, attempt), reason)
     elif not job.runs or room == 0:
-        _miss(runs, job, (due_us, attempt), _in_the_way(job))
+        _miss(missed, job, (due_us, attempt), _in_the_way(job))
     else:
-        _queue(runs, job, (due_us, attempt), room, waiting)
+        _queue(missed, job, (due_us, attempt), room, waiting)
         if overlap is Overlap.REPLACE:
             for run in job.runs:
                 run.terminate(Cause.REPLACED)
@@ -67,13 +58,6 @@ def drop_waiting(job: Job) -> None:
     """The ticks that wait for room are missed."""
     for run in _waiting(job):
         run.terminate(Cause.REPLACED)
-
-
-def hold_back(job: Job) -> None:
-    """The job has been paused: what has not begun does not. What is owed waits for the end of the pause."""
-    for run in job.runs:
-        if run.started is None:
-            run.terminate(Cause.PAUSED)
 
 
 def _waiting(job: Job) -> list[Attempt]:
@@ -99,11 +83,11 @@ def _in_the_way(job: Job) -> MissedReason:
     return waits_for(job.runs[0])
 
 
-def _miss(runs: Missing, job: Job, tick: Tick, reason: MissedReason) -> None:
+def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> None:
     """It has no run. Told last: whoever hears it may pause the job, and what waits has to be in order by then."""
     due_us, attempt = tick
     if attempt == 1:  # of another attempt's tick it is known already how it ended
-        runs.miss(job, due_us, due_us, 1, reason)
+        missed.miss(job, due_us, due_us, 1, reason)
 
 
 def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tick:
@@ -117,11 +101,11 @@ def _shift(waiting: list[Attempt], due: float, due_us: int, attempt: int) -> Tic
     return oldest
 
 
-def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
+def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[Attempt]) -> None:
     """Let the tick wait for the end of a run. If too many do, the oldest is missed."""
     if job.backlog is None:
         job.backlog = deque()
-    backlog, missed = job.backlog, []
+    backlog, gone = job.backlog, []
     backlog.append(tick)
     while len(backlog) > room:
         oldest = next(each for each in backlog if each[1] == 1 or each is tick)  # the others are attempts that are owed
@@ -129,11 +113,11 @@ def _queue(runs: Missing, job: Job, tick: Tick, room: int, waiting: list[Attempt
         due_us, attempt = oldest
         if waiting and attempt == 1:  # then what waits for room is older still
             reason = waits_for(waiting[0])
-            missed.append((_shift(waiting, due_us * 1e-6 - runs.timeline.offset, due_us, attempt), reason))
+            gone.append((_shift(waiting, due_us * 1e-6 - missed.timeline.offset, due_us, attempt), reason))
         else:
-            missed.append((oldest, _in_the_way(job)))
-    for each, reason in missed:
-        _miss(runs, job, each, reason)
+            gone.append((oldest, _in_the_way(job)))
+    for each, reason in gone:
+        _miss(missed, job, each, reason)
 
 
 def _backlog_room(job: Job) -> int:

@@ -10,20 +10,17 @@ gives a tick up, and then its record says so.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import partial
 from logging import getLogger
 from operator import attrgetter
 from typing import Final, Protocol
 
-from timerqueue import LifecycleError, TimerQueue
-
 from .._jobs.job import Job
 from .._jobs.owed import Owed
 from .._journal.journal import Journal
+from .._starts.starts import REMOVED, Starts, is_owed_by
 from .._values.outcome import MissedReason
-from .._values.policy import Delivery
 from ..stores._rows import StoredTick
 from .overlap import has_place
 from .run import MarkedRun
@@ -36,28 +33,16 @@ THREAD_AGAIN: Final = 1.0
 NEARLY: Final = 0.001
 """Seconds before the end of a rest at which it counts as over: what floating point may cost, and more."""
 
-REMOVED: Final = "its job has been removed"
-AT_MOST_ONCE: Final = "its job's delivery is at most once now"
-
 _BY_DUE: Final = attrgetter("due_us")
-
-
-class Plans(Protocol):
-    """Who plans the starts."""
-
-    only_on_demand: bool
 
 
 class Starter(Protocol):
     """Who starts the next attempts."""
 
     is_stopping: bool
+    is_on_demand: bool
 
-    @property
-    def plans(self) -> Plans:
-        """Who plans the starts."""
-
-    def start_surely(
+    def start_unchecked(
         self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
     ) -> None: ...
 
@@ -65,11 +50,12 @@ class Starter(Protocol):
 class Owing:
     """What the jobs of one scheduler owe."""
 
-    def __init__(self, runs: Starter, *, queue: TimerQueue, journal: Journal, monotonic: Callable[[], float]) -> None:
+    def __init__(self, runs: Starter, starts: Starts, journal: Journal) -> None:
         self._runs = runs
-        self._queue = queue
+        self._starts = starts
+        self._queue = starts.queue
         self._journal = journal
-        self._monotonic = monotonic
+        self._monotonic = starts.monotonic
 
     def put(self, job: Job, ticks: Iterable[StoredTick]) -> None:
         """The job owes these too. They wait until it is told when they may start."""
@@ -80,30 +66,20 @@ class Owing:
         for tick in ticks:
             insort(owed.ticks, tick, key=_BY_DUE)
 
-    def arm(self, job: Job, at: float) -> None:
-        """Let what the job owes start at `at` (monotonic seconds) or as soon after that as there is room."""
-        owed = job.owed
-        if owed is None:
-            return
-        due = max(at, self._monotonic())
-        with suppress(LifecycleError):  # the queue has stopped: the next scheduler finds it owed
-            if not self._queue.rearm(owed, due):
-                self._queue.arm(owed, due)
-
     def start(self, job: Job) -> None:
         """Start of what the job owes as much as may run now beside its other runs."""
         owed, runs = job.owed, self._runs
-        if owed is None or job.is_paused or job.is_removed or runs.is_stopping or runs.plans.only_on_demand:
+        if owed is None or job.is_paused or job.is_removed or runs.is_stopping or runs.is_on_demand:
             return
         now = self._monotonic()
         if owed.due - now > NEARLY:
             return
         if job.threads and not all(thread.has_ended for thread in job.threads):
-            self.arm(job, now + THREAD_AGAIN)
+            self._starts.arm_owed(job, now + THREAD_AGAIN)
             return
         while owed.ticks and has_place(job):
             tick = owed.ticks.pop(0)
-            runs.start_surely(job, owed.due, tick.due_us, tick.attempt + 1, tick)
+            runs.start_unchecked(job, owed.due, tick.due_us, tick.attempt + 1, tick)
         if not owed.ticks:
             self._queue.disarm(owed)
             job.owed = None
@@ -134,19 +110,3 @@ class Owing:
             return False
         run.job.counts().runs -= 1
         return True
-
-    def give_up(self, job: Job, why: str) -> None:
-        """The user wants nothing of what the job owes any more. Each record says so."""
-        owed = job.owed
-        if owed is None:
-            return
-        self._queue.disarm(owed)
-        job.owed = None
-        for tick in owed.ticks:
-            logger.info("job %r: its tick %d is given up: %s", job.id, tick.due_us, why)
-            self._journal.give_up(tick, why)
-
-
-def is_owed_by(job: Job) -> bool:
-    """Whether a tick of the job that is cut off now is owed."""
-    return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed

@@ -2,7 +2,7 @@
 
 The path of a tick is
 
-    start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> Ends.record
+    start -> (pool: waits for room) -> run_began -> (the user's code and its subtasks) -> run_ended -> Completion.record
 
 and with a store, between room and run_began: mark -> (the journal's next batch is committed) -> Marks.committed.
 
@@ -12,23 +12,25 @@ locks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from contextvars import Context
 from functools import partial
 from logging import getLogger
 
 from schedule import Missed
-from timerqueue import Clock, LifecycleError, Needs, Random, TaskPool, TimerQueue, Work
+from timerqueue import Random, TaskPool, Work
 
+from .._jobs.call import awaited
 from .._jobs.job import Job
 from .._jobs.next_attempt import NextAttempt
 from .._jobs.thread_call import NotLaunched
 from .._journal.journal import Journal
-from .._plan.timeline import AT_ONCE, Timeline
-from .._starts.missed import Misses
+from .._plan.timeline import AT_ONCE
+from .._starts.missed import MissedTicks
+from .._starts.pausing import Pausing
+from .._starts.starts import Starts
 from .._starts.upcoming import beside_ticks
-from .._values.events import RunAbandoned, RunStarted
+from .._values.events import RunStarted
 from .._values.listeners import Listeners
 from .._values.outcome import Cause, MissedReason
 from .._values.policy import Overlap
@@ -36,13 +38,14 @@ from .._values.state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, ad
 from .._values.statistics import Tally
 from ..stores._rows import StoredTick
 from .bundles import RunVolley, SubtaskVolley, on_their_own, places_of
-from .completion import Ends, Plans, count_begin, uncount_begin
-from .deadline import Deadline, Timeout
+from .completion import Completion, count_begin, uncount_begin
+from .deadline import Timeout
 from .marks import Marks
 from .overlap import has_place, may_start
 from .owing import Owing
 from .relaunch import Launches
 from .run import MarkedRun, Run, state_of_runs
+from .services import Services
 from .subtask import Subtask
 
 logger = getLogger(__name__)
@@ -53,42 +56,44 @@ _END = TRANSITIONS[Step.END]
 _SKIP = Missed.SKIP
 
 
-class Runs:
-    """Every run of a scheduler. `plans` is told what follows from their ends."""
+class Runs(Services):
+    """Every run of a scheduler."""
 
     def __init__(
         self,
-        plans: Plans,
         *,
-        clock: Clock,
         pool: TaskPool,
-        queue: TimerQueue,
-        timeline: Timeline,
+        starts: Starts,
+        pausing: Pausing,
+        missed: MissedTicks,
         journal: Journal,
         listeners: Listeners,
         random: Random,
         max_subtasks: int,
         kill_after: float,
     ) -> None:
-        self.plans = plans
         self.pool = pool
-        self.queue = queue
-        self.timeline = timeline
+        self.starts = starts
+        self.pausing = pausing
+        self.missed = missed
+        self.queue = queue = starts.queue
+        self.timeline = timeline = starts.timeline
         self.listeners = listeners
         self.random = random
         self.max_subtasks = max_subtasks
         self.kill_after = kill_after
-        self.monotonic = clock.monotonic
+        self.monotonic = starts.monotonic
         self.active: dict[Run | RunVolley, None] = {}
         """Every run that has not ended, those that wait for room included, by itself or in its volley."""
         self.is_stopping = False
-        self.when_idle: Callable[[], None] | None = None
+        self.is_on_demand = False
+        """Schedules are ignored: jobs run when told to."""
+        self._when_idle: Callable[[], None] | None = None
         self.launches = Launches(queue, pool.submit, listeners)
         self.has_priorities = False
         self.marks = Marks(pool, timeline, journal, partial(queue.push, AT_ONCE))
-        self.owing = Owing(self, queue=queue, journal=journal, monotonic=self.monotonic)
-        self.misses = Misses(self.marks, self.owing, timeline, journal, listeners)
-        self.ends = Ends(self, queue=queue, timeline=timeline, journal=journal, listeners=listeners, random=random)
+        self.owing = Owing(self, starts, journal)
+        self.completion = Completion(self, journal, random)
         self._last_now_us = 0
         self._held: list[Run | RunVolley] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
@@ -105,6 +110,32 @@ class Runs:
             runs.update(dict.fromkeys(each.left.copy()) if isinstance(each, RunVolley) else {each: None})
         return list(runs)
 
+    def stop_starting(self) -> None:
+        """Start nothing from now on."""
+        self.is_stopping = True
+        self.starts.stop()
+
+    def run_on_demand(self) -> None:
+        """Ignore all schedules from now on: jobs run when told to."""
+        self.is_on_demand = True
+
+    def call_when_idle(self, func: Callable[[], None]) -> None:
+        """Have `func` called when no run goes on, instead of what was to be called before."""
+        self._when_idle = func
+
+    def enroll(self, job: Job) -> None:
+        """Take notice of a new or changed job. Any thread, for a job that is being added."""
+        job.is_plain = job.task is None and job.policy.is_plain and job.call is awaited and not job.kwargs
+        if job.policy.priority:
+            self.has_priorities = True
+        if job.runs:
+            self.ask_anew(job)
+
+    def start_at_once(self, job: Job) -> None:
+        """Start a job for the first time that was added with start="now"."""
+        if not self.is_on_demand and not job.is_paused:
+            self.start_now(job)
+
     def oldest_first(self) -> list[Run]:
         """The same by their due times. On the loop."""
         return sorted(self.all(), key=lambda run: run.due)
@@ -113,11 +144,11 @@ class Runs:
         """What runs and will be counted when it has ended. Any thread."""
         return [run for run in self.all() if not run.is_counted and run.started is not None]
 
-    def hold(self) -> None:
-        """Collect what starts until `let_go`."""
+    def collect(self) -> None:
+        """Hold what starts until `release`."""
         self._held = []
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Let what was collected begin, best first."""
         held, self._held, self._volley = self._held or [], None, None
         if self.has_priorities:  # maybe since a moment ago
@@ -131,11 +162,13 @@ class Runs:
         """Run the tick `due_us` (as users see it; `due` in monotonic seconds), if the job's overlap rule lets it."""
         if self.is_stopping or job.is_removed:
             return
-        if (job.runs or job.threads) and not may_start(self.misses, job, due, due_us, attempt):
+        if (job.runs or job.threads) and not may_start(self.missed, job, due, due_us, attempt):
             return
-        self.start_surely(job, due, due_us, attempt)
+        self.start_unchecked(job, due, due_us, attempt)
 
-    def start_surely(self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None) -> None:
+    def start_unchecked(
+        self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
+    ) -> None:
         """The same for a job that may start, as is known already. `owes`: the record of an attempt that is owed."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         if owes is not None and isinstance(run, MarkedRun):
@@ -197,7 +230,7 @@ class Runs:
         us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
         self._last_now_us = beside_ticks(job, us, self.timeline) if by_hand else us
         if by_hand and self.is_stopping:  # asked for in another thread, just before the stop
-            self.misses.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
+            self.missed.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
         self.start(job, now, self._last_now_us)
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
@@ -208,7 +241,7 @@ class Runs:
         job.retry = None
         self.start(job, attempt.due, attempt.due_us, attempt.attempt)
         if not job.runs:
-            self.plans.go_on(job)
+            self.starts.after_end(job)
 
     def mark(self, run: MarkedRun, now: float) -> bool:
         if self.is_stopping or self._is_too_late(run, now - run.due):
@@ -242,11 +275,11 @@ class Runs:
         if reason is not None:
             run.take_back_start()
             run.is_missed = True
-            self.misses.miss_run(run, reason)
+            self.completion.miss_run(run, reason)
         return reason is None
 
     def _is_too_late(self, run: Run, lateness: float) -> bool:
-        policy, is_first = run.job.policy, run.attempt == 1 and not self.plans.only_on_demand
+        policy, is_first = run.job.policy, run.attempt == 1 and not self.is_on_demand
         return is_first and policy.missed is _SKIP and lateness > policy.grace
 
     def run_terminates(self, run: Run) -> None:
@@ -281,7 +314,7 @@ class Runs:
             own.succeed(started + offset, now + offset, lateness, now - started)
         job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
         if job.special is not None or job.due_us is None or job.planner.waits_for_end:
-            self._go_on(job)
+            self._follow_end(job)
 
     def run_ended(self, run: Run, now: float) -> None:
         self.active.pop(run, None)
@@ -303,44 +336,38 @@ class Runs:
         if self.launches.stretches:
             self.launches.run_ended(run)
         if run.started is None:
-            self.misses.was_dropped(run)
+            self.completion.was_dropped(run)
         else:
-            self.ends.record(run, run.started, now)
+            self.completion.record(run, run.started, now)
         if job.special is not None or job.due_us is None or job.planner.waits_for_end:
-            self._go_on(job)
+            self._follow_end(job)
 
-    def _go_on(self, job: Job) -> None:
+    def _follow_end(self, job: Job) -> None:
         if job.special is not None:
             if job.owed is not None:
                 self.owing.start(job)
             self._take_from_backlog(job)
-        self.plans.go_on(job)
+        self.starts.after_end(job)
 
     def _look_if_idle(self) -> None:
-        if self.when_idle is not None and not self.active:
-            self.when_idle()
+        if self._when_idle is not None and not self.active:
+            self._when_idle()
 
     def stop(self, *, only_waiting: bool) -> None:
         """Cancel what runs, or only what still waits for room. What waits for the end of a run does not come."""
         for job in {run.job: None for run in self.all()}:
             if job.backlog:
-                self.misses.leave_backlog(job)
+                self.missed.leave_backlog(job)
         for run in self.oldest_first():
             if not only_waiting or run.started is None:
                 run.terminate(Cause.STOPPED)
-
-    def cancel_retry(self, job: Job) -> None:
-        """Forget the next attempt at a failed tick."""
-        if job.retry is not None:
-            self.queue.disarm(job.retry)
-            job.retry = None
 
     def _take_from_backlog(self, job: Job) -> None:
         """Start what waited for the end of a run: as many ticks as have a place by now."""
         while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:
             due_us, attempt = job.backlog.popleft()
             job.backlog = job.backlog or None
-            start = self.start if job.threads else self.start_surely
+            start = self.start if job.threads else self.start_unchecked
             start(job, due_us * 1e-6 - self.timeline.offset, due_us, attempt)
 
     # -- what a run asks for -------------------------------------------------------------------------------------------
@@ -350,17 +377,6 @@ class Runs:
         for place in places:
             run.hold(place)
         self.pool.submit(*places)
-
-    def check_needs(self, needs: Needs) -> None:
-        self.pool.check(needs)
-
-    def arm_deadline(self, deadline: Deadline) -> None:
-        with suppress(LifecycleError):  # the queue has stopped, and with it every wait
-            self.queue.arm(deadline, self.monotonic() + deadline.seconds)
-
-    def disarm_deadline(self, deadline: Deadline) -> None:
-        self.queue.disarm(deadline)
-        deadline.let_go()
 
     def cancel(self, work: Work) -> None:
         if isinstance(work, SubtaskVolley):
@@ -376,18 +392,3 @@ class Runs:
             work.drop()
         else:
             self.pool.cancel(work)
-
-    def kill(self, run: Run, works: Sequence[Work]) -> None:
-        logger.warning("a run of job %r ignored its cancellation for %g s: it is given up", run.job.id, self.kill_after)
-        for work in works:
-            self.pool.kill(work)
-        self.listeners.tell(RunAbandoned(run.job.id, run.due_us * 1e-6, self.kill_after))
-
-    def is_cancellation(self, error: BaseException) -> bool:
-        return self.pool.workers.is_cancellation(error)
-
-    def utc(self, monotonic: float) -> float:
-        return monotonic + self.timeline.offset
-
-    def wall_us(self, monotonic: float) -> int:
-        return self.timeline.us(monotonic, steady=False)

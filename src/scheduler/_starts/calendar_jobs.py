@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Iterable
+from typing import Final
 
-from timerqueue import TimerQueue
-
-from .._plan.timeline import Timeline
-
-if TYPE_CHECKING:
-    from .._jobs.job import Job
+from .._jobs.job import Job
+from .parking import Parking
+from .starts import Starts
 
 REPLAN_SLICE: Final = 200
 """Jobs planned anew in one go after the clock was set."""
 
 
-class Planning(Protocol):
-    """Who plans the starts."""
-
-    queue: TimerQueue
-    timeline: Timeline
-
-    def plan(self, job: Job, due_us: int | None) -> None: ...
-
-
 class CalendarJobs:
-    """How they follow the clock. `park`: stops one whose schedule fails."""
+    """Calendar jobs follow the clock."""
 
-    def __init__(self, plans: Planning, park: Callable[[Job, Exception], None]) -> None:
-        self._plans = plans
-        self._park = park
+    def __init__(self, starts: Starts, parking: Parking) -> None:
+        self._starts = starts
+        self._parking = parking
 
     def replan(self, jobs: Iterable[Job], jumped: float, now: float) -> None:
         """The wall clock has jumped by so many seconds, and was looked at at `now`, in monotonic ones. `jobs`: all.
@@ -45,7 +33,7 @@ class CalendarJobs:
             if job.due_us is not None and not job.is_removed and not job.planner.steady:
                 self._replan_one(job, jumped, now)
         if len(jobs) > REPLAN_SLICE:
-            self._plans.queue.push(now, self._replan, jobs[REPLAN_SLICE:], jumped, now)
+            self._starts.queue.push(now, self._replan, jobs[REPLAN_SLICE:], jumped, now)
 
     def _replan_one(self, job: Job, jumped: float, now: float) -> None:
         """Plan the job's start anew.
@@ -54,10 +42,10 @@ class CalendarJobs:
         """
         assert job.due_us is not None
         if jumped > 0 or job.is_due_by_hand:
-            self._plans.plan(job, job.due_us)
+            self._starts.plan(job, job.due_us)
             return
         try:
-            now_us = self._plans.timeline.us(now, steady=False)
-            self._plans.plan(job, job.planner.replanned(job.due_us, now_us))
+            now_us = self._starts.timeline.us(now, steady=False)
+            self._starts.plan(job, job.planner.replanned(job.due_us, now_us))
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            self._park(job, exc)
+            self._parking.park(job, exc)

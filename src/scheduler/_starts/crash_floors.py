@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from .._jobs.job import Job
 from .._plan.after_restart import CrashFloor
 from .._plan.timeline import AT_ONCE, Timeline
 from .._values.outcome import MissedReason
-
-
-class Miss(Protocol):
-    """Counts what is missed."""
-
-    def __call__(
-        self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
-    ) -> None: ...
+from .missed import MissedTicks
 
 
 class CrashFloors:
     """Those of one scheduler's jobs."""
 
-    def __init__(self, timeline: Timeline, monotonic: Callable[[], float], miss: Miss) -> None:
+    def __init__(self, timeline: Timeline, monotonic: Callable[[], float], missed: MissedTicks) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
-        self._miss = miss
+        self._missed = missed
 
     def not_before(self, job: Job, due_us: int | None) -> int | None:
         """The planned start, or the first one that is not before the job's floor. On the planner's base."""
         floor = job.floor
         if due_us is None or floor is None:
             return due_us
-        shift = self._shift(job)
+        shift = self._timeline.shift(steady=job.planner.steady)
         floor_us = floor.until_us - shift
         if due_us >= floor_us:
             return due_us
@@ -77,7 +69,7 @@ class CrashFloors:
     def _miss_until_now(self, job: Job, floor: CrashFloor) -> None:
         if floor.first_us is None:
             return
-        shift = self._shift(job)
+        shift = self._timeline.shift(steady=job.planner.steady)
         first_us = floor.first_us - shift
         now_us = self._timeline.us(self._monotonic(), steady=job.planner.steady)
         before_us = min(floor.until_us - shift, now_us)
@@ -85,9 +77,5 @@ class CrashFloors:
             return
         gap = job.planner.gap(first_us, before_us - 1, job.policy)
         last_us = max((*gap.run, gap.last_missed or first_us))
-        count = gap.missed + len(gap.run)
-        self._miss(job, first_us + shift, last_us + shift, count, MissedReason.AFTER_CRASH, is_exact=gap.is_exact)
-
-    def _shift(self, job: Job) -> int:
-        """From the planner's base to the wall."""
-        return self._timeline.shift_us if job.planner.steady else 0
+        first_us, last_us, count = first_us + shift, last_us + shift, gap.missed + len(gap.run)
+        self._missed.miss(job, first_us, last_us, count, MissedReason.AFTER_CRASH, is_exact=gap.is_exact)

@@ -13,22 +13,22 @@ from functools import partial
 from itertools import islice
 from logging import getLogger
 from operator import length_hint
-from typing import Final, Protocol
+from typing import Final
 
-from timerqueue import Alarm, LifecycleError, TimerQueue
+from timerqueue import Alarm, LifecycleError
 
 from .._jobs.job import Job
 from .._jobs.job_list import JobList
 from .._journal.journal import Journal
-from .._plan.timeline import AT_ONCE, Timeline, instant_of, us_of
-from .._runs.overlap import hold_back
-from .._runs.runs import Runs
-from .._values.events import JobChanged, JobParked, ScopePaused, ScopeResumed
+from .._plan.timeline import AT_ONCE, instant_of, us_of
+from .._values.events import JobChanged, ScopePaused, ScopeResumed
 from .._values.listeners import Listeners
-from .._values.outcome import MissedReason
+from .._values.outcome import Cause, MissedReason
 from .._values.pauses import NO_REASON, Pause, Pauses, scope_of_job
-from .._values.state import JobState, Step, advance
-from .._values.telling import error_text, loggable
+from .._values.state import JobState
+from .missed import MissedTicks
+from .parking import Parking
+from .starts import Starts
 
 logger = getLogger(__name__)
 
@@ -37,26 +37,6 @@ NEVER_EARLY: Final = 20
 
 SLICE: Final = 200
 """Jobs that are held or let go of in one go."""
-
-
-class Plans(Protocol):
-    """What pausing asks of those who plan the starts."""
-
-    queue: TimerQueue
-    timeline: Timeline
-    listeners: Listeners
-    runs: Runs
-    journal: Journal
-    monotonic: Callable[[], float]
-
-    def plan(self, job: Job, due_us: int | None) -> None:
-        """Let `due_us` be the job's next start."""
-
-    def retire_if_done(self, job: Job) -> None:
-        """A job without a further start leaves."""
-
-    def try_owed(self, job: Job) -> None:
-        """Let what the job owes come as soon as its rest is over."""
 
 
 class PauseEnd(Alarm):
@@ -77,9 +57,22 @@ class PauseEnd(Alarm):
 class Pausing:
     """All the pauses of a scheduler."""
 
-    def __init__(self, plans: Plans, jobs: JobList) -> None:
-        self._plans = plans
+    def __init__(
+        self,
+        *,
+        starts: Starts,
+        parking: Parking,
+        missed: MissedTicks,
+        jobs: JobList,
+        journal: Journal,
+        listeners: Listeners,
+    ) -> None:
+        self._starts = starts
+        self._parking = parking
+        self._missed = missed
         self._jobs = jobs
+        self._journal = journal
+        self._listeners = listeners
         self.pauses = Pauses()
         self._ends: dict[Job | str, PauseEnd] = {}
         """Of the pauses that end by themselves."""
@@ -97,9 +90,9 @@ class Pausing:
         if not was_paused:  # else what waits was started by hand meanwhile
             hold_back(job)
         logger.info("job %r is disabled: %s", job.id, pause.reason)
-        self._plans.listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
+        self._listeners.tell(JobChanged(job.id, JobState.DISABLED, pause.reason))
         if not is_stored:
-            self._plans.journal.remember_pause(job)
+            self._journal.remember_pause(job)
 
     def resume(self, job: Job, *, is_stored: bool = False) -> None:
         """Start it again, from its next slot on, unless something else holds it. `is_stored`: as for `pause`."""
@@ -108,39 +101,34 @@ class Pausing:
         job.paused_by = None
         if job.unfit is None:
             job.is_parked = False
-        self.forget(job)
+        self.cancel_end(job)
         counts = job.counts()
         counts.consecutive_failures = counts.consecutive_crashes = 0
         if not is_stored:
-            self._plans.journal.remember_pause(job)
+            self._journal.remember_pause(job)
         if self._come_back(job):
             logger.info("job %r is enabled", job.id)
-            self._plans.listeners.tell(JobChanged(job.id, job.state, "resumed"))
-            self._plans.retire_if_done(job)
+            self._listeners.tell(JobChanged(job.id, job.state, "resumed"))
+            self._starts.retire_if_done(job)
         elif job.held_by is not None:
-            self._plans.listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
+            self._listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
 
-    def park(self, job: Job, error: Exception) -> None:
-        """Its schedule cannot be asked: it starts no more until it is updated. No other job notices."""
-        self.park_because(job, f"its schedule failed: {error_text(error)}", error)
+    def enable(self, job: Job) -> None:
+        """End the job's own pause, and its rest: whoever does that has seen to what made it crash."""
+        starts = self._starts
+        rested = job.floor is not None
+        starts.floors.forgive(job)
+        self.resume(job)
+        starts.try_owed(job)
+        if rested and not job.is_paused and not job.planner.waits_for_end:
+            now_us = starts.timeline.us(starts.monotonic(), steady=job.planner.steady)
+            starts.plan(job, job.planner.first(job.id, now_us))
 
-    def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
-        """It cannot start until somebody mends it. What runs may end."""
-        self._plans.queue.disarm(job)
-        self._plans.runs.cancel_retry(job)
-        job.due_us = None
-        job.error = reason
-        job.is_parked = True
-        job.settle_pause()
-        logger.error("job %r is parked: %s", job.id, reason, exc_info=None if error is None else loggable(error))
-        self.settle_state(job)
-        self._plans.listeners.tell(JobParked(job.id, reason))
-
-    def forget(self, key: Job | str) -> None:
+    def cancel_end(self, key: Job | str) -> None:
         """The pause of a job, or of a scope, does not end by itself any more."""
         end = self._ends.pop(key, None)
         if end is not None:
-            self._plans.queue.disarm(end)
+            self._starts.queue.disarm(end)
 
     # -- pauses of many ------------------------------------------------------------------------------------------------
 
@@ -154,9 +142,9 @@ class Pausing:
         self._end_later(pause.scope, pause.until, partial(self.resume_scope, pause.scope))
         logger.info("%s", pause.text)
         until = None if pause.until is None else pause.until.timestamp()
-        self._plans.listeners.tell(ScopePaused(pause.scope, pause.reason, until))
+        self._listeners.tell(ScopePaused(pause.scope, pause.reason, until))
         if not is_stored:
-            self._plans.journal.remember_scope(pause.scope, pause)
+            self._journal.remember_scope(pause.scope, pause)
         self._scopes_changed()
 
     def resume_scope(self, scope: str, *, is_stored: bool = False) -> None:
@@ -164,11 +152,11 @@ class Pausing:
         pause = self.pauses.take(scope)
         if pause is None:
             return
-        self.forget(scope)
+        self.cancel_end(scope)
         logger.info("no longer: %s", pause.text)
-        self._plans.listeners.tell(ScopeResumed(scope))
+        self._listeners.tell(ScopeResumed(scope))
         if not is_stored:
-            self._plans.journal.remember_scope(scope, None)
+            self._journal.remember_scope(scope, None)
         self._scopes_changed()
 
     def admits(self, job: Job) -> bool:
@@ -177,7 +165,7 @@ class Pausing:
         if job.held_by is None:
             return True
         job.settle_pause()
-        self.settle_state(job)
+        job.settle_state()
         return False
 
     def reconsider(self, job: Job) -> None:
@@ -189,7 +177,7 @@ class Pausing:
         if not was_paused:
             self._halt(job)
         elif self._come_back(job):
-            self._plans.retire_if_done(job)
+            self._starts.retire_if_done(job)
         if not had_pause:
             hold_back(job)
 
@@ -202,7 +190,7 @@ class Pausing:
                 had_pause, job.held_by = _has_pause(job), held_by
                 job.settle_pause()
                 if job.backlog:
-                    self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
+                    self._missed.drop_backlog(job, MissedReason.PAUSED)
                 if job.runs and not had_pause:
                     hold_back(job)
         self._settle(iter(jobs))
@@ -217,51 +205,42 @@ class Pausing:
                 self._halt(job)
         if length_hint(jobs):
             with suppress(LifecycleError):  # the scheduler has stopped
-                self._plans.queue.push(AT_ONCE, self._settle, jobs)
+                self._starts.queue.push(AT_ONCE, self._settle, jobs)
 
     # -- what both have in common --------------------------------------------------------------------------------------
-
-    def settle_state(self, job: Job) -> None:
-        """Without a run a job is SCHEDULED, or DISABLED if it is paused."""
-        if job.runs:
-            return
-        if job.is_paused and job.state is JobState.SCHEDULED:
-            job.state = advance(job.state, Step.DISABLE)
-        elif not job.is_paused and job.state is JobState.DISABLED:
-            job.state = advance(job.state, Step.ENABLE)
 
     def look_at_clock(self) -> None:
         """The wall clock has been set: pauses end by it."""
         for end in self._ends.values():
-            self._plans.queue.rearm(end, self._plans.timeline.monotonic(end.until_us, steady=False))
+            self._starts.queue.rearm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
     def _halt(self, job: Job) -> None:
-        self._plans.queue.disarm(job)
-        self._plans.runs.cancel_retry(job)
-        self._plans.runs.misses.drop_backlog(job, MissedReason.PAUSED)
+        self._starts.queue.disarm(job)
+        self._parking.cancel_retry(job)
+        self._missed.drop_backlog(job, MissedReason.PAUSED)
         job.due_us = None
         if job.task is not None:
-            self._plans.journal.touch(job)
+            self._journal.touch(job)
         job.settle_pause()
-        self.settle_state(job)
+        job.settle_state()
 
     def _come_back(self, job: Job) -> bool:
         """Plan its next start, if nothing pauses it any more."""
         job.settle_pause()
         if job.is_paused:
             return False
-        self.settle_state(job)
+        job.settle_state()
         try:
-            self._plans.plan(job, self._next_start(job))
-            self._plans.try_owed(job)
+            self._starts.plan(job, self._next_start(job))
+            self._starts.try_owed(job)
         except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            self.park(job, exc)
+            self._parking.park(job, exc)
             return False
         return True
 
     def _next_start(self, job: Job) -> int | None:
         planner = job.planner
-        now_us = self._plans.timeline.us(self._plans.monotonic(), steady=planner.steady)
+        now_us = self._starts.timeline.us(self._starts.monotonic(), steady=planner.steady)
         if job.dated_us is not None and job.dated_us > now_us:
             return job.dated_us
         job.is_due_by_hand = False
@@ -270,24 +249,24 @@ class Pausing:
         return None if job.runs else planner.following(now_us)  # while it runs: the end of the run will plan it
 
     def _now(self) -> datetime:
-        return instant_of(self._plans.timeline.us(self._plans.monotonic(), steady=False))
+        return instant_of(self._starts.timeline.us(self._starts.monotonic(), steady=False))
 
     def _end_later(self, key: Job | str, until: datetime | None, resume: Callable[[], None]) -> None:
         """Let the pause of `key` end at `until`, and not when the one before it would have."""
-        self.forget(key)
+        self.cancel_end(key)
         if until is not None:
             self._ends[key] = end = PauseEnd(us_of(until), resume, self._fire)
             self._arm(end)
 
     def _arm(self, end: PauseEnd) -> None:
         with suppress(LifecycleError):  # the scheduler has stopped
-            self._plans.queue.arm(end, self._plans.timeline.monotonic(end.until_us, steady=False))
+            self._starts.queue.arm(end, self._starts.timeline.monotonic(end.until_us, steady=False))
 
     def _fire(self, end: PauseEnd) -> None:
         """End the pause, unless the clock was set back meanwhile: then wait for its time again."""
         if end not in self._ends.values():  # ended by somebody before it in the same batch
             return
-        now_us = self._plans.timeline.us(self._plans.monotonic(), steady=False)
+        now_us = self._starts.timeline.us(self._starts.monotonic(), steady=False)
         if end.until_us - now_us > NEVER_EARLY:
             self._arm(end)
         else:
@@ -297,3 +276,10 @@ class Pausing:
 def _has_pause(job: Job) -> bool:
     """Whether what waits was started by hand under a pause. Being parked is none."""
     return job.paused_by is not None or job.held_by is not None
+
+
+def hold_back(job: Job) -> None:
+    """Let nothing of the job begin that has not: it has been paused. What is owed waits for the end of the pause."""
+    for run in job.runs:
+        if run.started is None:
+            run.terminate(Cause.PAUSED)

@@ -1,0 +1,70 @@
+"""Where a scheduler is put together: each part is made once, in the order of the folders, and handed what it needs."""
+
+from __future__ import annotations
+
+from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
+
+from ._jobs.job_list import JobList
+from ._journal.journal import Journal
+from ._loop.core import Core
+from ._loop.loop import Loop
+from ._loop.turn import Turn
+from ._plan.timeline import Timeline
+from ._runs.runs import Runs
+from ._starts.calendar_jobs import CalendarJobs
+from ._starts.crash_floors import CrashFloors
+from ._starts.missed import MissedTicks
+from ._starts.parking import Parking
+from ._starts.pausing import Pausing
+from ._starts.starts import Starts
+from ._values.listeners import Listeners
+
+
+def core_of(clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float) -> Core:
+    """Put together what runs jobs. `kill_after` in seconds."""
+
+    def fire(batch: list[Alarm], now: float) -> None:
+        turn.fire(batch, now)  # the queue is the first part that is made, and this the last
+
+    queue = TimerQueue(clock=clock, fire=fire)
+    listeners = Listeners()
+    timeline = Timeline(clock)
+    jobs = JobList()
+    journal = Journal(timeline, clock.monotonic)
+    missed = MissedTicks(timeline, journal, listeners)
+    floors = CrashFloors(timeline, clock.monotonic, missed)
+    parking = Parking(queue, listeners)
+    starts = Starts(queue, timeline, jobs=jobs, journal=journal, floors=floors, parking=parking, listeners=listeners)
+    pausing = Pausing(starts=starts, parking=parking, missed=missed, jobs=jobs, journal=journal, listeners=listeners)
+    calendar_jobs = CalendarJobs(starts, parking)
+    runs = Runs(
+        pool=pool,
+        starts=starts,
+        pausing=pausing,
+        missed=missed,
+        journal=journal,
+        listeners=listeners,
+        random=random,
+        max_subtasks=max_subtasks,
+        kill_after=kill_after,
+    )
+    loop = Loop(
+        starts=starts, pausing=pausing, calendar_jobs=calendar_jobs, jobs=jobs, journal=journal, listeners=listeners
+    )
+    turn = Turn(loop, starts, runs, missed, listeners)
+    return Core(
+        clock,
+        clock.monotonic,
+        pool,
+        queue,
+        listeners,
+        timeline,
+        jobs,
+        journal,
+        missed,
+        starts,
+        pausing,
+        runs,
+        loop,
+        turn,
+    )

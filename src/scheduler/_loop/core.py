@@ -1,0 +1,40 @@
+"""The core: what runs jobs, put together. Verbs and memory are handed it as a whole, and take of it what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from timerqueue import Clock, TaskPool, TimerQueue
+
+from .._jobs.job_list import JobList
+from .._journal.journal import Journal
+from .._plan.timeline import Timeline
+from .._runs.runs import Runs
+from .._starts.missed import MissedTicks
+from .._starts.pausing import Pausing
+from .._starts.starts import Starts
+from .._values.listeners import Listeners
+from .loop import Loop
+from .turn import Turn
+
+
+@frozen(eq=False)
+class Core:
+    """The parts of one scheduler up to its loop, from the ground up. What it holds never changes."""
+
+    clock: Clock
+    monotonic: Callable[[], float]
+    pool: TaskPool
+    queue: TimerQueue
+    listeners: Listeners
+    timeline: Timeline
+    jobs: JobList
+    journal: Journal
+    missed: MissedTicks
+    starts: Starts
+    pausing: Pausing
+    runs: Runs
+    loop: Loop
+    turn: Turn

@@ -1,0 +1,44 @@
+"""Jobs that cannot start until somebody mends them, and how a job's next start is taken out of the queue."""
+
+from __future__ import annotations
+
+from logging import getLogger
+
+from timerqueue import TimerQueue
+
+from .._jobs.job import Job
+from .._values.events import JobParked
+from .._values.listeners import Listeners
+from .._values.telling import error_text, loggable
+
+logger = getLogger(__name__)
+
+
+class Parking:
+    """Parks the jobs of one scheduler. All of it happens on the loop."""
+
+    def __init__(self, queue: TimerQueue, listeners: Listeners) -> None:
+        self._queue = queue
+        self._listeners = listeners
+
+    def park(self, job: Job, error: Exception) -> None:
+        """Park a job whose schedule cannot be asked, until it is updated. No other job notices."""
+        self.park_because(job, f"its schedule failed: {error_text(error)}", error)
+
+    def park_because(self, job: Job, reason: str, error: Exception | None = None) -> None:
+        """Park a job until somebody mends it. What runs may end."""
+        self._queue.disarm(job)
+        self.cancel_retry(job)
+        job.due_us = None
+        job.error = reason
+        job.is_parked = True
+        job.settle_pause()
+        logger.error("job %r is parked: %s", job.id, reason, exc_info=None if error is None else loggable(error))
+        job.settle_state()
+        self._listeners.tell(JobParked(job.id, reason))
+
+    def cancel_retry(self, job: Job) -> None:
+        """Take back the next attempt at a failed tick."""
+        if job.retry is not None:
+            self._queue.disarm(job.retry)
+            job.retry = None

@@ -1,0 +1,211 @@
+"""Which start of a job stands in the queue: planned, planned anew, set by hand, counted from an end, or none any more.
+
+Nothing here starts a run. Whoever does leaves the job either with its next start in the queue, or with a run whose end
+will put it there (`after_end`), or out of the scheduler (`retire_if_done`). Everything happens on the loop, but for
+`plan_first` of a job that is being added: that may happen in any thread, because only the queue is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from logging import getLogger
+from typing import Final
+
+from timerqueue import LifecycleError, LifecycleState, TimerQueue
+
+from .._jobs.job import Job
+from .._jobs.job_list import JobList
+from .._journal.journal import Journal
+from .._journal.rows import starting_at
+from .._plan.first_start import FirstStart
+from .._plan.timeline import Timeline
+from .._values.events import JobChanged, JobFinished
+from .._values.listeners import Listeners
+from .._values.policy import Delivery, Overlap
+from .crash_floors import CrashFloors
+from .parking import Parking
+from .upcoming import after_last_run, beside_ticks, has_just_started
+
+logger = getLogger(__name__)
+
+REMOVED: Final = "its job has been removed"
+AT_MOST_ONCE: Final = "its job's delivery is at most once now"
+
+
+class Starts:
+    """The next starts of one scheduler's jobs."""
+
+    def __init__(
+        self,
+        queue: TimerQueue,
+        timeline: Timeline,
+        *,
+        jobs: JobList,
+        journal: Journal,
+        floors: CrashFloors,
+        parking: Parking,
+        listeners: Listeners,
+    ) -> None:
+        self.queue = queue
+        self.timeline = timeline
+        self.monotonic: Callable[[], float] = queue.clock.monotonic
+        self.floors = floors
+        self.parking = parking
+        self.is_stopping = False
+        """No end of a run is followed by a start any more."""
+        self._jobs = jobs
+        self._journal = journal
+        self._listeners = listeners
+
+    def stop(self) -> None:
+        """Plan nothing more after the ends of runs."""
+        self.is_stopping = True
+
+    def plan(self, job: Job, due_us: int | None) -> None:
+        """Let `due_us` be the job's next start, or what comes once a crash is far enough back; None: there is none."""
+        if job.task is not None:
+            self._journal.touch(job)
+            due_us = self.floors.not_before(job, due_us)
+        job.due_us = due_us
+        if due_us is None or self.queue.state is LifecycleState.STOPPED:
+            return
+        at = self.timeline.monotonic(due_us, steady=job.planner.steady)
+        if not self.queue.rearm(job, at):
+            self.queue.arm(job, at)
+
+    def plan_first(self, job: Job, due_us: int) -> None:
+        """Let `due_us` be the next start of a job that has never been planned, and of which nothing is to be noted."""
+        job.due_us = due_us
+        timeline = self.timeline
+        self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
+
+    def set_next_start(self, job: Job, at_us: int) -> None:
+        """Let `at_us`, in UTC microseconds, take the place of its next regular start and of any retry."""
+        if job.is_removed:
+            return
+        steady = job.planner.steady
+        shift = self.timeline.shift(steady=job.planner.steady)
+        now_us = self.timeline.us(self.monotonic(), steady=steady)
+        if at_us - shift <= now_us and has_just_started(job, now_us + shift):
+            at_us = beside_ticks(job, now_us + shift, self.timeline)
+        job.dated_us = max(now_us, at_us - shift)
+        job.is_due_by_hand = True
+        self.floors.forgive(job)
+        self.parking.cancel_retry(job)
+        self.try_owed(job)
+        if job.stood is not None:
+            job.stood = starting_at(job.stood, at_us, job.schedule_text)
+        if not job.is_paused:
+            self.plan(job, job.dated_us)
+        elif job.task is not None:
+            self._journal.touch(job)
+        self._listeners.tell(JobChanged(job.id, job.state, "next start set"))
+
+    def replan(self, job: Job, first: FirstStart) -> None:
+        """Give the job a new schedule. A parked job comes alive with it; a paused one stays paused."""
+        job.stood = None
+        self.floors.settle(job)
+        job.schedule, job.planner = first.schedule, first.planner
+        self.queue.disarm(job)
+        job.due_us = None
+        job.dated_us = first.due_us if first.is_dated else None
+        job.is_due_by_hand = False
+        if job.is_parked:
+            job.is_parked = False
+            job.settle_pause()
+            job.settle_state()
+        if job.is_paused:
+            return
+        due_us = first.due_us
+        if due_us is None and first.planner.waits_for_end and not job.runs:  # else the end of the run will plan it
+            due_us = after_last_run(job, self.timeline.us(self.monotonic(), steady=True), self.timeline.shift_us)
+        self.plan(job, due_us)
+
+    def after_end(self, job: Job) -> None:
+        """Plan the start that is counted from the end of a run, and let go of a job that is done."""
+        if job.is_removed or self.is_stopping:
+            return
+        if job.special is None and not job.planner.waits_for_end:
+            if job.due_us is None and not job.runs:
+                self._retire(job)
+            return
+        if job.is_due_by_hand:
+            self._plan_by_hand(job)
+        elif job.planner.waits_for_end and not job.is_paused and not job.runs and job.retry is None:
+            now_us = self.timeline.us(self.monotonic(), steady=True)
+            self.plan(job, job.planner.following(now_us))
+        job.settle_state()
+        self.retire_if_done(job)
+
+    def must_wait(self, job: Job) -> bool:
+        """Whether a start that was set by hand has to wait for the end of a run: `after_end` plans it then.
+
+        If not, the job is back on its schedule.
+        """
+        if job.runs and job.policy.overlap in {Overlap.SKIP, Overlap.QUEUE}:
+            return True
+        job.is_due_by_hand = False
+        return False
+
+    def retire_if_done(self, job: Job) -> None:
+        """Let a job without a further start leave when nothing of it is left to do."""
+        if job.due_us is not None or job.runs or job.backlog or job.retry is not None or job.is_removed:
+            return
+        if job.owed is not None or job.is_paused or job.planner.waits_for_end:
+            return
+        self._retire(job)
+
+    def _retire(self, job: Job) -> None:
+        """Take out a job whose schedule has ended. Its history stays; its row goes, if no other has its id by now."""
+        self._jobs.discard(job)
+        if job.task is not None and self._jobs.find(job.id) is None:
+            self._journal.delete_row(job, is_finished=True)
+        logger.info("job %r has finished: its schedule has no further start", job.id)
+        if self._listeners.anybody:
+            self._listeners.tell(JobFinished(job.id))
+
+    def _plan_by_hand(self, job: Job) -> None:
+        """Plan, now, a start set by hand that had to wait for a run which is over."""
+        if not job.runs and not job.is_paused and not job.is_waiting and job.due_us is not None:
+            self.plan(job, self.timeline.us(self.monotonic(), steady=job.planner.steady))
+
+    # -- what is owed --------------------------------------------------------------------------------------------------
+
+    def try_owed(self, job: Job) -> None:
+        """Let what the job owes come as soon as its rest is over."""
+        if job.owed is not None:
+            self.arm_owed(job, self.floors.end(job))
+
+    def arm_owed(self, job: Job, at: float) -> None:
+        """Let what the job owes start at `at` (monotonic seconds) or as soon after that as there is room."""
+        owed = job.owed
+        if owed is None:
+            return
+        due = max(at, self.monotonic())
+        with suppress(LifecycleError):  # the queue has stopped: the next scheduler finds it owed
+            if not self.queue.rearm(owed, due):
+                self.queue.arm(owed, due)
+
+    def look_at_owed(self, job: Job) -> bool:
+        """Give up what the job owes if its delivery has become at most once. Whether there was anything."""
+        if job.owed is None or is_owed_by(job):
+            return False
+        self.give_up_owed(job, AT_MOST_ONCE)
+        return True
+
+    def give_up_owed(self, job: Job, why: str) -> None:
+        """Take back all that the job owes: the user does not want it any more. Each record says so."""
+        owed = job.owed
+        if owed is None:
+            return
+        self.queue.disarm(owed)
+        job.owed = None
+        for tick in owed.ticks:
+            logger.info("job %r: its tick %d is given up: %s", job.id, tick.due_us, why)
+            self._journal.give_up(tick, why)
+
+
+def is_owed_by(job: Job) -> bool:
+    """Whether a tick of the job that is cut off now is owed."""
+    return job.policy.delivery is Delivery.AT_LEAST_ONCE and not job.is_removed
