@@ -60,7 +60,7 @@ def test_the_demo_says_first_what_is_broken_on_purpose():
     """Every check by its name, or one would look for the fault in the agent."""
     _, out = run("demo.py", "--once")
     intended, _, lines = out.partition("\n\n")
-    assert "Broken on purpose" in intended
+    assert "broken on purpose" in intended
     assert "checks 8 targets" in lines.splitlines()[0]
     names = [check["name"] for check in tomllib.loads((EXAMPLES / "uptime.toml").read_text("utf-8"))["check"]]
     assert len(names) == int(intended.split()[0])
