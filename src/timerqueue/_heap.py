@@ -34,9 +34,6 @@ SMALL: Final = 64
 NEAR: Final = 2_048
 """So many entries may have to move up when one is taken out from among them."""
 
-COMPACT_ABOVE: Final = 16
-"""Below this many marks compacting is not worth its walk, unless nothing else is left."""
-
 # What `Entry.slot` may say besides the number of a slot.
 OUT: Final = float("-inf")
 """Neither due nor waiting: never pushed, cancelled, or already fired."""
@@ -134,7 +131,7 @@ class TimerHeap(Generic[E]):
         else:
             entry.slot = OUT
             self._take_out(entry, self._slots[number])
-        if self._marks > self._live and (self._marks > COMPACT_ABOVE or not self._live):
+        if self._marks > self._live:
             self._compact()
         return True
 

@@ -187,3 +187,15 @@ async def test_the_worker_of_a_slice_is_left_by_its_task(clock):
         before = kept((Worker,))
         await clock.travel(100)
         assert kept((Worker,)) <= before
+
+
+async def test_of_equal_schedules_few_are_kept(clock):
+    """A program that makes a schedule for each job keeps none for each job."""
+    async with Scheduler(clock=clock) as s:
+        watched = []
+        for number in range(20):
+            schedule = Every("1m") if number % 2 else After("2m")
+            watched.append(weakref.ref(schedule))
+            assert s.add(clock.sleep, schedule, args=(0,)).schedule == schedule
+        del schedule
+        assert sum(schedule() is not None for schedule in watched) <= 3  # one of each kind, and the last

@@ -232,6 +232,16 @@ def test_one_that_is_taken_out_and_pushed_again_counts_from_its_last_push():
     assert heap.pop_due(2.0) == [third, first, second]
 
 
+def test_cancelled_entries_leave_no_more_slots_than_there_are_entries():
+    """Each slot that stayed kept a block of a MiB, in which Python had room for what was removed."""
+    heap, _ = filled(1.0, 1.0, 1.0)
+    for position in range(100):
+        entry = Named()
+        heap.push(entry, 3600.0 + position)
+        assert heap.cancel(entry)
+    assert len(heap._slots) <= 4
+
+
 def test_cancelled_entries_do_not_count_towards_at_most():
     """A batch that comes back short or empty says that nothing more is due."""
     heap, entries = filled(*[1.0] * 5)

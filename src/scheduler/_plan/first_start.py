@@ -55,10 +55,12 @@ class Planners:
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
         self._timeline = timeline
         self._monotonic = monotonic
-        self._shared: dict[Schedule, Planner] = {}
+        self._shared: dict[Schedule, tuple[Schedule, Planner]] = {}
+        """By schedules. Equal ones become one: what each of many jobs was added with need not be kept."""
+        self._given: Schedule | None = None
         self._last: tuple[Schedule, Planner] | None = None
-        """One of the shared ones: jobs are often added with the very schedule of the one before, and then it need not
-        be hashed again.
+        """The shared ones of `_given`: jobs are often added with the very schedule of the one before, and then it need
+        not be hashed again.
         """
 
     def first(self, schedule: Schedule, key: str, start: Start) -> Plan:
@@ -83,20 +85,19 @@ class Planners:
         return schedule, planner, at_once, due, False
 
     def planner_of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
-        """The schedule as it stands for the job `key`, and its planner."""
-        last = self._last
-        if last is not None and last[0] is schedule:
-            return last
-        if type(schedule) not in PLAIN or (type(schedule) is Every and not is_grid(schedule)):
-            schedule = schedule.bind(key)
-            return schedule, planner_for(schedule, self._timeline.shift_us)
-        planner = self._shared.get(schedule)
-        if planner is None:
+        """Answer the schedule as it stands for the job `key`, and its planner."""
+        if self._last is not None and schedule is self._given:
+            return self._last
+        known = self._shared.get(schedule) if type(schedule) in PLAIN else None
+        if known is None:
+            if type(schedule) not in PLAIN or (type(schedule) is Every and not is_grid(schedule)):
+                schedule = schedule.bind(key)
+                return schedule, planner_for(schedule, self._timeline.shift_us)
             if len(self._shared) >= SHARED_PLANNERS:
                 self._shared.clear()
-            planner = self._shared[schedule] = planner_for(schedule, self._timeline.shift_us)
-        self._last = schedule, planner
-        return self._last
+            known = self._shared[schedule] = schedule, planner_for(schedule, self._timeline.shift_us)
+        self._given, self._last = schedule, known
+        return known
 
 
 def _check(start: object, schedule: Schedule) -> None:
