@@ -21,8 +21,8 @@ HERE = Path(__file__).resolve().parent
 REFUSED = 18085
 INTENDED = """\
 8 checks of servers on this machine. Three of them work: website, website each minute, and echo.
-The other five are broken on purpose: search is slow, shop answers 503, reports answers too late, flapping fails half of the
-time, and no server listens for database. A check that is due every minute may not have run yet when the demo ends.
+The other five are broken on purpose: search is slow, shop answers 503, reports answers too late, flapping fails half of
+the time, and no server listens for database. A check that is due every minute may not have run yet when the demo ends.
 """
 
 
