@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 from attrs import evolve, frozen
 
 from schedule import After, Every, Missed, Schedule
@@ -30,6 +28,7 @@ from timerqueue import Clock
 from .checks import Holdups, Mode, Resolver, Status, TargetCheck
 from .config import Config, Start, Target
 from .show import Display, Monitor, View
+from .signals import listen_to_signals
 from .targets import TASK, Board, CheckTask, Recall, TargetStatus
 from .text import Redactor
 
@@ -247,56 +246,21 @@ async def _watched(scheduler: Scheduler, monitor: Monitor, clock: Clock) -> Asyn
     not empty if a second signal cut the body off.
     """
     is_forced: list[bool] = []
+
+    def stop() -> None:
+        if scheduler.statistics().active_tasks:
+            monitor.notice(f"stopping: running checks have {GRACE:g} s; Ctrl-C once more stops at once")
+        scheduler.stop(GRACE)
+
+    def stop_at_once() -> None:
+        is_forced.append(True)
+        group.cancel_scope.cancel()
+
     async with anyio.create_task_group() as group:
-        await group.start(_stop_on_signals, scheduler, monitor, group, is_forced)
+        await group.start(listen_to_signals, stop, stop_at_once, monitor.notice)
         group.start_soon(_refresh, monitor, clock)
         yield group, is_forced
         group.cancel_scope.cancel()
-
-
-async def _stop_on_signals(
-    scheduler: Scheduler,
-    monitor: Monitor,
-    group: TaskGroup,
-    is_forced: list[bool],
-    *,
-    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
-) -> None:
-    """Stop at the first signal, with time for running checks, and at once at the second. The end of a terminal counts
-    as one; without a terminal SIGHUP asks daemons to read their configuration again, and this agent cannot.
-    """
-    if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
-        task_status.started()
-        return
-    with anyio.open_signal_receiver(*_signals()) as signals:
-        task_status.started()
-        async for number in signals:
-            if number == signal.SIGHUP and not _has_terminal():
-                monitor.notice("SIGHUP changes nothing: the configuration is read at the start, so restart the agent")
-                continue
-            if scheduler.statistics().active_tasks:
-                monitor.notice(f"stopping: running checks have {GRACE:g} s; Ctrl-C once more stops at once")
-            scheduler.stop(GRACE)
-            break
-        async for number in signals:
-            if number != signal.SIGHUP:
-                is_forced.append(True)
-                group.cancel_scope.cancel()
-
-
-def _signals() -> Iterator[signal.Signals]:
-    """Signals that end the agent. Where the end of the terminal is ignored, as under nohup, it stays so."""
-    yield from (signal.SIGINT, signal.SIGTERM)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        yield signal.SIGHUP
-
-
-def _has_terminal() -> bool:
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        with suppress(ValueError):  # it is closed
-            if stream is not None and stream.isatty():
-                return True
-    return False
 
 
 async def _refresh(monitor: Monitor, clock: Clock) -> None:

@@ -1,12 +1,10 @@
 """The configuration: what is read, and what each mistake is told, with its line."""
 
 import os
-import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
 
 from schedule import Cron, Every
 from scheduler.agent.checks.http.http_check import HTTP
@@ -15,7 +13,6 @@ from scheduler.agent.checks.target_check import Mode
 from scheduler.agent.config.config import parse_config, read_config
 from scheduler.agent.config.preview import config_lines
 from scheduler.agent.config.target import Target
-from scheduler.agent.toml.lines import key_lines
 from scheduler.agent.toml.sections import FOREIGN, ConfigError
 
 CHECK = '[[check]]\nurl = "http://h"\n'
@@ -356,101 +353,6 @@ def test_the_example_is_valid():
     assert {target.kind for target in config.targets} == {"http", "tcp"}
 
 
-TOML = '''# a comment with [brackets] and "quotes"
-title = "x = 1 # no comment" # [no.table]
-a.b."c d" = 1
-
-[table] # comment
-multi = """
-[not.a.table]
-key = "inside"
-\\""" still inside"""
-literal = \'\'\'
-x = 'y'
-\'\'\'
-list = [
-  1, # one
-  { x = 1, y = [2, 3] },
-  [4, 5],
-]
-date = 1979-05-27 07:32:00
-inline = { p = "}", 'q' = { r = 1 } }
-
-[[check]]
-name = "one"
-  [check.headers]
-  A = "1"
-[[check]]
-name = "two"
-  [[check.inner]]
-  z = 1
-  [[check.inner]]
-  z = 2
-[ table . "sub table" ]
-k = 1
-'''
-
-
-@pytest.mark.parametrize(
-    ("path", "line"),
-    [
-        (("title",), 2),
-        (("a", "b", "c d"), 3),
-        (("table",), 5),
-        (("table", "multi"), 6),
-        (("table", "literal"), 10),
-        (("table", "list"), 13),
-        (("table", "list", 1, "y"), 15),
-        (("table", "date"), 18),
-        (("table", "inline", "q", "r"), 19),
-        (("check", 0), 21),
-        (("check", 0, "headers", "A"), 24),
-        (("check", 1, "name"), 26),
-        (("check", 1, "inner", 1, "z"), 30),
-        (("table", "sub table", "k"), 32),
-    ],
-)
-def test_the_line_of_a_key_is_found(path, line):
-    """Through comments, strings of several lines, inline tables and tables within arrays."""
-    assert key_lines(TOML)[path] == line
-
-
-def paths_of(value, path=()):
-    """Yield the path of every key of parsed TOML."""
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield (*path, key)
-            yield from paths_of(inner, (*path, key))
-    if isinstance(value, list):
-        for index, inner in enumerate(value):
-            yield from paths_of(inner, (*path, index))
-
-
-def test_every_key_of_the_parsed_text_has_a_line():
-    """The scanner and tomllib see the same keys."""
-    assert set(paths_of(tomllib.loads(TOML))) <= set(key_lines(TOML))
-
-
-class Counted(str):
-    """A text that knows how many of its characters somebody has looked through for line breaks."""
-
-    __slots__ = ("looked_at",)
-
-    def count(self, part, start=0, end=None):
-        self.looked_at += (len(self) if end is None else end) - start
-        return super().count(part, start, end)
-
-
-def test_a_long_text_is_not_counted_anew_for_each_key():
-    """The lines of ten thousand keys are right, and no part of the text is counted twice."""
-    text = Counted("".join(f"# {n}\n\n[[check]]\nname = '{n}'\n'quoted' = {n}\n" for n in range(5_000)))
-    text.looked_at = 0
-    lines = key_lines(text)
-    assert text.looked_at <= len(text)
-    expected = {(("check", n, key), 5 * n + at) for n in range(5_000) for at, key in ((4, "name"), (5, "quoted"))}
-    assert expected <= set(lines.items())
-
-
 def test_the_load_is_summed_up_in_one_pass(monkeypatch):
     """What a target needs is asked once, however many targets and hosts there are."""
     asked = []
@@ -462,22 +364,3 @@ def test_the_load_is_summed_up_in_one_pass(monkeypatch):
     assert "    total: 200 at a time, limit 500: fits" in lines
     assert "    tcp: 200 at a time, limit 200: fits" in lines
     assert sum(line.startswith("    host:h") and "4 at a time, limit 10: fits" in line for line in lines) == 50
-
-
-PIECES = [
-    "a = 1", "a.b = 'x'", "[a]", "[a.b]", "[[c]]", "[c.d]", "[[c.e]]", 'k = """', '"""', "k = '''", "'''", "# [x]",
-    "l = [", "1,", "'],',", "]", 'm = { n = "#", o = [1] }', '"q q" = "\\""', "", "  'lit' = 1e5", "t = 07:32:00",
-]  # fmt: skip
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=12))
-def test_whatever_tomllib_reads_is_scanned(lines):
-    """No valid text makes the scanner fail or lose a key."""
-    text = "\n".join(lines)
-    try:
-        parsed = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return
-    found = key_lines(text)
-    assert set(paths_of(parsed)) <= set(found)
-    assert all(1 <= line <= len(lines) for line in found.values())
