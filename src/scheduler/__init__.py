@@ -7,53 +7,54 @@ the packages `schedule` and `timerqueue`; they are here so that you need not imp
 from schedule import Missed, ScheduleError
 from timerqueue import LifecycleError, UnknownLimit
 
-from ._jobs.current import CurrentRun, current_run
-from ._jobs.job import Job
-from ._memory.history import Record
-from ._runs.subtask import Subtask
+from ._jobs import CurrentRun, Job, current_run
+from ._memory import Record
+from ._runs import Subtask
 from ._scheduler import Scheduler, SchedulerState
-from ._values.errors import (
+from ._values import (
     AlreadyStopped,
+    ClockJumped,
+    Delivery,
     DuplicateJob,
+    Event,
     ImpossibleTransition,
     InvalidJob,
-    JobNotFound,
-    MalformedJob,
-    NotASubtask,
-    SchedulerError,
-    TooManySubtasks,
-    UnknownTask,
-)
-from ._values.events import (
-    ClockJumped,
-    Event,
     JobAdded,
     JobChanged,
     JobFinished,
+    JobNotFound,
     JobParked,
     JobRemoved,
+    JobState,
+    JobStatistics,
+    LatenessStatistics,
     Listener,
     LoopBlocked,
+    MalformedJob,
+    MissedReason,
+    NotASubtask,
+    Outcome,
+    Overlap,
+    Pause,
+    Retry,
     RunAbandoned,
     RunEnded,
     RunMissed,
     RunNotLaunched,
     RunStarted,
+    SchedulerError,
     SchedulerStarted,
+    SchedulerStatistics,
     SchedulerStopped,
     ScopePaused,
     ScopeResumed,
     StoreDown,
+    StoreStatistics,
     StoreUp,
+    TooManySubtasks,
+    UnknownTask,
 )
-from ._values.outcome import MissedReason, Outcome
-from ._values.pauses import Pause
-from ._values.policy import Delivery, Overlap
-from ._values.retry import Retry
-from ._values.state import JobState
-from ._values.statistics import JobStatistics, LatenessStatistics, SchedulerStatistics, StoreStatistics
-from .stores._rows import Retention
-from .stores._store import Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
+from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = [
     "AlreadyStopped",

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
 
-from ._jobs.job_list import JobList
-from ._journal.journal import Journal
-from ._loop.core import Core
-from ._loop.loop import Loop
-from ._loop.turn import Turn
-from ._plan.timeline import Timeline
-from ._runs.runs import Runs
-from ._starts.calendar_jobs import CalendarJobs
-from ._starts.crash_floors import CrashFloors
-from ._starts.missed import MissedTicks
-from ._starts.parking import Parking
-from ._starts.pausing import Pausing
-from ._starts.starts import Starts
-from ._values.listeners import Listeners
+from ._jobs import JobList
+from ._journal import Journal
+from ._loop import Core, Loop, Turn
+from ._plan import Timeline
+from ._runs import Runs
+from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
+from ._values import Listeners
 
 
 def core_of(clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float) -> Core:

@@ -14,12 +14,11 @@ from anyio.abc import TaskGroup
 
 from timerqueue import Lifecycle, LifecycleError, LifecycleState, SystemClock
 
-from ._control.registry import Registry
-from ._jobs.job import RUN
-from ._loop.core import Core
-from ._loop.stall import StallWatch
-from ._memory.memory import Memory
-from ._values.events import SchedulerStarted, SchedulerStopped
+from ._control import Registry
+from ._jobs import RUN
+from ._loop import Core, StallWatch
+from ._memory import Memory
+from ._values import SchedulerStarted, SchedulerStopped
 
 logger = getLogger(__name__)
 

@@ -15,17 +15,17 @@ from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._assembly import core_of
-from ._control.conflict import OnConflict
-from ._control.registry import Registry
-from ._control.run_once import RunOnce
-from ._jobs.call import call_of
-from ._jobs.job import Job
-from ._jobs.options import (
+from ._control import OnConflict, Registry, RunOnce
+from ._jobs import (
+    Job,
     Policies,
+    Tasks,
+    call_of,
     count_of,
     delay_of,
     limit_of,
     limits_of,
+    name_of,
     part_of,
     poll_of,
     seconds_of,
@@ -33,19 +33,11 @@ from ._jobs.options import (
     tag_of,
     text_of,
 )
-from ._jobs.tasks import Tasks, name_of
 from ._lifespan import Lifespan
-from ._memory.history import Record, record_of
-from ._memory.memory import memory_of
-from ._plan.first_start import Start
-from ._plan.timeline import aware, us_of
-from ._values.events import Listener, RunEnded
-from ._values.pauses import Pause, scope_of
-from ._values.policy import Delivery, Overlap
-from ._values.retry import Retry
-from ._values.statistics import SchedulerStatistics
-from .stores._rows import Retention
-from .stores._store import Store
+from ._memory import Record, memory_of, record_of
+from ._plan import Start, aware, us_of
+from ._values import Delivery, Listener, Overlap, Pause, Retry, RunEnded, SchedulerStatistics, scope_of
+from .stores import Retention, Store
 
 logger = getLogger(__name__)
 

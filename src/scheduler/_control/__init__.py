@@ -6,10 +6,14 @@ The only folder whose methods other threads may call, besides the list of jobs. 
 """
 
 from .conflict import OnConflict, duplicate
-from .early import Early, EarlyJob
+from .early import EarlyJob
 from .registry import Registry
 from .run_once import RunOnce
-from .update import Updates
-from .verbs import Verbs
 
-__all__ = ["Definable", "Early", "EarlyJob", "OnConflict", "Registry", "RunOnce", "Updates", "Verbs", "duplicate"]
+__all__ = [
+    "EarlyJob",
+    "OnConflict",
+    "Registry",
+    "RunOnce",
+    "duplicate",
+]

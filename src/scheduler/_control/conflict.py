@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, Literal
 
-from .._jobs.job import Job
-from .._plan.first_start import Start
-from .._values.errors import DuplicateJob, InvalidJob
+from .._jobs import Job
+from .._plan import Start
+from .._values import DuplicateJob, InvalidJob
 
 OnConflict = Literal["error", "update", "replace", "keep"]
 

@@ -12,10 +12,9 @@ from itertools import islice
 
 from attrs import define
 
-from .._jobs.job import Job
-from .._jobs.job_list import JobList
-from .._loop.core import Core
-from .._plan.first_start import FirstStart
+from .._jobs import Job, JobList
+from .._loop import Core
+from .._plan import FirstStart
 from .conflict import OnConflict
 
 

@@ -8,18 +8,11 @@ from typing import Any, Final
 from schedule import Schedule
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
-from .._jobs.job import Job
-from .._jobs.options import NO_KWARGS, NO_TAGS, args_of, id_of, kwargs_of, schedule_of, tags_of
-from .._jobs.tasks import Tasks
-from .._jobs.thread_call import Call
-from .._journal.rows import new_row
-from .._loop.core import Core
-from .._plan.first_start import PLAIN, FirstStart, Plan, Start, left_out
-from .._plan.timeline import AT_ONCE
-from .._values.errors import InvalidJob
-from .._values.events import JobAdded
-from .._values.policy import Policy
-from .._values.statistics import Histogram
+from .._jobs import NO_KWARGS, NO_TAGS, Call, Job, Tasks, args_of, id_of, kwargs_of, schedule_of, tags_of
+from .._journal import new_row
+from .._loop import Core
+from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out
+from .._values import Histogram, InvalidJob, JobAdded, Policy
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
 from .verbs import Verbs

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable
 
 import anyio
 
-from .._jobs.job import Job
-from .._values.events import (
+from .._jobs import Job
+from .._values import (
     Event,
     JobChanged,
     JobFinished,
     JobParked,
     JobRemoved,
+    Listeners,
     RunEnded,
     RunMissed,
     SchedulerStopped,
     ScopePaused,
 )
-from .._values.listeners import Listeners
 
 
 class RunOnce:

@@ -13,21 +13,26 @@ from attrs import frozen
 
 from schedule import Schedule
 
-from .._jobs.call import call_of, on_the_loop
-from .._jobs.definition import Definition
-from .._jobs.job import Job
-from .._jobs.json_text import copied
-from .._jobs.lateness import Lateness
-from .._jobs.options import args_of, kwargs_of, policy_of, schedule_of, tags_of, text_of
-from .._jobs.tasks import Tasks
-from .._journal.definition import stored_job
-from .._loop.core import Core
-from .._plan.first_start import FirstStart, Planners, Start
-from .._plan.timeline import instant_of
-from .._runs.completion import count_what_runs
-from .._values.errors import InvalidJob
-from .._values.events import JobChanged
-from .._values.policy import OPTIONS
+from .._jobs import (
+    Definition,
+    Job,
+    Lateness,
+    Tasks,
+    args_of,
+    call_of,
+    copied,
+    kwargs_of,
+    on_the_loop,
+    policy_of,
+    schedule_of,
+    tags_of,
+    text_of,
+)
+from .._journal import stored_job
+from .._loop import Core
+from .._plan import FirstStart, Planners, Start, instant_of
+from .._runs import count_what_runs
+from .._values import OPTIONS, InvalidJob, JobChanged
 from .conflict import is_same
 from .early import Early
 

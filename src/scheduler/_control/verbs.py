@@ -10,19 +10,12 @@ from typing import Any, Final
 from schedule import Schedule
 from timerqueue import OUT, Lifecycle, LifecycleState
 
-from .._jobs.job import Job
-from .._jobs.lateness import Lateness
-from .._jobs.options import count_of, reason_of, until_of
-from .._jobs.tasks import Tasks
-from .._journal.rows import check_pause
-from .._loop.core import Core
-from .._plan.first_start import Planners
-from .._plan.timeline import aware, instant_of, us_of
-from .._starts.starts import REMOVED
-from .._starts.upcoming import next_start, next_starts
-from .._values.errors import AlreadyStopped, JobNotFound
-from .._values.events import Event, JobRemoved
-from .._values.outcome import Cause, MissedReason
+from .._jobs import Job, Lateness, Tasks, count_of, reason_of, until_of
+from .._journal import check_pause
+from .._loop import Core
+from .._plan import Planners, aware, instant_of, us_of
+from .._starts import REMOVED, next_start, next_starts
+from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved, MissedReason
 from .early import Early
 from .update import Updates
 

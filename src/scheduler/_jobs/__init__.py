@@ -8,11 +8,11 @@ any thread; everything else happens on the loop's.
 from .call import awaited, call_of, on_the_loop
 from .current import CurrentRun, current_run
 from .definition import Definition
-from .job import RUN, Attempt, Control, Job
+from .job import RUN, Attempt, Job
 from .job_list import JobList
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
 from .lateness import Lateness
-from .next_attempt import NextAttempt
+from .next_attempt import NextAttempt, Owed
 from .options import (
     DEFAULT,
     DEFAULT_MAX_RUNNING,
@@ -38,9 +38,8 @@ from .options import (
     text_of,
     until_of,
 )
-from .owed import Owed
 from .tasks import Tasks, name_of
-from .thread_call import Call, NotLaunched, ThreadCall
+from .thread_call import Call, NotLaunched
 from .unfit import Unfit
 
 __all__ = [
@@ -52,7 +51,6 @@ __all__ = [
     "RUN",
     "Attempt",
     "Call",
-    "Control",
     "CurrentRun",
     "Definition",
     "Job",
@@ -63,7 +61,6 @@ __all__ = [
     "Owed",
     "Policies",
     "Tasks",
-    "ThreadCall",
     "Unfit",
     "args_of",
     "awaited",

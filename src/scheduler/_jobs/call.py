@@ -12,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from timerqueue import is_async
 
-from .._values.errors import InvalidJob
+from .._values import InvalidJob
 from .job import RUN
 from .thread_call import Call, NotLaunched, ThreadCall
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from attrs import field, frozen
 
-from .._plan.timeline import instant_of, some_instant_of
+from .._plan import instant_of, some_instant_of
 from .job import RUN, Job
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from attrs import frozen
 
-from .._values.policy import Policy
+from .._values import Policy
 from .options import DEFAULT, NO_KWARGS, NO_TAGS
 from .thread_call import Call
 

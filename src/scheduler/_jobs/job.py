@@ -11,19 +11,27 @@ from typing import Any, Final, Protocol
 from schedule import Schedule
 from timerqueue import OUT, Alarm, Work
 
-from .._plan.after_restart import CrashFloor
-from .._plan.planner import Planner
-from .._plan.timeline import us_of
-from .._values.outcome import Cause, MissedReason
-from .._values.pauses import Pause
-from .._values.policy import Delivery, Policy
-from .._values.sparse import Rare
-from .._values.state import SCHEDULED, JobState, Step, advance
-from .._values.statistics import Histogram, JobStatistics, Success, Tally, counted
-from ..stores._rows import StoredState, StoredTick
+from .._plan import CrashFloor, Planner
+from .._values import (
+    SCHEDULED,
+    Cause,
+    Delivery,
+    Histogram,
+    JobState,
+    JobStatistics,
+    MissedReason,
+    Pause,
+    Policy,
+    Rare,
+    Step,
+    Success,
+    Tally,
+    advance,
+    counted,
+)
+from ..stores import StoredState, StoredTick
 from .definition import Definition
-from .next_attempt import NextAttempt
-from .owed import Owed
+from .next_attempt import NextAttempt, Owed
 from .thread_call import Call, ThreadCall
 from .unfit import Unfit
 
@@ -246,12 +254,6 @@ class Job(Alarm):
         )
         self.policy, self.tags, self.name = definition.policy, definition.tags, definition.name
         self.lateness = lateness
-
-    @property
-    def paused_until_us(self) -> int | None:
-        """When its own pause ends by itself, in UTC microseconds."""
-        until = None if self.paused_by is None else self.paused_by.until
-        return None if until is None else us_of(until)
 
     def settle_pause(self) -> None:
         """Put together from its pauses whether it starts by itself, and why not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from threading import RLock
 
-from .._values.errors import JobNotFound
+from .._values import JobNotFound
 from .job import Job
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache, wraps
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar
 
-from .._values.errors import InvalidJob
+from .._values import InvalidJob
 
 LARGEST: Final = 1024 * 1024
 """Characters in a stored row."""

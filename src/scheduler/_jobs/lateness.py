@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 
-from .._values.statistics import Histogram, LatenessStatistics
+from .._values import Histogram, LatenessStatistics
 from .job import Attempt
 
 

@@ -1,10 +1,12 @@
-"""The next attempt at a failed tick: it waits in the heap, not in a place of the pool."""
+"""Attempts that are to come: at a failed tick, or at what a death has cut off. They wait in the heap, not for room."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from timerqueue import Alarm
+
+from ..stores import StoredTick
 
 
 class NextAttempt(Alarm):
@@ -20,3 +22,17 @@ class NextAttempt(Alarm):
 
     def fire(self) -> None:
         self.again(self)
+
+
+class Owed(Alarm):
+    """The ticks that one job owes, as records, oldest first. None starts before `due`, when `start` is called."""
+
+    __slots__ = ("start", "ticks")
+
+    def __init__(self, start: Callable[[], None]) -> None:
+        super().__init__()
+        self.start = start
+        self.ticks: list[StoredTick] = []
+
+    def fire(self) -> None:
+        self.start()

@@ -17,11 +17,8 @@ from schedule import Missed, Schedule, ScheduleError, duration, parse
 from schedule._errors import shown
 from timerqueue import needs_of
 
-from .._plan.timeline import aware
-from .._values.backoff import LONGEST
-from .._values.errors import InvalidJob
-from .._values.policy import OPTIONS, Delivery, Overlap, Policy
-from .._values.retry import Retry
+from .._plan import aware
+from .._values import LONGEST, OPTIONS, Delivery, InvalidJob, Overlap, Policy, Retry
 from .json_text import LARGEST, check_text
 
 T = TypeVar("T")

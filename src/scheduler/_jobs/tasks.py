@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from .._values.errors import InvalidJob, UnknownTask
+from .._values import InvalidJob, UnknownTask
 from .call import call_of
 from .thread_call import Call
 

@@ -9,7 +9,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final
 
-from .._values.errors import NotASubtask
+from .._values import NotASubtask
 
 _UNSET: Final = object()
 

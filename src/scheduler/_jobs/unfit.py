@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from ..stores._rows import StoredJob
+from ..stores import StoredJob
 
 
 @frozen

@@ -9,13 +9,9 @@ from attrs import frozen
 
 from schedule import Schedule, ScheduleError, parse, text_of
 
-from .._jobs.call import on_the_loop
-from .._jobs.definition import Definition
-from .._jobs.json_text import LARGEST, check_text, json_text, kept, read_json
-from .._jobs.options import NO_KWARGS, NO_TAGS
-from .._values.errors import InvalidJob, MalformedJob
-from .._values.policy import Policy
-from ..stores._rows import JobPause, StoredJob
+from .._jobs import LARGEST, NO_KWARGS, NO_TAGS, Definition, check_text, json_text, kept, on_the_loop, read_json
+from .._values import InvalidJob, MalformedJob, Policy
+from ..stores import JobPause, StoredJob
 from .options_text import options_text, read_options
 
 LONGEST_ID: Final = 512

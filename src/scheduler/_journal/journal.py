@@ -15,11 +15,10 @@ from collections.abc import Callable
 
 from attrs import evolve
 
-from .._jobs.job import Attempt, Job
-from .._plan.timeline import Timeline
-from .._values.outcome import MissedReason, Outcome
-from .._values.pauses import Pause
-from ..stores._rows import StoredJob, StoredTick
+from .._jobs import Attempt, Job
+from .._plan import Timeline
+from .._values import MissedReason, Outcome, Pause
+from ..stores import StoredJob, StoredTick
 from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, row_of, stored_pause
 

@@ -15,11 +15,8 @@ from attrs import NOTHING, fields
 
 from schedule import duration
 
-from .._jobs.json_text import json_text, kept, read_json
-from .._jobs.options import DEFAULT, DEFAULT_MAX_RUNNING, policy_of
-from .._values.errors import InvalidJob
-from .._values.policy import OPTIONS, Overlap, Policy
-from .._values.retry import Retry
+from .._jobs import DEFAULT, DEFAULT_MAX_RUNNING, json_text, kept, policy_of, read_json
+from .._values import OPTIONS, InvalidJob, Overlap, Policy, Retry
 
 _HINTS: Final[Mapping[type, Mapping[str, Any]]] = {kind: typing.get_type_hints(kind) for kind in (Policy, Retry)}
 

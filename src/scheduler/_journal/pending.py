@@ -8,10 +8,10 @@ from typing import Final
 
 from attrs import Factory, define
 
-from .._jobs.job import Attempt, Job
-from .._plan.timeline import Timeline
-from .._values.outcome import MissedReason, Outcome
-from ..stores._rows import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
+from .._jobs import Attempt, Job
+from .._plan import Timeline
+from .._values import MissedReason, Outcome
+from ..stores import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
 from .results import result_text
 from .rows import state_of
 

@@ -10,11 +10,9 @@ from attrs import frozen
 
 from schedule import Schedule
 
-from .._jobs.call import call_of, on_the_loop
-from .._jobs.definition import Definition
-from .._jobs.tasks import Tasks
-from .._values.errors import InvalidJob, MalformedJob, UnknownTask
-from ..stores._rows import StoredJob
+from .._jobs import Definition, Tasks, call_of, on_the_loop
+from .._values import InvalidJob, MalformedJob, UnknownTask
+from ..stores import StoredJob
 from .definition import columns_of
 
 SHORTEST: Final = 1_000

@@ -7,7 +7,7 @@ from json.encoder import encode_basestring_ascii
 from math import isfinite
 from typing import Any, Final
 
-from ..stores._rows import LONGEST_RESULT
+from ..stores import LONGEST_RESULT
 
 _LARGEST_NUMBER: Final = 4 * LONGEST_RESULT
 """Bits: a longer number has more digits than may be stored."""

@@ -6,14 +6,10 @@ from typing import Any, Final
 
 from schedule import Schedule
 
-from .._jobs.job import Job
-from .._jobs.json_text import copied
-from .._plan.planner import Grid, is_counted
-from .._plan.timeline import Timeline, instant_of, us_of
-from .._values.outcome import Outcome
-from .._values.pauses import Pause
-from .._values.statistics import Tally
-from ..stores._rows import JobPause, StoredJob, StoredPause, StoredState
+from .._jobs import Job, copied
+from .._plan import Grid, Timeline, instant_of, is_counted, us_of
+from .._values import Outcome, Pause, Tally
+from ..stores import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
 
 _Retry = tuple[int, int, int] | tuple[None, None, None]
@@ -168,7 +164,10 @@ def row_of(job: Job) -> StoredJob:
 
 def job_pause(job: Job) -> JobPause:
     """What the job's row says of whether it is paused."""
-    return JobPause() if job.paused_by is None else JobPause(job.paused_by.reason, job.paused_until_us)
+    pause = job.paused_by
+    if pause is None:
+        return JobPause()
+    return JobPause(pause.reason, None if pause.until is None else us_of(pause.until))
 
 
 def new_row(job: Job) -> StoredJob:

@@ -19,10 +19,19 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
-from .._values.outcome import MissedReason, Outcome
-from .._values.pauses import EVERYTHING, NO_REASON, TAG
-from .._values.telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, shown
-from ..stores._rows import LONGEST_RESULT, RUNNING, StoredJob, StoredPause, StoredState, StoredTick
+from .._values import (
+    EVERYTHING,
+    LONGEST_ERROR,
+    LONGEST_TRACE,
+    NO_REASON,
+    TAG,
+    MissedReason,
+    Outcome,
+    cut,
+    cut_within,
+    shown,
+)
+from ..stores import LONGEST_RESULT, RUNNING, StoredJob, StoredPause, StoredState, StoredTick
 
 EARLIEST_US: Final = -62_135_510_400_000_000
 LATEST_US: Final = 253_402_214_399_999_999

@@ -4,3 +4,15 @@ that stands still.
 A turn brings plain jobs the short way and all others the long way, which is one decision and so one file. It knows no
 store and no handle. `Loop.call` is how other threads hand over what they want done.
 """
+
+from .core import Core
+from .loop import Loop
+from .stall import StallWatch
+from .turn import Turn
+
+__all__ = [
+    "Core",
+    "Loop",
+    "StallWatch",
+    "Turn",
+]

@@ -8,14 +8,12 @@ from attrs import frozen
 
 from timerqueue import Clock, TaskPool, TimerQueue
 
-from .._jobs.job_list import JobList
-from .._journal.journal import Journal
-from .._plan.timeline import Timeline
-from .._runs.runs import Runs
-from .._starts.missed import MissedTicks
-from .._starts.pausing import Pausing
-from .._starts.starts import Starts
-from .._values.listeners import Listeners
+from .._jobs import JobList
+from .._journal import Journal
+from .._plan import Timeline
+from .._runs import Runs
+from .._starts import MissedTicks, Pausing, Starts
+from .._values import Listeners
 from .loop import Loop
 from .turn import Turn
 

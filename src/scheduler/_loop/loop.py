@@ -17,14 +17,11 @@ from threading import get_ident
 
 from timerqueue import LifecycleError
 
-from .._jobs.job_list import JobList
-from .._journal.journal import Journal
-from .._plan.timeline import AT_ONCE, JUMP
-from .._starts.calendar_jobs import CalendarJobs
-from .._starts.pausing import Pausing
-from .._starts.starts import Starts
-from .._values.events import ClockJumped
-from .._values.listeners import Listeners
+from .._jobs import JobList
+from .._journal import Journal
+from .._plan import AT_ONCE, JUMP
+from .._starts import CalendarJobs, Pausing, Starts
+from .._values import ClockJumped, Listeners
 
 logger = getLogger(__name__)
 

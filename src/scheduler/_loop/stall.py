@@ -10,8 +10,8 @@ from typing import Final
 
 from timerqueue import Pulse, TaskPool, Work
 
-from .._jobs.job import RUN
-from .._values.events import LoopBlocked
+from .._jobs import RUN
+from .._values import LoopBlocked
 
 logger = getLogger(__name__)
 

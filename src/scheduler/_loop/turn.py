@@ -14,18 +14,11 @@ from typing import Final
 from schedule import Missed
 from timerqueue import OUT, Alarm
 
-from .._jobs.job import Job
-from .._plan.planner import Grid, Once
-from .._runs.bundles import RunVolley
-from .._runs.overlap import drop_waiting
-from .._runs.run import Run
-from .._runs.runs import Runs
-from .._starts.missed import MissedTicks
-from .._starts.pausing import NEVER_EARLY
-from .._starts.starts import Starts
-from .._values.listeners import Listeners
-from .._values.outcome import MissedReason
-from .._values.state import STARTING
+from .._jobs import Job
+from .._plan import Grid, Once
+from .._runs import Run, Runs, RunVolley, drop_waiting
+from .._starts import NEVER_EARLY, MissedTicks, Starts
+from .._values import STARTING, Listeners, MissedReason
 from .loop import Loop
 
 logger = getLogger(__name__)

@@ -18,16 +18,11 @@ from typing import Final
 
 from timerqueue import LifecycleError, TimerQueue
 
-from .._journal.journal import Journal
-from .._journal.pending import Sealed
-from .._plan.timeline import AT_ONCE, Timeline
-from .._runs.marks import Marks
-from .._values.backoff import Backoff
-from .._values.events import StoreDown, StoreUp
-from .._values.listeners import Listeners
-from .._values.outcome import Outcome
-from ..stores._rows import Receipt, Retention
-from ..stores._store import Store, StoreError, StoreTakenOver, Unstorable
+from .._journal import Journal, Sealed
+from .._plan import AT_ONCE, Timeline
+from .._runs import Marks
+from .._values import Backoff, Listeners, Outcome, StoreDown, StoreUp
+from ..stores import Receipt, Retention, Store, StoreError, StoreTakenOver, Unstorable
 from .pruning import Pruning
 from .writer import Writer
 

@@ -14,13 +14,12 @@ from attrs import frozen
 
 from timerqueue import Random
 
-from .._jobs.job import Job
-from .._loop.core import Core
-from .._plan.after_restart import CrashFloor, after_crash, rest_until
-from .._starts.starts import is_owed_by
-from .._values.events import RunEnded
-from .._values.outcome import Outcome
-from ..stores._rows import StoredState, StoredTick
+from .._jobs import Job
+from .._loop import Core
+from .._plan import CrashFloor, after_crash, rest_until
+from .._starts import is_owed_by
+from .._values import Outcome, RunEnded
+from ..stores import StoredState, StoredTick
 
 logger = getLogger(__name__)
 

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from attrs import frozen
 
-from .._plan.timeline import instant_of
-from .._values.outcome import MissedReason, Outcome
-from ..stores._rows import AT_LEAST, RUNNING, StoredTick
+from .._plan import instant_of
+from .._values import MissedReason, Outcome
+from ..stores import AT_LEAST, RUNNING, StoredTick
 
 
 @frozen(kw_only=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from logging import getLogger
 from typing import Final
 
-from .._journal.sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
-from .._values.telling import shown
-from ..stores._rows import StoredJob, StoredPause, StoredState, StoredTick
+from .._journal import Wrong, sound_job, sound_pause, sound_state, sound_tick
+from .._values import shown
+from ..stores import StoredJob, StoredPause, StoredState, StoredTick
 
 logger = getLogger(__name__)
 

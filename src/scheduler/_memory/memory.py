@@ -20,14 +20,24 @@ import anyio
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from .._control.registry import Registry
-from .._jobs.tasks import Tasks
-from .._journal.pending import Flushed, Sealed
-from .._loop.core import Core
-from .._starts.starts import REMOVED
-from .._values.statistics import StoreStatistics
-from ..stores._rows import Batch, Receipt, Retention, StoredJob, StoredState, StoredTick
-from ..stores._store import Store, StoreError, StoreUnavailable, Unstorable
+from .._control import Registry
+from .._jobs import Tasks
+from .._journal import Flushed, Sealed
+from .._loop import Core
+from .._starts import REMOVED
+from .._values import StoreStatistics
+from ..stores import (
+    Batch,
+    Receipt,
+    Retention,
+    Store,
+    StoredJob,
+    StoredState,
+    StoredTick,
+    StoreError,
+    StoreUnavailable,
+    Unstorable,
+)
 from .commits import Commits
 from .crashes import NOTHING_LOST, Crashes, Lost
 from .intake import Intake

@@ -13,10 +13,9 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from .._journal.journal import Journal
-from .._loop.core import Core
-from ..stores._rows import Changes, StoredJob
-from ..stores._store import Store
+from .._journal import Journal
+from .._loop import Core
+from ..stores import Changes, Store, StoredJob
 from .commits import Commits
 from .intake import Intake
 from .reconciler import Reconciler

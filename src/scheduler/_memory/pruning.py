@@ -9,8 +9,7 @@ from collections.abc import Callable
 from logging import getLogger
 from typing import Final
 
-from ..stores._rows import Batch, Retention, size_of
-from ..stores._store import Store
+from ..stores import Batch, Retention, Store, size_of
 from .writer import Writer
 
 logger = getLogger(__name__)

@@ -14,24 +14,13 @@ from logging import getLogger
 from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
-from .._control.conflict import duplicate
-from .._control.early import EarlyJob
-from .._control.registry import Registry
-from .._jobs.job import Job
-from .._jobs.next_attempt import NextAttempt
-from .._jobs.tasks import Tasks
-from .._jobs.unfit import Unfit
-from .._journal.reading import Reading, check_interval, read, unreadable
-from .._journal.rows import pause_of, row_of, state_of, tally_of
-from .._loop.core import Core
-from .._plan.after_restart import after_downtime, retry_by
-from .._plan.first_start import FirstStart
-from .._plan.planner import Once
-from .._plan.timeline import instant_of
-from .._values.errors import DuplicateJob, InvalidJob, MalformedJob
-from .._values.events import JobAdded, JobChanged
-from .._values.telling import error_text, loggable
-from ..stores._rows import StoredJob, StoredPause, StoredState
+from .._control import EarlyJob, Registry, duplicate
+from .._jobs import Job, NextAttempt, Tasks, Unfit
+from .._journal import Reading, check_interval, pause_of, read, row_of, state_of, tally_of, unreadable
+from .._loop import Core
+from .._plan import FirstStart, Once, after_downtime, instant_of, retry_by
+from .._values import DuplicateJob, InvalidJob, JobAdded, JobChanged, MalformedJob, error_text, loggable
+from ..stores import StoredJob, StoredPause, StoredState
 from .crashes import DIED, NOTHING_LOST, Crashes, Lost
 
 logger = getLogger(__name__)

@@ -4,3 +4,36 @@ decided here.
 Pure, but for the timeline, which follows one clock, and for the first start of a job that is added, which reads it
 once. It sees schedules and policies, never a job, and knows no queue and no store. Any thread.
 """
+
+from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, retry_by
+from .after_run import Verdict, after_run
+from .first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
+from .planner import Grid, Once, Planner, is_counted
+from .timeline import AT_ONCE, JUMP, Timeline, aware, instant_of, some_instant_of, us_of
+
+__all__ = [
+    "AT_ONCE",
+    "JUMP",
+    "PLAIN",
+    "CrashFloor",
+    "FirstStart",
+    "Grid",
+    "Once",
+    "Plan",
+    "Planner",
+    "Planners",
+    "Start",
+    "Timeline",
+    "Verdict",
+    "after_crash",
+    "after_downtime",
+    "after_run",
+    "aware",
+    "instant_of",
+    "is_counted",
+    "left_out",
+    "rest_until",
+    "retry_by",
+    "some_instant_of",
+    "us_of",
+]

@@ -20,7 +20,7 @@ from typing import Final
 
 from attrs import define, frozen
 
-from .._values.policy import Policy
+from .._values import Policy
 from .planner import Gap, Planner
 
 QUARANTINE_AFTER: Final = 3

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from .._values.outcome import Outcome
-from .._values.policy import Policy
+from .._values import Outcome, Policy
 
 
 @frozen

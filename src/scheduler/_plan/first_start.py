@@ -10,7 +10,7 @@ from attrs import evolve
 
 from schedule import After, At, Every, Schedule
 
-from .._values.errors import InvalidJob
+from .._values import InvalidJob
 from .planner import Grid, Planner, is_grid, planner_for
 from .timeline import Timeline, aware, us_of
 

@@ -13,8 +13,7 @@ from attrs import frozen
 from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, catch_up, duration, phase_us
 from schedule._missed import COUNTED
 
-from .._values.errors import SchedulerError
-from .._values.policy import Policy
+from .._values import Policy, SchedulerError
 from .timeline import LAST_US, instant_of, us_of
 
 _MICROSECOND: Final = duration(1e-6)

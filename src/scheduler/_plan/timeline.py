@@ -17,7 +17,7 @@ from schedule._errors import shown
 from schedule._instant import LAST_INSTANT, utc
 from timerqueue import Clock
 
-from .._values.errors import InvalidJob
+from .._values import InvalidJob
 
 JUMP: Final = 0.5
 """Seconds by which the clock must be off its course to have been set; less than that is its ordinary slewing."""

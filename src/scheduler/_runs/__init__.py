@@ -4,3 +4,21 @@ follows it.
 It knows the pool and the queue, and no thread but the loop's; of a store it knows only that a mark has to be durable
 before a run begins. How a run ended is decided in `Run.outcome`, and acted on in `Completion.record`.
 """
+
+from .bundles import RunVolley
+from .completion import count_what_runs
+from .marks import Marks
+from .overlap import drop_waiting
+from .run import Run
+from .runs import Runs
+from .subtask import Subtask
+
+__all__ = [
+    "Marks",
+    "Run",
+    "RunVolley",
+    "Runs",
+    "Subtask",
+    "count_what_runs",
+    "drop_waiting",
+]

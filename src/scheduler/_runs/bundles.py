@@ -20,9 +20,8 @@ from typing import Any, Final, Protocol
 
 from timerqueue import UNKNOWN, Bundle, Detached, Host, Runner
 
-from .._jobs.call import awaited
-from .._jobs.job import RUN, Job
-from .._values.state import RUNNING
+from .._jobs import RUN, Job, awaited
+from .._values import RUNNING
 from .run import Owner, Run, RunPlace
 from .subtask import Subtask
 from .subtask_work import SubtaskWork

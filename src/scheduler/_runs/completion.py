@@ -12,19 +12,11 @@ from typing import Protocol
 
 from timerqueue import LifecycleError, Random, TimerQueue
 
-from .._jobs.job import Attempt, Job
-from .._jobs.next_attempt import NextAttempt
-from .._journal.journal import Journal
-from .._journal.pending import ended_tick
-from .._journal.rows import stays_due
-from .._plan.after_run import Verdict, after_run
-from .._plan.timeline import Timeline
-from .._starts.missed import MissedTicks
-from .._starts.pausing import Pausing
-from .._starts.starts import is_owed_by
-from .._values.events import RunEnded
-from .._values.listeners import Listeners
-from .._values.outcome import SUCCEEDED, Cause, MissedReason, Outcome
+from .._jobs import Attempt, Job, NextAttempt
+from .._journal import Journal, ended_tick, stays_due
+from .._plan import Timeline, Verdict, after_run
+from .._starts import MissedTicks, Pausing, is_owed_by
+from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
 from .marks import Marks
 from .overlap import waits_for
 from .owing import Owing

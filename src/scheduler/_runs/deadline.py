@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from timerqueue import Alarm
 
-from .._jobs.job import Attempt
-from .._values.outcome import Cause
+from .._jobs import Attempt
+from .._values import Cause
 
 
 class Deadline(Alarm):

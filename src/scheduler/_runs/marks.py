@@ -12,10 +12,10 @@ from logging import getLogger
 
 from timerqueue import TaskPool, Work
 
-from .._jobs.job import Attempt
-from .._journal.journal import Journal
-from .._plan.timeline import Timeline
-from .._values.outcome import MissedReason
+from .._jobs import Attempt
+from .._journal import Journal
+from .._plan import Timeline
+from .._values import MissedReason
 from .run import MarkedRun
 
 logger = getLogger(__name__)

@@ -15,10 +15,9 @@ from typing import assert_never
 
 from schedule import Missed
 
-from .._jobs.job import Attempt, Job
-from .._starts.missed import MissedTicks
-from .._values.outcome import Cause, MissedReason
-from .._values.policy import Overlap
+from .._jobs import Attempt, Job
+from .._starts import MissedTicks
+from .._values import Cause, MissedReason, Overlap
 from .run import MarkedRun
 
 Tick = tuple[int, int]

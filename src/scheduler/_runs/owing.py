@@ -16,12 +16,11 @@ from logging import getLogger
 from operator import attrgetter
 from typing import Final, Protocol
 
-from .._jobs.job import Job
-from .._jobs.owed import Owed
-from .._journal.journal import Journal
-from .._starts.starts import REMOVED, Starts, is_owed_by
-from .._values.outcome import MissedReason
-from ..stores._rows import StoredTick
+from .._jobs import Job, Owed
+from .._journal import Journal
+from .._starts import REMOVED, Starts, is_owed_by
+from .._values import MissedReason
+from ..stores import StoredTick
 from .overlap import has_place
 from .run import MarkedRun
 

@@ -12,10 +12,8 @@ from typing import Final
 
 from timerqueue import Alarm, LifecycleError, TimerQueue, Work
 
-from .._jobs.job import Attempt
-from .._values.backoff import Backoff
-from .._values.events import RunNotLaunched
-from .._values.listeners import Listeners
+from .._jobs import Attempt
+from .._values import Backoff, Listeners, RunNotLaunched
 
 logger = getLogger(__name__)
 

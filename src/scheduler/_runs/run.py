@@ -8,16 +8,21 @@ from typing import Any, Protocol, assert_never
 
 from timerqueue import HELD, Bundle, Held, Needs, Work
 
-from .._jobs.job import RUN, Attempt, Job
-from .._jobs.json_text import copied
-from .._jobs.options import NO_KWARGS
-from .._jobs.thread_call import NotLaunched
-from .._values.errors import TooManySubtasks
-from .._values.listeners import Listeners
-from .._values.outcome import SUCCEEDED, Cause, MissedReason, Outcome
-from .._values.sparse import Rare
-from .._values.state import RUNNING, STARTING, JobState
-from .._values.telling import error_text, trace_text
+from .._jobs import NO_KWARGS, RUN, Attempt, Job, NotLaunched, copied
+from .._values import (
+    RUNNING,
+    STARTING,
+    SUCCEEDED,
+    Cause,
+    JobState,
+    Listeners,
+    MissedReason,
+    Outcome,
+    Rare,
+    TooManySubtasks,
+    error_text,
+    trace_text,
+)
 from .deadline import Deadline, GiveUp
 from .subtask import Subtask, subtasks_in
 

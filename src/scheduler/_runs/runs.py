@@ -20,23 +20,25 @@ from logging import getLogger
 from schedule import Missed
 from timerqueue import Random, TaskPool, Work
 
-from .._jobs.call import awaited
-from .._jobs.job import Job
-from .._jobs.next_attempt import NextAttempt
-from .._jobs.thread_call import NotLaunched
-from .._journal.journal import Journal
-from .._plan.timeline import AT_ONCE
-from .._starts.missed import MissedTicks
-from .._starts.pausing import Pausing
-from .._starts.starts import Starts
-from .._starts.upcoming import beside_ticks
-from .._values.events import RunStarted
-from .._values.listeners import Listeners
-from .._values.outcome import Cause, MissedReason
-from .._values.policy import Overlap
-from .._values.state import SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
-from .._values.statistics import Tally
-from ..stores._rows import StoredTick
+from .._jobs import Job, NextAttempt, NotLaunched, awaited
+from .._journal import Journal
+from .._plan import AT_ONCE
+from .._starts import MissedTicks, Pausing, Starts, beside_ticks
+from .._values import (
+    SCHEDULED,
+    STARTING,
+    TRANSITIONS,
+    Cause,
+    JobState,
+    Listeners,
+    MissedReason,
+    Overlap,
+    RunStarted,
+    Step,
+    Tally,
+    advance,
+)
+from ..stores import StoredTick
 from .bundles import RunVolley, SubtaskVolley, on_their_own, places_of
 from .completion import Completion, count_begin, uncount_begin
 from .deadline import Timeout

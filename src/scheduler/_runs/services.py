@@ -8,10 +8,9 @@ from logging import getLogger
 
 from timerqueue import LifecycleError, Needs, TaskPool, TimerQueue, Work
 
-from .._jobs.job import Attempt
-from .._plan.timeline import Timeline
-from .._values.events import RunAbandoned
-from .._values.listeners import Listeners
+from .._jobs import Attempt
+from .._plan import Timeline
+from .._values import Listeners, RunAbandoned
 from .deadline import Deadline
 
 logger = getLogger(__name__)

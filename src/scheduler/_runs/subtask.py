@@ -12,10 +12,8 @@ from typing import Any, Final
 from schedule import duration
 from timerqueue import needs_of
 
-from .._jobs.call import call_of
-from .._jobs.thread_call import Call
-from .._values.errors import InvalidJob, NotASubtask
-from .._values.telling import shown
+from .._jobs import Call, call_of
+from .._values import InvalidJob, NotASubtask, shown
 
 
 class Subtask:

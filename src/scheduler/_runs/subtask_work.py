@@ -8,8 +8,7 @@ from typing import Any
 
 from timerqueue import Work
 
-from .._jobs.job import Job
-from .._jobs.thread_call import NotLaunched
+from .._jobs import Job, NotLaunched
 from .deadline import Deadline, Timeout
 from .run import Run
 from .subtask import Subtask

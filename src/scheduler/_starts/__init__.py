@@ -1,5 +1,28 @@
 """Which start of a job stands in the queue, and what keeps it out: pauses, rests after crashes, parking.
 
-The only folder that puts a job's next start into the queue or takes it out. It counts the ticks that have no run, with
-the reason. It never starts a run and knows no store. All of it happens on the loop, but for what adds a job.
+The only folder that puts a job's next start into the queue or takes it out. It counts the ticks that have no run,
+with the reason. It never starts a run and knows no store. All of it happens on the loop, but for what adds a job.
 """
+
+from .calendar_jobs import CalendarJobs
+from .crash_floors import CrashFloors
+from .missed import MissedTicks
+from .parking import Parking
+from .pausing import NEVER_EARLY, Pausing
+from .starts import REMOVED, Starts, is_owed_by
+from .upcoming import beside_ticks, next_start, next_starts
+
+__all__ = [
+    "NEVER_EARLY",
+    "REMOVED",
+    "CalendarJobs",
+    "CrashFloors",
+    "MissedTicks",
+    "Parking",
+    "Pausing",
+    "Starts",
+    "beside_ticks",
+    "is_owed_by",
+    "next_start",
+    "next_starts",
+]

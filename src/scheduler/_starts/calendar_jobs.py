@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from .._jobs.job import Job
+from .._jobs import Job
 from .parking import Parking
 from .starts import Starts
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .._jobs.job import Job
-from .._plan.after_restart import CrashFloor
-from .._plan.timeline import AT_ONCE, Timeline
-from .._values.outcome import MissedReason
+from .._jobs import Job
+from .._plan import AT_ONCE, CrashFloor, Timeline
+from .._values import MissedReason
 from .missed import MissedTicks
 
 

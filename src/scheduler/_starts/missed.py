@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import deque
 from logging import getLogger
 
-from .._jobs.job import Job
-from .._journal.journal import Journal
-from .._journal.rows import stays_due
-from .._plan.timeline import Timeline
-from .._values.events import RunMissed
-from .._values.listeners import Listeners
-from .._values.outcome import MissedReason
+from .._jobs import Job
+from .._journal import Journal, stays_due
+from .._plan import Timeline
+from .._values import Listeners, MissedReason, RunMissed
 
 logger = getLogger(__name__)
 

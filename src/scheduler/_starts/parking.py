@@ -6,10 +6,8 @@ from logging import getLogger
 
 from timerqueue import TimerQueue
 
-from .._jobs.job import Job
-from .._values.events import JobParked
-from .._values.listeners import Listeners
-from .._values.telling import error_text, loggable
+from .._jobs import Job
+from .._values import JobParked, Listeners, error_text, loggable
 
 logger = getLogger(__name__)
 

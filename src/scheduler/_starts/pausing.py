@@ -17,15 +17,22 @@ from typing import Final
 
 from timerqueue import Alarm, LifecycleError
 
-from .._jobs.job import Job
-from .._jobs.job_list import JobList
-from .._journal.journal import Journal
-from .._plan.timeline import AT_ONCE, instant_of, us_of
-from .._values.events import JobChanged, ScopePaused, ScopeResumed
-from .._values.listeners import Listeners
-from .._values.outcome import Cause, MissedReason
-from .._values.pauses import NO_REASON, Pause, Pauses, scope_of_job
-from .._values.state import JobState
+from .._jobs import Job, JobList
+from .._journal import Journal
+from .._plan import AT_ONCE, instant_of, us_of
+from .._values import (
+    NO_REASON,
+    Cause,
+    JobChanged,
+    JobState,
+    Listeners,
+    MissedReason,
+    Pause,
+    Pauses,
+    ScopePaused,
+    ScopeResumed,
+    scope_of_job,
+)
 from .missed import MissedTicks
 from .parking import Parking
 from .starts import Starts

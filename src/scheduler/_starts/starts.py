@@ -14,15 +14,10 @@ from typing import Final
 
 from timerqueue import LifecycleError, LifecycleState, TimerQueue
 
-from .._jobs.job import Job
-from .._jobs.job_list import JobList
-from .._journal.journal import Journal
-from .._journal.rows import starting_at
-from .._plan.first_start import FirstStart
-from .._plan.timeline import Timeline
-from .._values.events import JobChanged, JobFinished
-from .._values.listeners import Listeners
-from .._values.policy import Delivery, Overlap
+from .._jobs import Job, JobList
+from .._journal import Journal, starting_at
+from .._plan import FirstStart, Timeline
+from .._values import Delivery, JobChanged, JobFinished, Listeners, Overlap
 from .crash_floors import CrashFloors
 from .parking import Parking
 from .upcoming import after_last_run, beside_ticks, has_just_started

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from .._jobs.job import Job
-from .._plan.timeline import Timeline, some_instant_of
+from .._jobs import Job
+from .._plan import Timeline, some_instant_of
 
 
 def next_start(job: Job, timeline: Timeline) -> datetime | None:

@@ -5,7 +5,7 @@ package are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import the one
 nothing here imports one. Nothing here knows a job, a run or a clock. `Store` says which thread calls its methods.
 """
 
-from .._values.pauses import EVERYTHING
+from .._values import EVERYTHING
 from ._rows import (
     AT_LEAST,
     LONGEST_RESULT,

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from attrs import frozen
 
-from .._values.errors import SchedulerError
+from .._values import SchedulerError
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 
 

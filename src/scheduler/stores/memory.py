@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from attrs import Factory, define
 
-from .._values.outcome import Outcome
+from .._values import Outcome
 from ._rows import (
     RUNNING,
     Batch,

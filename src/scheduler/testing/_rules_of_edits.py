@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from .._values.events import JobAdded, JobParked
-from .._values.pauses import EVERYTHING
-from .._values.state import JobState
-from ..stores._rows import Batch, Changes, JobPause, StoredJob, StoredPause, StoredState
-from ..stores._store import Store
+from .._values import EVERYTHING, JobAdded, JobParked, JobState
+from ..stores import Batch, Changes, JobPause, Store, StoredJob, StoredPause, StoredState
 from ._rules_of_schedulers import Life
 from ._store_fixtures import StoreFixtures
 from ._store_rows import MakeStore, due_at, job, jobs_of, pauses_of

@@ -6,9 +6,8 @@ from hashlib import sha256
 
 import pytest
 
-from .._values.outcome import Outcome
-from ..stores._rows import Batch, Retention, StoredTick
-from ..stores._store import Store
+from .._values import Outcome
+from ..stores import Batch, Retention, Store, StoredTick
 from ._store_fixtures import StoreFixtures
 from ._store_rows import MANY, due_at, end, history_of, mark, missed, prune_all
 

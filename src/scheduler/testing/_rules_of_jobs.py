@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .._values.outcome import Outcome
-from .._values.pauses import EVERYTHING
-from ..stores._rows import Batch, JobPause, Receipt, StoredJob, StoredPause, StoredState
-from ..stores._store import Store
+from .._values import EVERYTHING, Outcome
+from ..stores import Batch, JobPause, Receipt, Store, StoredJob, StoredPause, StoredState
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, due_at, end, history_of, job, jobs_of, mark, no_hint, pauses_of
 

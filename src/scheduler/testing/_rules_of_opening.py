@@ -6,8 +6,7 @@ import threading
 
 import pytest
 
-from ..stores._rows import Batch
-from ..stores._store import Store, StoreUnavailable, StoreUnusable
+from ..stores import Batch, Store, StoreUnavailable, StoreUnusable
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, end, everything_in, job, jobs_of, mark, no_hint
 

@@ -15,13 +15,10 @@ from attrs import asdict
 
 from timerqueue import SystemClock
 
-from .._jobs.job import Job
+from .._jobs import Job
 from .._scheduler import Scheduler
-from .._values.events import Event, RunEnded, RunMissed
-from .._values.outcome import MissedReason, Outcome
-from .._values.state import JobState
-from ..stores._rows import Batch, StoredState
-from ..stores._store import Store, StoreUnusable
+from .._values import Event, JobState, MissedReason, Outcome, RunEnded, RunMissed
+from ..stores import Batch, Store, StoredState, StoreUnusable
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, jobs_of, no_hint
 from .flaky import FlakyStore

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from .._values.outcome import MissedReason, Outcome
-from ..stores._rows import RUNNING, Batch, Receipt, StoredJob, StoredState, StoredTick
-from ..stores._store import Store
+from .._values import MissedReason, Outcome
+from ..stores import RUNNING, Batch, Receipt, Store, StoredJob, StoredState, StoredTick
 from ._store_fixtures import StoreFixtures
 from ._store_rows import (
     START_US,

@@ -22,11 +22,10 @@ from schedule import duration as length_of
 from timerqueue import LifecycleState, seeded_random
 from timerqueue.testing import START, ManualClock
 
-from .._jobs.job import RUN, Attempt, Job
+from .._jobs import RUN, Attempt, Job
 from .._lifespan import Lifespan
 from .._scheduler import Scheduler
-from .._values.events import Event, JobAdded, RunEnded, SchedulerStarted
-from .._values.statistics import JobStatistics, SchedulerStatistics
+from .._values import Event, JobAdded, JobStatistics, RunEnded, SchedulerStarted, SchedulerStatistics
 
 __all__ = ["Build", "Simulation", "simulate"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ..stores._store import Store
+from ..stores import Store
 from ._store_rows import START_US, MakeStore, no_hint
 
 

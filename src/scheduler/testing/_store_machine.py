@@ -7,19 +7,8 @@ from typing import Any, Final
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from .._values.outcome import Outcome
-from .._values.pauses import EVERYTHING
-from ..stores._rows import (
-    Batch,
-    JobPause,
-    Receipt,
-    Retention,
-    StoredJob,
-    StoredPause,
-    StoredState,
-    StoredTick,
-)
-from ..stores._store import Store
+from .._values import EVERYTHING, Outcome
+from ..stores import Batch, JobPause, Receipt, Retention, Store, StoredJob, StoredPause, StoredState, StoredTick
 from ..stores.memory import MemoryStore
 from ._store_rows import (
     START_US,

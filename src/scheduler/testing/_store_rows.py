@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from .._values.outcome import MissedReason, Outcome
-from ..stores._rows import RUNNING, Batch, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ..stores._store import Store
+from .._values import MissedReason, Outcome
+from ..stores import RUNNING, Batch, Retention, Store, StoredJob, StoredPause, StoredState, StoredTick
 
 MakeStore = Callable[[], Store]
 

@@ -6,8 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import Final, Literal, TypeVar
 
-from ..stores._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ..stores._store import Opened, Store, StoreError, StoreUnavailable
+from ..stores import (
+    Batch,
+    Changes,
+    Opened,
+    Receipt,
+    Retention,
+    Store,
+    StoredJob,
+    StoredPause,
+    StoredState,
+    StoredTick,
+    StoreError,
+    StoreUnavailable,
+)
 
 __all__ = ["FlakyStore"]
 

@@ -9,7 +9,7 @@ from logging import getLogger
 from threading import Event, Thread
 from typing import Final
 
-from ..._values.backoff import Backoff
+from ..._values import Backoff
 from .connection import connect, psycopg, sql
 
 logger = getLogger(__name__)

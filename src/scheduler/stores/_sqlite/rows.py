@@ -14,7 +14,7 @@ from itertools import chain, compress
 from sqlite3 import Connection
 from typing import Any, Final
 
-from ..._values.outcome import Outcome
+from ..._values import Outcome
 from .._rows import RUNNING, StoredJob, StoredPause, StoredState, StoredTick
 from .connection import fetch
 

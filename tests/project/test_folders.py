@@ -1,0 +1,63 @@
+"""The floor plan: folders of the scheduler are small, and others see of each nothing but its face."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "scheduler"
+MOST_FILES = 12
+FOLDERS = sorted(folder for folder in SOURCE.rglob("*") if folder.is_dir() and (folder / "__init__.py").is_file())
+
+
+def relative(path):
+    """Name a folder or a file from below the scheduler."""
+    return path.relative_to(SOURCE).as_posix()
+
+
+def has_a_face(folder):
+    """Tell whether the folder says what others may take of it."""
+    return "__all__" in (folder / "__init__.py").read_text("utf-8")
+
+
+def modules_imported(file):
+    """Yield the absolute parts, from below `scheduler`, of each module that a file imports from within it."""
+    package = file.relative_to(SOURCE).parts[:-1]
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            yield (*base, *(node.module.split(".") if node.module else ()))
+
+
+def is_public(parts):
+    """Tell whether users import that module by its own name, as they do each kind of store."""
+    return not any(part.startswith("_") for part in parts) and parts[0] in {"stores", "testing"}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=relative)
+def test_a_folder_has_at_most_twelve_files(folder):
+    """More than that nobody takes in at a glance: it answers two questions."""
+    files = [each.name for each in folder.iterdir() if each.suffix == ".py" and each.name != "__init__.py"]
+    assert len(files) <= MOST_FILES, sorted(files)
+
+
+@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=relative)
+def test_another_folder_is_imported_by_its_face(file):
+    """What lies where in a folder is its own business: it can be moved without a change elsewhere."""
+    own = file.relative_to(SOURCE).parts[:-1]
+    behind = [
+        ".".join(parts)
+        for parts in modules_imported(file)
+        if not is_public(parts)
+        for depth in range(1, len(parts))
+        if (SOURCE.joinpath(*parts[:depth]) / "__init__.py").is_file()
+        and has_a_face(SOURCE.joinpath(*parts[:depth]))
+        and parts[:depth] != own[:depth]
+    ]
+    assert behind == []
+
+
+@pytest.mark.parametrize("folder", [each for each in FOLDERS if has_a_face(each)], ids=relative)
+def test_a_face_says_what_its_folder_offers(folder):
+    """Whoever opens a folder reads its question and its bounds first."""
+    assert len((ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").splitlines()) >= 2
