@@ -9,8 +9,8 @@ import pytest
 
 from kit import PATIENCE
 from scheduler.agent.app import Plan, run
-from scheduler.agent.cli import _StderrHandler
 from scheduler.agent.config.config import parse_config
+from scheduler.agent.logs import StderrHandler
 from scheduler.agent.show.display import NotShown
 from timerqueue import SystemClock
 
@@ -150,4 +150,4 @@ def test_a_record_that_cannot_be_written_raises_nothing(monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(sys, "stderr", Full())
-    _StderrHandler().emit(logging.LogRecord("scheduler", logging.ERROR, "f", 1, "text", (), None))
+    StderrHandler().emit(logging.LogRecord("scheduler", logging.ERROR, "f", 1, "text", (), None))

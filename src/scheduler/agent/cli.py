@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 
+from .options import Duration, Place, Zone
+
 if TYPE_CHECKING:
     from scheduler import Record
 
@@ -21,56 +22,8 @@ if TYPE_CHECKING:
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
-_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
-_OUR_LOGGERS: Final = ("scheduler", "schedule", "timerqueue")
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Duration(click.ParamType[float]):
-    """A duration longer than nothing, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Read seconds, or fail with what was expected."""
-        from .toml import Unfit, seconds
-
-        try:
-            return seconds(value)
-        except Unfit as exc:
-            self.fail(str(exc), param, ctx)
-
-
-class Place(click.ParamType["StorePlace"]):
-    """A place for history. Files are relative to the working directory."""
-
-    name = "store"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> StorePlace:
-        """Read a place, or fail with what was expected."""
-        from .config import store_place
-        from .toml import Unfit
-
-        try:
-            return store_place(Path(), os.environ)(value)
-        except Unfit as exc:
-            self.fail(str(exc), param, ctx)
-
-
-class Zone(click.ParamType[str]):
-    """A time zone by its IANA name."""
-
-    name = "zone"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Read a name, or fail with what was expected."""
-        from zoneinfo import ZoneInfo
-
-        try:
-            return ZoneInfo(value).key
-        except (KeyError, ValueError, OSError):
-            self.fail(f"there is no zone {value!r}: use an IANA name such as UTC or Europe/Berlin", param, ctx)
 
 
 STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
@@ -107,7 +60,7 @@ def _tell_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
 @click.pass_context
 def cli(ctx: click.Context, verbose: int) -> None:
     """Check websites and ports, on time, and show how they stand."""
-    ctx.obj = _LEVELS[min(verbose, len(_LEVELS) - 1)]
+    ctx.obj = verbose
 
 
 def _run_options(command: Command) -> Command:
@@ -126,7 +79,7 @@ def _run_options(command: Command) -> Command:
 @click.argument("file", type=click.Path(path_type=Path))
 @_run_options
 @click.pass_obj
-def run_(level: int, /, file: Path, **options: Any) -> None:
+def run_(verbosity: int, /, file: Path, **options: Any) -> None:
     """Run the checks of a configuration FILE until Ctrl-C.
 
     The agent remembers past checks in a file beside FILE, unless FILE or --store names another place. With --once it
@@ -134,7 +87,7 @@ def run_(level: int, /, file: Path, **options: Any) -> None:
     """
     from .config import read_config
 
-    _run(_config(lambda: read_config(file, os.environ)), level, **options)
+    _run(_config(lambda: read_config(file, os.environ)), verbosity, **options)
 
 
 @cli.command()
@@ -144,13 +97,13 @@ def run_(level: int, /, file: Path, **options: Any) -> None:
 @click.option("--mode", type=click.Choice(["any", "all"]), default="any", show_default=True, help="Which addresses.")
 @_run_options
 @click.pass_obj
-def watch(level: int, /, urls: tuple[str, ...], every: float, timeout: float, mode: str, **options: Any) -> None:
+def watch(verbosity: int, /, urls: tuple[str, ...], every: float, timeout: float, mode: str, **options: Any) -> None:
     """Check URLs (http://, https://, tcp://host:port) until Ctrl-C."""
     from .checks import Mode
     from .config import watch_config
 
     config = _config(lambda: watch_config(urls, every=every, timeout=timeout, mode=Mode(mode), environment=os.environ))
-    _run(config, level, **options)
+    _run(config, verbosity, **options)
 
 
 @cli.command()
@@ -187,10 +140,11 @@ def check(file: Path, store: StorePlace | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_obj
 def history(
-    level: int, /, target: str | None, config: Path | None, store: StorePlace | None, limit: int, *, as_json: bool
+    verbosity: int, /, target: str | None, config: Path | None, store: StorePlace | None, limit: int, *, as_json: bool
 ) -> None:
     """Show past checks, of one TARGET or of all, the latest last. The agent may run meanwhile."""
     from .config import read_config
+    from .logs import log_to_stderr
     from .show import begun, json_line, plain_line
     from .text import Redactor
 
@@ -202,7 +156,7 @@ def history(
         found = _config(lambda: read_config(config, os.environ, needs_secrets=False))
         store, names, secrets = found.store, [each.name for each in found.targets], found.secrets
     redactor = Redactor(store.secrets | secrets)
-    _log_to_stderr(level, redactor)
+    log_to_stderr(verbosity, redactor)
     records = _records(store, target, limit)
     records.reverse()  # they come by when they were due, latest first
     records.sort(key=begun)
@@ -245,7 +199,7 @@ def next_(words: tuple[str, ...], count: int, tz: str) -> None:
 
 def _run(
     config: Config,
-    level: int,
+    verbosity: int,
     *,
     seconds: float | None,
     once: bool,
@@ -261,6 +215,7 @@ def _run(
 
     from .app import Plan, run
     from .config import StorePlace
+    from .logs import log_to_stderr
     from .show import NotShown, display_on
     from .text import Redactor
 
@@ -269,7 +224,7 @@ def _run(
     config = _with_rights(config)
     if once and seconds is not None:
         raise click.UsageError("--once ends by itself: leave --for out")
-    _log_to_stderr(level, Redactor(config.secrets))
+    log_to_stderr(verbosity, Redactor(config.secrets))
     clock = SystemClock()
     display = display_on(sys.stdout, clock.wall, plain=plain, as_json=as_json)
     try:
@@ -363,30 +318,9 @@ def _end(reason: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def _log_to_stderr(level: int, redactor: Any) -> None:
-    from .text import RedactingFormatter
-
-    handler = _StderrHandler()
-    handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    for name in _OUR_LOGGERS:
-        logger = logging.getLogger(name)
-        logger.setLevel(level)
-        logger.addHandler(handler)
-
-
 def _now() -> Any:
     from datetime import UTC, datetime
 
     from timerqueue import SystemClock
 
     return datetime.fromtimestamp(SystemClock().wall(), UTC)
-
-
-class _StderrHandler(logging.Handler):
-    """Writes to whatever sys.stderr is at the moment: a live table puts itself there."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            print(self.format(record), file=sys.stderr)  # noqa: T201
-        except Exception:  # noqa: BLE001 - a log that cannot be written ends nothing
-            self.handleError(record)

@@ -1,0 +1,33 @@
+"""Logs of the agent: on standard error, without secrets, and beside a live table."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Final
+
+from .text import RedactingFormatter, Redactor
+
+_LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
+_OUR_LOGGERS: Final = ("scheduler", "schedule", "timerqueue")
+
+
+def log_to_stderr(verbosity: int, redactor: Redactor) -> None:
+    """Log warnings of ours, with a verbosity of 1 what the scheduler does as well, from 2 on more of it."""
+    handler = StderrHandler()
+    handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    for name in _OUR_LOGGERS:
+        logger = logging.getLogger(name)
+        logger.setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])
+        logger.addHandler(handler)
+
+
+class StderrHandler(logging.Handler):
+    """Writes to whatever sys.stderr is at the moment: a live table puts itself there."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record as a line."""
+        try:
+            print(self.format(record), file=sys.stderr)  # noqa: T201
+        except Exception:  # noqa: BLE001 - a log that cannot be written ends nothing
+            self.handleError(record)
