@@ -28,7 +28,7 @@ millisecond; and ten thousand schedules may have the same gap.
 _BEFORE: Final = 2 * DAY
 """Longer than any stretch of wall time that came twice."""
 
-Stretch = tuple[datetime, datetime, timedelta]
+Relaunch = tuple[datetime, datetime, timedelta]
 """From an instant to another, both naive UTC, in which clocks have one offset."""
 
 
@@ -46,7 +46,7 @@ def _second(when: datetime) -> datetime:
     return when.replace(microsecond=0, tzinfo=None)
 
 
-def _stretches(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[Stretch]:
+def _stretches(zone: ZoneInfo, start: datetime, end: datetime) -> Iterator[Relaunch]:
     """In order, without holes, from `start` to before `end`."""
     offset = _offset(zone, start)
     at = start
@@ -77,7 +77,7 @@ def _change(zone: ZoneInfo, low: datetime, high: datetime, offset: timedelta) ->
     return high
 
 
-def _slots(times: Times, stretches: Iterator[Stretch]) -> int:
+def _slots(times: Times, stretches: Iterator[Relaunch]) -> int:
     found = 0
     shown: datetime | None = None
     """What the clocks showed when the stretch before ended."""

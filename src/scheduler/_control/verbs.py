@@ -129,7 +129,7 @@ class Verbs:
         core = self._core
         if job.slot != OUT:
             self._queue.disarm(job)
-        if job.special is not None:
+        if job.sparse is not None:
             if job.paused_by is not None:
                 core.pausing.cancel_end(job)
             core.starts.parking.cancel_retry(job)

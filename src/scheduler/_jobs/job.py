@@ -22,7 +22,7 @@ from .._values import (
     MissedReason,
     Pause,
     Policy,
-    Rare,
+    Sparse,
     Step,
     Success,
     Tally,
@@ -83,36 +83,36 @@ class Job(Alarm):
         "runs",
         "schedule",
         "schedule_text",
-        "special",
+        "sparse",
         "state",
         "tags",
         "tally",
         "task",
     )
 
-    backlog: Rare[deque[tuple[int, int]] | None] = Rare(None)
+    backlog: Sparse[deque[tuple[int, int]] | None] = Sparse(None)
     """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
-    error: Rare[str | None] = Rare(None)
+    error: Sparse[str | None] = Sparse(None)
     """Why it does not start by itself."""
-    floor: Rare[CrashFloor | None] = Rare(None)
+    floor: Sparse[CrashFloor | None] = Sparse(None)
     """It was found crashed, and rests."""
-    held_by: Rare[Pause | None] = Rare(None)
+    held_by: Sparse[Pause | None] = Sparse(None)
     """A pause of all jobs or of one of its tags."""
-    is_due_by_hand = Rare(False)  # noqa: FBT003 - its usual value
+    is_due_by_hand = Sparse(False)  # noqa: FBT003 - its usual value
     """Somebody has set the next start: it is no slot of the schedule."""
-    is_parked = Rare(False)  # noqa: FBT003
-    is_paused = Rare(False)  # noqa: FBT003
+    is_parked = Sparse(False)  # noqa: FBT003
+    is_paused = Sparse(False)  # noqa: FBT003
     """It does not start by itself, for any of these reasons."""
-    owed: Rare[Owed | None] = Rare(None)
+    owed: Sparse[Owed | None] = Sparse(None)
     """Ticks that a death or a stop has cut off, and that will be tried again."""
-    paused_by: Rare[Pause | None] = Rare(None)
+    paused_by: Sparse[Pause | None] = Sparse(None)
     """Its own pause."""
-    retry: Rare[NextAttempt | None] = Rare(None)
-    stood: Rare[StoredState | None] = Rare(None)
+    retry: Sparse[NextAttempt | None] = Sparse(None)
+    stood: Sparse[StoredState | None] = Sparse(None)
     """Where it stood in the store when it was parked because of its row: what is kept of it until that is mended."""
-    threads: Rare[list[ThreadCall] | None] = Rare(None)
+    threads: Sparse[list[ThreadCall] | None] = Sparse(None)
     """Threads that outlived the run they worked for."""
-    unfit: Rare[Unfit | None] = Rare(None)
+    unfit: Sparse[Unfit | None] = Sparse(None)
     """Its row keeps it from running."""
 
     def __init__(  # noqa: PLR0917 - keywords would cost a fifth of what adding a job costs
@@ -159,8 +159,8 @@ class Job(Alarm):
         regular one comes before it.
         """
         self.runs: tuple[Attempt, ...] = ()
-        self.special: dict[str, Any] | None = None
-        """What only some jobs have (Rare); None: it has nothing of that."""
+        self.sparse: dict[str, Any] | None = None
+        """What only some jobs have (Sparse); None: it has nothing of that."""
         self.is_removed = False
         self.tally: Tally | Success | None = None
         """Its counts. Many jobs run once and are gone: a first success stands here as it is, until there is more to
@@ -289,21 +289,21 @@ class Attempt(Work):
     `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
     """
 
-    __slots__ = ("attempt", "due_us", "job", "special", "started")
+    __slots__ = ("attempt", "due_us", "job", "sparse", "started")
 
     attempt: int
     due_us: int
     job: Job
-    special: dict[str, Any] | None
-    """What only some attempts have (Rare); None: nothing has become of it but its entry task."""
+    sparse: dict[str, Any] | None
+    """What only some attempts have (Sparse); None: nothing has become of it but its entry task."""
     started: float | None
 
-    cause: Rare[Cause | None] = Rare(None)
-    is_counted = Rare(False)  # noqa: FBT003 - its usual value
+    cause: Sparse[Cause | None] = Sparse(None)
+    is_counted = Sparse(False)  # noqa: FBT003 - its usual value
     """Its job's statistics have heard of its beginning. Else they hear of all of it when it has ended."""
-    time_allowed = Rare(0.0)
-    results: Rare[list[object] | tuple[()]] = Rare(())
-    owes: Rare[StoredTick | None] = Rare(None)
+    time_allowed = Sparse(0.0)
+    results: Sparse[list[object] | tuple[()]] = Sparse(())
+    owes: Sparse[StoredTick | None] = Sparse(None)
     """The record that says that the tick of a stored job is owed: this is the next attempt."""
 
     fence_number: int

@@ -25,7 +25,7 @@ def state_of(job: Job, timeline: Timeline) -> StoredState:
     next_us = _reported(job, job.due_us, timeline)
     is_dated = job.dated_us is not None and job.dated_us == job.due_us
     is_by_hand, until_us, retry = is_dated, None, _NO_RETRY
-    if job.special is not None or (job.runs and unmarked(job)):
+    if job.sparse is not None or (job.runs and unmarked(job)):
         until_us = None if job.floor is None else job.floor.until_us
         if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
             return _counted(job.stood._replace(not_before_us=until_us), _counts_of(job))
@@ -84,7 +84,7 @@ def _counts_of(job: Job) -> tuple[Any, ...]:
     if job.tally is None:
         return _NOTHING_COUNTED
     tally = job.counts()
-    if tally.special is None:  # nothing has ever gone wrong
+    if tally.sparse is None:  # nothing has ever gone wrong
         wrong, seconds, error = _NOTHING_WRONG, 0.0, None
     else:
         wrong = (

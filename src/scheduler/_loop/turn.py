@@ -1,7 +1,7 @@
 """One turn of the timer queue: everything that is due at a moment, in one batch.
 
 Nearly all that is due are plain jobs: on a grid or with one start, with nothing special to them at this moment. Such a
-tick is nothing but a run and the next slot, and here it is written out, for many at a time: their runs share a volley
+tick is nothing but a run and the next slot, and here it is written out, for many at a time: their runs share a bundle
 and their next starts are armed under one lock. Everything else goes the long way, by `tick` or the alarm's own
 `fire`; what has been collected until then is armed first, so that nobody finds a job without its next start.
 """
@@ -16,7 +16,7 @@ from timerqueue import OUT, Alarm
 
 from .._jobs import Job
 from .._plan import Grid, Once
-from .._runs import Run, Runs, RunVolley, drop_waiting
+from .._runs import Run, RunBundle, Runs, drop_waiting
 from .._starts import NEVER_EARLY, MissedTicks, Starts
 from .._values import STARTING, Listeners, MissedReason
 from .loop import Loop
@@ -61,20 +61,20 @@ class Turn:
         runs, timeline, arm, arm_at = self._runs, self._timeline, self._to_arm.append, self._arm_at.append
         steady_offset, shift = timeline.steady_offset, timeline.shift_us
         now_us = timeline.us(now, steady=False) + NEVER_EARLY
-        volley: RunVolley | None = None
+        bundle: RunBundle | None = None
         for alarm in batch:
             if alarm.slot != OUT:  # somebody before it in the batch has planned it anew: its time is to come
                 continue
-            if type(alarm) is not Job or not alarm.is_plain or alarm.special is not None or alarm.runs:
+            if type(alarm) is not Job or not alarm.is_plain or alarm.sparse is not None or alarm.runs:
                 self._go_the_long_way(alarm)
-                volley = None
+                bundle = None
                 continue
             planner, due, due_us = alarm.planner, alarm.due, alarm.due_us
-            if volley is None:
-                volley = self._volley_from(due)
-            if volley is None or due_us is None:
+            if bundle is None:
+                bundle = self._bundle_from(due)
+            if bundle is None or due_us is None:
                 self._go_the_long_way(alarm)
-                volley = None
+                bundle = None
                 continue
             if type(planner) is Grid:
                 following = due_us + planner.interval
@@ -82,7 +82,7 @@ class Turn:
                 if at <= now:
                     if alarm.policy.missed is not _LATEST or self._listeners.anybody:
                         self._go_the_long_way(alarm)
-                        volley = None
+                        bundle = None
                         continue
                     due_us = self._newest(alarm, planner, due_us, now)
                     due = due_us * 1e-6 - steady_offset
@@ -96,12 +96,12 @@ class Turn:
                 alarm.due_us = None
             else:
                 self._go_the_long_way(alarm)
-                volley = None
+                bundle = None
                 continue
-            run = Run(runs, alarm, due, due_us, 1, volley)
+            run = Run(runs, alarm, due, due_us, 1, bundle)
             alarm.runs = (run,)
             alarm.state = STARTING
-            volley.left.append(run)
+            bundle.left.append(run)
 
     def _go_the_long_way(self, alarm: Alarm) -> None:
         """Let it do what it does. That may change everything, also who may go the short way."""
@@ -111,10 +111,10 @@ class Turn:
         except Exception:
             logger.exception("a timer of the scheduler failed: %r", alarm)
 
-    def _volley_from(self, due: float) -> RunVolley | None:
+    def _bundle_from(self, due: float) -> RunBundle | None:
         """Where plain runs go at this moment, of which the next is due at `due`. None: they go the long way."""
         runs = self._runs
-        return None if runs.is_on_demand or runs.is_stopping else runs.volley_from(due)
+        return None if runs.is_on_demand or runs.is_stopping else runs.bundle_from(due)
 
     def _newest(self, job: Job, grid: Grid, due_us: int, now: float) -> int:
         """The newest slot that has passed; the next one lies ahead. Those before it are missed."""
@@ -145,7 +145,7 @@ class Turn:
         steady = planner.steady
         if not steady and self._is_early(job, due_us):
             return
-        if job.special is not None or job.task is not None:
+        if job.sparse is not None or job.task is not None:
             self._regular_start_comes(job)
         by_hand = job.is_due_by_hand
         if by_hand and self._starts.must_wait(job):

@@ -5,7 +5,7 @@ It knows the pool and the queue, and no thread but the loop's; of a store it kno
 before a run begins. How a run ended is decided in `Run.outcome`, and acted on in `Completion.record`.
 """
 
-from .bundles import RunVolley
+from .bundles import RunBundle
 from .completion import count_what_runs
 from .marks import Marks
 from .overlap import drop_waiting
@@ -16,7 +16,7 @@ from .subtask import Subtask
 __all__ = [
     "Marks",
     "Run",
-    "RunVolley",
+    "RunBundle",
     "Runs",
     "Subtask",
     "count_what_runs",

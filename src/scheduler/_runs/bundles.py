@@ -39,34 +39,34 @@ _belongs_to: Final = RUN.set
 
 
 class RunsOwner(Owner, Protocol):
-    """What a volley of runs asks of those who have put it together."""
+    """What a bundle of runs asks of those who have put it together."""
 
     def run_succeeded(self, run: Run, now: float) -> None:
         """It has ended, without anything to it but its entry task, which returned None."""
 
     def begun(self, run: Run) -> None:
-        """This one has left its volley, and goes on or ends by itself."""
+        """This one has left its bundle, and goes on or ends by itself."""
 
-    def emptied(self, volley: RunVolley) -> None:
+    def emptied(self, bundle: RunBundle) -> None:
         """None of its runs is left."""
 
 
-def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskVolley | SubtaskWork]:
+def places_of(run: Run, subtasks: Sequence[Subtask], context: Context | None) -> list[SubtaskBundle | SubtaskWork]:
     """The places in the pool that the new subtasks of a run need, in their order. `context`: their parent's."""
     due = run.due - HEAD_START
     special = {id(each) for each in subtasks if each.call is not awaited or each.needs or each.timeout is not None}
     if not special:
-        return [SubtaskVolley(run, subtasks, due, context)]
-    places: list[SubtaskVolley | SubtaskWork] = []
+        return [SubtaskBundle(run, subtasks, due, context)]
+    places: list[SubtaskBundle | SubtaskWork] = []
     for is_special, group in groupby(subtasks, key=lambda each: id(each) in special):
         if is_special:
             places += [SubtaskWork(run, subtask, due, context) for subtask in group]
         else:
-            places.append(SubtaskVolley(run, group, due, context))
+            places.append(SubtaskBundle(run, group, due, context))
     return places
 
 
-class RunVolley(RunPlace):
+class RunBundle(RunPlace):
     """Entry tasks of one priority, oldest first."""
 
     __slots__ = ("_moved", "_owner", "left")
@@ -95,7 +95,7 @@ class RunVolley(RunPlace):
         self._moved.setdefault(run, run.due)
 
     def put(self, run: Run) -> None:
-        run.volley = self
+        run.bundle = self
         self.left.append(run)
 
     def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912, PLR0915 - as said above
@@ -142,7 +142,7 @@ class RunVolley(RunPlace):
                 return self._leaves(Detached(run, context, running, value=value), worker)
             now = monotonic()
             try:
-                if value is None and run.special is None and running is not None:
+                if value is None and run.sparse is None and running is not None:
                     succeeded(run, now)
                     continue
                 self._has_begun(run, context)
@@ -167,7 +167,7 @@ class RunVolley(RunPlace):
         runs = list(self.left)
         self.left.clear()
         for run in runs:
-            run.volley = None
+            run.bundle = None
         return runs
 
     def take_out(self, run: Run) -> bool:
@@ -175,7 +175,7 @@ class RunVolley(RunPlace):
         if run not in self.left:
             return False
         self.left.remove(run)
-        run.volley = None
+        run.bundle = None
         self._settle()
         return True
 
@@ -194,7 +194,7 @@ class RunVolley(RunPlace):
         return begun
 
     def _has_begun(self, run: Run, context: Context) -> None:
-        run.volley = None
+        run.bundle = None
         run.context = context
         self._owner.begun(run)
 
@@ -208,19 +208,19 @@ class RunVolley(RunPlace):
         if self.left:
             self._rank_rest()
         else:
-            self._moved = None  # they hold this by their `volley`, and garbage in a circle waits for the collector
+            self._moved = None  # they hold this by their `bundle`, and garbage in a circle waits for the collector
             self._owner.emptied(self)
 
 
-def on_their_own(held: Iterable[Run | RunVolley]) -> list[Run]:
-    """The runs in their order, out of their volleys."""
+def on_their_own(held: Iterable[Run | RunBundle]) -> list[Run]:
+    """The runs in their order, out of their bundles."""
     runs: list[Run] = []
     for each in held:
-        runs += each.dissolve() if isinstance(each, RunVolley) else [each]
+        runs += each.dissolve() if isinstance(each, RunBundle) else [each]
     return runs
 
 
-class SubtaskVolley(Bundle):
+class SubtaskBundle(Bundle):
     """Plain subtasks of one task: each is an `async def` without a limit or a timeout of its own.
 
     It stands among the run's `subtasks` for those that have not begun and for the one that runs now. Only who has to

@@ -21,7 +21,7 @@ RETRY: Final = Backoff(1.0, 60.0)
 """How long after a failure it is tried again."""
 
 
-class Stretch(Alarm):
+class Relaunch(Alarm):
     """All the tries of one piece of work, until one succeeds or it is given up."""
 
     __slots__ = ("again", "context", "count", "error", "is_pending", "run", "work")
@@ -46,41 +46,41 @@ class Stretch(Alarm):
             self.again(self.work)
 
 
-class Launches:
+class Relaunches:
     """What of a scheduler's work waits to be launched once more. `submit`: gives it to the pool again."""
 
     def __init__(self, queue: TimerQueue, submit: Callable[[Work], None], listeners: Listeners) -> None:
         self._queue = queue
         self._submit = submit
         self._listeners = listeners
-        self.stretches: dict[Work, Stretch] = {}
+        self.waiting: dict[Work, Relaunch] = {}
 
     def failed(self, run: Attempt, work: Work, error: BaseException) -> None:
         """Try it again later. Said once, however often it fails."""
-        stretch = self.stretches.get(work)
-        if stretch is None:
-            stretch = self.stretches[work] = Stretch(run, work, self._submit)
+        relaunch = self.waiting.get(work)
+        if relaunch is None:
+            relaunch = self.waiting[work] = Relaunch(run, work, self._submit)
             logger.warning("a run of job %r cannot be launched and is tried again until it can: %s", run.job.id, error)
-        stretch.count += 1
-        stretch.error = str(error)
-        stretch.context = work.context
-        stretch.is_pending = True
+        relaunch.count += 1
+        relaunch.error = str(error)
+        relaunch.context = work.context
+        relaunch.is_pending = True
         with suppress(LifecycleError):  # the queue has stopped: the run is about to be cancelled
-            self._queue.arm(stretch, self._queue.clock.monotonic() + RETRY.after(stretch.count))
+            self._queue.arm(relaunch, self._queue.clock.monotonic() + RETRY.after(relaunch.count))
 
     def withdraw(self, work: Work) -> bool:
         """Try it no more. False: it was not waiting for that."""
-        stretch = self.stretches.get(work)
-        if stretch is None or not stretch.is_pending:
+        relaunch = self.waiting.get(work)
+        if relaunch is None or not relaunch.is_pending:
             return False
-        stretch.is_pending = False
-        self._queue.disarm(stretch)
+        relaunch.is_pending = False
+        self._queue.disarm(relaunch)
         return True
 
     def run_ended(self, run: Attempt) -> None:
         """The run is over, or was given up before it could begin: tell how often it could not be launched."""
-        for work, stretch in list(self.stretches.items()):
-            if stretch.run is run:
+        for work, relaunch in list(self.waiting.items()):
+            if relaunch.run is run:
                 self.withdraw(work)
-                del self.stretches[work]
-                self._listeners.tell(RunNotLaunched(run.job.id, run.due_us * 1e-6, stretch.error, stretch.count))
+                del self.waiting[work]
+                self._listeners.tell(RunNotLaunched(run.job.id, run.due_us * 1e-6, relaunch.error, relaunch.count))

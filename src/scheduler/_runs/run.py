@@ -18,7 +18,7 @@ from .._values import (
     Listeners,
     MissedReason,
     Outcome,
-    Rare,
+    Sparse,
     TooManySubtasks,
     error_text,
     trace_text,
@@ -93,18 +93,18 @@ class Run(Attempt):
     `due_us` is the tick in UTC microseconds as users see it; `started` is in monotonic seconds, None until it has room.
     """
 
-    __slots__ = ("owner", "subtasks", "volley")
+    __slots__ = ("bundle", "owner", "subtasks")
 
-    deadline: Rare[Deadline | None] = Rare(None)
-    error: Rare[BaseException | None] = Rare(None)
-    is_missed = Rare(False)  # noqa: FBT003 - its usual value
+    deadline: Sparse[Deadline | None] = Sparse(None)
+    error: Sparse[BaseException | None] = Sparse(None)
+    is_missed = Sparse(False)  # noqa: FBT003 - its usual value
     """It had room and does not begin. Its tick has been accounted for."""
-    _error_text: Rare[str | None] = Rare(None)
-    _started_at: Rare[float | None] = Rare(None)
-    _trace_text: Rare[str | None] = Rare(None)
+    _error_text: Sparse[str | None] = Sparse(None)
+    _started_at: Sparse[float | None] = Sparse(None)
+    _trace_text: Sparse[str | None] = Sparse(None)
 
     def __init__(  # noqa: PLR0917 - keywords would cost as for Job
-        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, volley: RunPlace | None = None
+        self, owner: Owner, job: Job, due: float, due_us: int, attempt: int, bundle: RunPlace | None = None
     ) -> None:
         # Written out, not through super(): this is made for every run.
         policy = job.policy
@@ -118,11 +118,11 @@ class Run(Attempt):
         self.job = job
         self.due_us = due_us
         self.attempt = attempt
-        self.volley = volley
+        self.bundle = bundle
         """In which it waits for its turn, if it does."""
         self.started: float | None = None
-        self.special: dict[str, Any] | None = None
-        """What only some runs have (Rare); None: nothing has become of it but its entry task."""
+        self.sparse: dict[str, Any] | None = None
+        """What only some runs have (Sparse); None: nothing has become of it but its entry task."""
         self.subtasks: Subtasks | None = None
 
     @property
@@ -164,7 +164,7 @@ class Run(Attempt):
         return job.call(job.func, job.args, job.kwargs)
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
-        if value is None and error is None and self.special is None:
+        if value is None and error is None and self.sparse is None:
             self.owner.run_ended(self, now)
         elif type(error) is NotLaunched and self.may_wait:
             self.owner.not_launched(self, self, error)
@@ -199,8 +199,8 @@ class Run(Attempt):
             self.subtasks.discard(task)
 
     def stand_for(self, due: float, due_us: int, attempt: int) -> None:
-        if self.volley is not None:
-            self.volley.keep_place(self)
+        if self.bundle is not None:
+            self.bundle.keep_place(self)
         self.due, self.due_us, self.attempt = due, due_us, attempt
 
     def forget_deadline(self) -> None:

@@ -39,13 +39,13 @@ from .._values import (
     advance,
 )
 from ..stores import StoredTick
-from .bundles import RunVolley, SubtaskVolley, on_their_own, places_of
+from .bundles import RunBundle, SubtaskBundle, on_their_own, places_of
 from .completion import Completion, count_begin, uncount_begin
 from .deadline import Timeout
 from .marks import Marks
 from .overlap import has_place, may_start
 from .owing import Owing
-from .relaunch import Launches
+from .relaunch import Relaunches
 from .run import MarkedRun, Run, state_of_runs
 from .services import Services
 from .subtask import Subtask
@@ -85,21 +85,21 @@ class Runs(Services):
         self.max_subtasks = max_subtasks
         self.kill_after = kill_after
         self.monotonic = starts.monotonic
-        self.active: dict[Run | RunVolley, None] = {}
-        """Every run that has not ended, those that wait for room included, by itself or in its volley."""
+        self.active: dict[Run | RunBundle, None] = {}
+        """Every run that has not ended, those that wait for room included, by itself or in its bundle."""
         self.is_stopping = False
         self.is_on_demand = False
         """Schedules are ignored: jobs run when told to."""
         self._when_idle: Callable[[], None] | None = None
-        self.launches = Launches(queue, pool.submit, listeners)
+        self.relaunches = Relaunches(queue, pool.submit, listeners)
         self.has_priorities = False
         self.marks = Marks(pool, timeline, journal, partial(queue.push, AT_ONCE))
         self.owing = Owing(self, starts, journal)
         self.completion = Completion(self, journal, random)
         self._last_now_us = 0
-        self._held: list[Run | RunVolley] | None = None
+        self._held: list[Run | RunBundle] | None = None
         """While many jobs start at the same moment: their runs, which begin in order of priority."""
-        self._volley: RunVolley | None = None
+        self._bundle: RunBundle | None = None
         """The last of them, if that is one: it takes in what comes next."""
 
     def all(self) -> list[Run]:
@@ -109,7 +109,7 @@ class Runs(Services):
         if isinstance(current, Run) and not current.is_over:
             runs[current] = None
         for each in [*self.active, *(self._held or ())]:
-            runs.update(dict.fromkeys(each.left.copy()) if isinstance(each, RunVolley) else {each: None})
+            runs.update(dict.fromkeys(each.left.copy()) if isinstance(each, RunBundle) else {each: None})
         return list(runs)
 
     def stop_starting(self) -> None:
@@ -152,7 +152,7 @@ class Runs(Services):
 
     def release(self) -> None:
         """Let what was collected begin, best first."""
-        held, self._held, self._volley = self._held or [], None, None
+        held, self._held, self._bundle = self._held or [], None, None
         if self.has_priorities:  # maybe since a moment ago
             held = sorted(on_their_own(held), key=lambda run: (run.due, -run.priority))
         begin = [each for each in held if isinstance(each, Run) or each.stand()]
@@ -193,11 +193,11 @@ class Runs(Services):
                 continue
             if self._held and run in self._held:
                 run.ask_as_job()
-            elif isinstance(run, Run) and (volley := run.volley) is not None and not run.is_missed:
+            elif isinstance(run, Run) and (bundle := run.bundle) is not None and not run.is_missed:
                 run.ask_as_job()
                 self._submit(run)  # before it leaves: there is something to do all the time
-                volley.take_out(run)
-                self.pool.has_shrunk(volley)
+                bundle.take_out(run)
+                self.pool.has_shrunk(bundle)
             else:
                 self.pool.ask_anew(run, needs, priority)
 
@@ -206,24 +206,24 @@ class Runs(Services):
             self.active[run] = None
             self.pool.submit(run)
         else:
-            self._volley = None
+            self._bundle = None
             self._held.append(run)
 
-    def volley_from(self, due: float) -> RunVolley | None:
+    def bundle_from(self, due: float) -> RunBundle | None:
         """Where plain runs go while runs are held, of which the next is due at `due`. None: priorities decide."""
         return None if self._held is None or self.has_priorities else self._take_in(self._held, due)
 
-    def _take_in(self, held: list[Run | RunVolley], due: float) -> RunVolley:
-        if self._volley is None:
-            self._volley = RunVolley(self, 0, due)
-            held.append(self._volley)
-        return self._volley
+    def _take_in(self, held: list[Run | RunBundle], due: float) -> RunBundle:
+        if self._bundle is None:
+            self._bundle = RunBundle(self, 0, due)
+            held.append(self._bundle)
+        return self._bundle
 
     def begun(self, run: Run) -> None:
         self.active[run] = None
 
-    def emptied(self, volley: RunVolley) -> None:
-        self.active.pop(volley, None)  # else it has not been submitted yet
+    def emptied(self, bundle: RunBundle) -> None:
+        self.active.pop(bundle, None)  # else it has not been submitted yet
         self._look_if_idle()
 
     def start_now(self, job: Job, *, by_hand: bool = False) -> None:
@@ -297,7 +297,7 @@ class Runs(Services):
             run.take_back_start()
             run.forget_deadline()
             job.state = state_of_runs(job.runs)
-        self.launches.failed(run, work, error)
+        self.relaunches.failed(run, work, error)
 
     def run_succeeded(self, run: Run, now: float) -> None:
         """It has ended, without anything to it but its tasks, of which none had anything to say."""
@@ -315,12 +315,12 @@ class Runs(Services):
             own = tally if type(tally) is Tally else job.counts()
             own.succeed(started + offset, now + offset, lateness, now - started)
         job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
-        if job.special is not None or job.due_us is None or job.planner.waits_for_end:
+        if job.sparse is not None or job.due_us is None or job.planner.waits_for_end:
             self._follow_end(job)
 
     def run_ended(self, run: Run, now: float) -> None:
         self.active.pop(run, None)
-        if run.started is not None and run.special is None and not self.launches.stretches:
+        if run.started is not None and run.sparse is None and not self.relaunches.waiting:
             self.run_succeeded(run, now)
         else:
             self._work_off(run, now)
@@ -335,17 +335,17 @@ class Runs(Services):
         else:
             job.runs = tuple(other for other in job.runs if other is not run)
             job.state = state_of_runs(job.runs)
-        if self.launches.stretches:
-            self.launches.run_ended(run)
+        if self.relaunches.waiting:
+            self.relaunches.run_ended(run)
         if run.started is None:
             self.completion.was_dropped(run)
         else:
             self.completion.record(run, run.started, now)
-        if job.special is not None or job.due_us is None or job.planner.waits_for_end:
+        if job.sparse is not None or job.due_us is None or job.planner.waits_for_end:
             self._follow_end(job)
 
     def _follow_end(self, job: Job) -> None:
-        if job.special is not None:
+        if job.sparse is not None:
             if job.owed is not None:
                 self.owing.start(job)
             self._take_from_backlog(job)
@@ -381,16 +381,16 @@ class Runs(Services):
         self.pool.submit(*places)
 
     def cancel(self, work: Work) -> None:
-        if isinstance(work, SubtaskVolley):
+        if isinstance(work, SubtaskBundle):
             work.left.clear()  # the one that runs now is cancelled with its worker
             self.pool.cancel(work)
-        elif isinstance(work, Run) and (volley := work.volley) is not None and volley.take_out(work):
-            self.pool.has_shrunk(volley)
+        elif isinstance(work, Run) and (bundle := work.bundle) is not None and bundle.take_out(work):
+            self.pool.has_shrunk(bundle)
             work.drop()
         elif self._held and work in self._held:
             self._held.remove(work)
             work.drop()
-        elif self.marks.withdraw(work) or self.launches.withdraw(work):
+        elif self.marks.withdraw(work) or self.relaunches.withdraw(work):
             work.drop()
         else:
             self.pool.cancel(work)

@@ -1,4 +1,4 @@
-"""A subtask that has to be looked after by itself. The many plain ones that never wait are run by their volley."""
+"""A subtask that has to be looked after by itself. The many plain ones that never wait are run by their bundle."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Starts:
         """Plan the start that is counted from the end of a run, and let go of a job that is done."""
         if job.is_removed or self.is_stopping:
             return
-        if job.special is None and not job.planner.waits_for_end:
+        if job.sparse is None and not job.planner.waits_for_end:
             if job.due_us is None and not job.runs:
                 self._retire(job)
             return

@@ -44,7 +44,7 @@ from .outcome import SUCCEEDED, Cause, MissedReason, Outcome
 from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, scope_of, scope_of_job
 from .policy import OPTIONS, Delivery, Overlap, Policy
 from .retry import Retry
-from .sparse import Rare
+from .sparse import Sparse
 from .state import RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from .statistics import (
     Histogram,
@@ -101,7 +101,6 @@ __all__ = [
     "Pause",
     "Pauses",
     "Policy",
-    "Rare",
     "Retry",
     "RunAbandoned",
     "RunEnded",
@@ -114,6 +113,7 @@ __all__ = [
     "SchedulerStopped",
     "ScopePaused",
     "ScopeResumed",
+    "Sparse",
     "Step",
     "StoreDown",
     "StoreStatistics",

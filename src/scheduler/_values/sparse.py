@@ -1,7 +1,7 @@
 """Attributes that nearly always have their usual value.
 
 Of 100,000 jobs a handful are paused, tried again or late at a moment, and of all runs few have more to them than their
-entry task. What only those need is kept in a dict, `special`, which everybody else does without: it costs them no
+entry task. What only those need is kept in a dict, `sparse`, which everybody else does without: it costs them no
 memory, no time when they are made, and a single look tells that nothing is the matter.
 """
 
@@ -12,14 +12,14 @@ from typing import Any, Generic, Protocol, Self, TypeVar, overload
 T = TypeVar("T")
 
 
-class HasSpecial(Protocol):
-    """What may have rare attributes. `special`: those that are not as usual, by name; None: all of them are."""
+class HasSparse(Protocol):
+    """What may have rare attributes. `sparse`: those that are not as usual, by name; None: all of them are."""
 
-    special: dict[str, Any] | None
+    sparse: dict[str, Any] | None
 
 
-class Rare(Generic[T]):
-    """An attribute, with its usual value. Setting it to that takes it out of `special` again."""
+class Sparse(Generic[T]):
+    """An attribute, with its usual value. Setting it to that takes it out of `sparse` again."""
 
     __slots__ = ("_name", "_usual")
 
@@ -33,22 +33,22 @@ class Rare(Generic[T]):
     def __get__(self, instance: None, owner: type) -> Self: ...
 
     @overload
-    def __get__(self, instance: HasSpecial, owner: type) -> T: ...
+    def __get__(self, instance: HasSparse, owner: type) -> T: ...
 
-    def __get__(self, instance: HasSpecial | None, owner: type) -> T | Self:
+    def __get__(self, instance: HasSparse | None, owner: type) -> T | Self:
         if instance is None:
             return self
-        special = instance.special
-        return self._usual if special is None else special.get(self._name, self._usual)
+        sparse = instance.sparse
+        return self._usual if sparse is None else sparse.get(self._name, self._usual)
 
-    def __set__(self, instance: HasSpecial, value: T) -> None:
-        special = instance.special
+    def __set__(self, instance: HasSparse, value: T) -> None:
+        sparse = instance.sparse
         if value is not self._usual:
-            if special is None:
-                instance.special = {self._name: value}
+            if sparse is None:
+                instance.sparse = {self._name: value}
             else:
-                special[self._name] = value
-        elif special is not None:
-            special.pop(self._name, None)
-            if not special:
-                instance.special = None
+                sparse[self._name] = value
+        elif sparse is not None:
+            sparse.pop(self._name, None)
+            if not sparse:
+                instance.sparse = None

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 from timerqueue import LimitStatistics
 
 from .outcome import SUCCEEDED, Outcome
-from .sparse import Rare
+from .sparse import Sparse
 
 BUCKETS: Final = 64
 
@@ -67,21 +67,21 @@ class Tally:
         "last_start",
         "lateness_max",
         "lateness_sum",
-        "special",
+        "sparse",
         "successes",
         "total_duration",
     )
 
-    failures = Rare(0)
-    timeouts = Rare(0)
-    cancellations = Rare(0)
-    missed = Rare(0)
-    missed_is_exact = Rare(True)  # noqa: FBT003 - its usual value
-    launch_failures = Rare(0)
-    consecutive_failures = Rare(0)
-    consecutive_crashes = Rare(0)
-    total_duration_failures = Rare(0.0)
-    last_error: Rare[str | None] = Rare(None)
+    failures = Sparse(0)
+    timeouts = Sparse(0)
+    cancellations = Sparse(0)
+    missed = Sparse(0)
+    missed_is_exact = Sparse(True)  # noqa: FBT003 - its usual value
+    launch_failures = Sparse(0)
+    consecutive_failures = Sparse(0)
+    consecutive_crashes = Sparse(0)
+    total_duration_failures = Sparse(0.0)
+    last_error: Sparse[str | None] = Sparse(None)
 
     def __init__(self) -> None:
         self.successes = self._other_runs = 0
@@ -90,7 +90,7 @@ class Tally:
         self.last_finish: float | None = None
         self._earlier_success: float | None = None
         self.last_outcome: Outcome | None = None
-        self.special: dict[str, Any] | None = None
+        self.sparse: dict[str, Any] | None = None
 
     @property
     def runs(self) -> int:
@@ -112,7 +112,7 @@ class Tally:
     def copy(self) -> Tally:
         """The same counts, once more."""
         other = copy(self)
-        other.special = None if self.special is None else dict(self.special)
+        other.sparse = None if self.sparse is None else dict(self.sparse)
         return other
 
     def begin(self, started: float, lateness: float, runs: int = 1) -> None:
@@ -141,7 +141,7 @@ class Tally:
         self.last_finish = ended
         if self.last_outcome is not SUCCEEDED:
             self.last_outcome = SUCCEEDED
-            if self.special is not None:
+            if self.sparse is not None:
                 self.consecutive_crashes = self.consecutive_failures = 0
 
     def end(self, outcome: Outcome, ended: float, duration: float, error: str | None) -> None:

@@ -165,7 +165,7 @@ async def test_failures_are_tried_again():
     )
 
 
-async def test_a_run_that_removes_the_next_of_its_volley():
+async def test_a_run_that_removes_the_next_of_its_bundle():
     """The next never begins, and those behind it do."""
 
     def play(s, t):
@@ -183,7 +183,7 @@ async def test_a_run_that_removes_its_own_job():
 
 
 async def test_a_run_that_stops_the_scheduler():
-    """What is behind it in the volley is missed, and `run` returns."""
+    """What is behind it in the bundle is missed, and `run` returns."""
     with anyio.fail_after(PATIENCE):
         said, log, _, _ = await played(
             lambda s, t: add_all(s, (t.quick, "a"), (t.stops,), (t.quick, "c")), together=True, seconds=1.5
@@ -368,7 +368,7 @@ async def test_subtasks_that_are_cancelled_while_they_wait_hold_nothing():
         s.stop(grace=0)
 
 
-async def test_what_waits_in_a_volley_is_missed_at_the_end():
+async def test_what_waits_in_a_bundle_is_missed_at_the_end():
     """`run` does not wait for what never began."""
     clock, events = ManualClock(), []
     with anyio.fail_after(PATIENCE):
@@ -406,7 +406,7 @@ async def test_subtasks_of_one_task_share_a_place_too(count):
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
-async def test_subtasks_go_before_the_rest_of_a_volley(limit):
+async def test_subtasks_go_before_the_rest_of_a_bundle(limit):
     """Started jobs finish first, as they do where each run has a place of its own."""
     clock = ManualClock()
     async with Scheduler(limit=limit, clock=clock) as s:
@@ -423,7 +423,7 @@ async def test_subtasks_go_before_the_rest_of_a_volley(limit):
     assert said == ["a", "a.0", "a.1", "b", "b.0", "b.1", "c", "c.0", "c.1"]
 
 
-async def test_subtasks_in_a_volley_end_with_their_run():
+async def test_subtasks_in_a_bundle_end_with_their_run():
     """Removing the job drops those that have not begun."""
     clock = ManualClock()
     async with Scheduler(limit=1, clock=clock) as s:
@@ -442,7 +442,7 @@ async def test_subtasks_in_a_volley_end_with_their_run():
 
 
 async def test_a_run_whose_subtasks_go_on_ends_with_them():
-    """A timeout cancels them, and the run is over when they are: it does not wait in a volley any more."""
+    """A timeout cancels them, and the run is over when they are: it does not wait in a bundle any more."""
     clock, events = ManualClock(), []
     async with Scheduler(clock=clock) as s:
         s.listen(events.append)
@@ -472,7 +472,7 @@ async def test_a_run_whose_subtasks_go_on_ends_with_them():
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_run_that_cancels_its_own_task_ends_alone():
-    """The next run of the volley waits undisturbed."""
+    """The next run of the bundle waits undisturbed."""
     await assert_alike(lambda s, t: add_all(s, (t.cancels_its_task,), (t.slow, "b", 0.2), (t.quick, "c")), seconds=1.5)
 
 
@@ -558,7 +558,7 @@ async def test_a_callable_object_is_called_in_the_context_of_its_run():
     assert variable.get() == "unset"
 
 
-async def test_what_waits_in_a_volley_is_counted_one_by_one():
+async def test_what_waits_in_a_bundle_is_counted_one_by_one():
     """A place in the pool that many share is not one task for those who ask how much waits."""
     clock = ManualClock()
     async with Scheduler(clock=clock, limit=2) as s:
@@ -690,7 +690,7 @@ async def test_runs_leave_nothing_for_the_garbage_collector(options):
         gc.disable()
         try:
             await clock.travel(20)
-            alive = sum(isinstance(each, Run) and each.owner is s._loop.runs for each in gc.get_objects())
+            alive = sum(isinstance(each, Run) and each.owner is s._core.runs for each in gc.get_objects())
         finally:
             gc.enable()
         assert s.statistics().runs > 100
@@ -730,7 +730,7 @@ async def test_asking_for_statistics_changes_nothing_of_a_run():
         await clock.travel(1)
         assert job.statistics().runs == 1
         [run] = job.runs
-        assert run.special is None
+        assert run.sparse is None
         s.stop(grace=0)
 
 
@@ -759,7 +759,7 @@ async def test_priorities_that_come_in_the_middle_of_a_turn_sort_all_of_it():
 
 
 async def test_a_subtask_that_removes_its_job_is_the_last_to_begin():
-    """It is cancelled itself when it next waits; those behind it in its volley never begin."""
+    """It is cancelled itself when it next waits; those behind it in its bundle never begin."""
     clock = ManualClock()
     async with Scheduler(clock=clock) as s:
         story = Story(s, clock)
@@ -780,7 +780,7 @@ async def test_a_subtask_that_removes_its_job_is_the_last_to_begin():
 
 
 async def test_a_run_knows_how_many_of_its_tasks_have_not_ended():
-    """Those of a volley that have not begun count one by one, those that wait too."""
+    """Those of a bundle that have not begun count one by one, those that wait too."""
     clock = ManualClock()
     async with Scheduler(limit=2, clock=clock) as s:
         story = Story(s, clock)
