@@ -1,8 +1,10 @@
-"""What must survive the end of the process, as rows: jobs, their states, and the records of their ticks.
+"""The journal: what must survive the end of the process is noted, written down as rows, and read back.
 
-The journal notes what happens and writes batches down; it never sends them, and knows no store, no queue, no pool and
-no thread but the loop's. Without a store no job has the name of a task, so nobody notes anything. The functions that
-turn jobs into rows, and rows into what a job is, are pure.
+Journal notes what befalls stored jobs, and seals it into batches. Rows and states are what a store keeps of a job;
+reading one gives the definition of a job, or says why not.
+
+It writes down and never sends: it knows no store, no queue, no pool and no thread. All of it lives on the loop's
+thread, but for the checks of what is about to be stored, which are made in the thread that asks.
 """
 
 from .definition import stored_job

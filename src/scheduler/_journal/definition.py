@@ -23,7 +23,7 @@ _SHOWN: Final = 200
 
 @frozen
 class Columns:
-    """What a row of the table of jobs says, checked. The task's name is not: see Tasks."""
+    """The columns of a row of the table of jobs, read and checked, but for the name of its task: see Tasks."""
 
     schedule: Schedule
     args: tuple[Any, ...]
@@ -63,7 +63,7 @@ def stored_job(
 
 
 def columns_of(row: StoredJob) -> Columns:
-    """What the row says. Raises MalformedJob, which names id, column and value, for whatever is wrong with it."""
+    """Read and check the columns of a row. Raises MalformedJob, which names id, column and value, if one is wrong."""
     column = "id"
     try:
         _check_types(row)

@@ -24,11 +24,11 @@ from .rows import job_pause, row_of, stored_pause
 
 
 class Journal:
-    """What one scheduler has to remember. Only of stored jobs is anything noted: without a store there are none."""
+    """The journal of one scheduler. Only of stored jobs is anything noted: without a store there are none."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
         self.pending = Pending()
-        """What the next batch will hold."""
+        """The next batch, so far."""
         self.sealed: list[Sealed] = []
         """Batches that are not durable yet, in their order. There are several only if one had to be taken apart."""
         self.unfollowed: dict[str, StoredJob | None] = {}

@@ -1,4 +1,4 @@
-"""What the next commit will hold, and what has been sealed for it."""
+"""Batches: the one that fills, those that are sealed to be sent, and the records that stand in them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sealed:
 
     batch: Batch
     runs: list[Attempt]
-    """Those whose marks it holds."""
+    """Runs that wait for the marks in it."""
     flushed: list[Flushed]
 
     def job_ids(self) -> list[str]:
@@ -38,7 +38,7 @@ class Sealed:
         return list(dict.fromkeys([*of_rows, *(tick.job_id for tick in ticks)]))
 
     def by_job(self) -> list[Sealed]:
-        """One for the pauses and one for each job. Whoever waits for all of it waits for the last."""
+        """One for the pauses and one for each job. Who waits for all of it waits for the last."""
         parts = [self._of(job_id) for job_id in self.job_ids()]
         if self.batch.pauses:
             parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
@@ -63,11 +63,11 @@ class Sealed:
 
 @define
 class Pending:
-    """What the next batch will hold. The states of dirty jobs are written down when it is sealed."""
+    """The next batch, so far. The states of dirty jobs are written down when it is sealed."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
-    """Of rows that are not among `jobs`."""
+    """Columns of rows that are not among `jobs`."""
     finished: dict[str, str] = Factory(dict)
     """Schedules of rows that are not among `jobs` either."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
@@ -90,25 +90,25 @@ class Pending:
         return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
-        """What is missed is recorded like the end of a run, with a fence of its own, so that the store says whether the
-        name of its tick is taken: after the clock was set back, or by a start that somebody has asked for.
+        """Record missed ticks like ends of runs, with fences of their own, so that the store says whether the name of
+        a tick is taken: after the clock was set back, or by a start that somebody has asked for.
         """
         self.ended += [tick._replace(fence=next_fence()) for tick in self.missed]
         self.missed = []
 
     def put(self, id: str, row: StoredJob | None) -> None:
-        """The row as a whole, or None: it is removed."""
+        """Put the row as a whole; None: remove it."""
         self.jobs[id] = row
         self.paused.pop(id, None)
         self.finished.pop(id, None)
 
     def touch(self, job: Job) -> None:
-        """The job's state has changed."""
+        """Write down the state of the job with one of the next batches."""
         if job not in self.with_tick:
             self.dirty[job] = None
 
     def touch_with_tick(self, job: Job) -> None:
-        """The job's state has changed with a tick: both go in the same batch."""
+        """Write down the state of the job with this batch, which holds one of its ticks."""
         self.with_tick[job] = None
         self.dirty.pop(job, None)
 
@@ -124,14 +124,14 @@ class Pending:
             self.finished[job.id] = schedule
 
     def pause(self, id: str, pause: JobPause) -> None:
-        """Two columns of the row, which may have been put here."""
+        """Put the columns of a pause into the row, which may have been put here."""
         if id not in self.jobs:
             self.paused[id] = pause
         elif (row := self.jobs[id]) is not None:
             self.jobs[id] = with_pause(row, pause)
 
     def miss(self, job: Job, tick: StoredTick) -> None:
-        """Ticks of the job have no run. Those that follow one another for one reason are one record."""
+        """Put missed ticks of the job. If they follow one another for one reason they are one record."""
         index = self.last_missed.get(job)
         if index is None or self.missed[index].reason != tick.reason:
             self.last_missed[job] = len(self.missed)
@@ -147,8 +147,8 @@ class Pending:
         )
 
     def seal(self, timeline: Timeline, now_us: int) -> tuple[Sealed, Pending]:
-        """What is to be sent, and the rest: the loop must not stand still for 100,000 states at once. What stays for
-        later is not gone through.
+        """Close a batch, and begin one with the rest: the loop must not stand still for 100,000 states at once. What
+        stays for later is not gone through.
         """
         jobs = _first_of(self.jobs)
         states = {job.id: state_of(job, timeline) for job in self._chosen() if not job.is_removed}
@@ -178,7 +178,7 @@ class Pending:
 
 
 def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
-    """As many as go with one batch, taken out."""
+    """Take out as many rows as go with one batch."""
     taken = dict(islice(rows.items(), MOST_JOBS))
     for id in taken:
         del rows[id]
@@ -186,7 +186,7 @@ def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
 
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
-    """The row with these two columns."""
+    """The row with the columns of that pause."""
     return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
 
 

@@ -1,4 +1,4 @@
-"""What a row of a store says, or why it cannot be read. Pure."""
+"""Reading: a row of a store as the definition of a job, or why it is none. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHORTEST: Final = 1_000
 
 @frozen
 class Unreadable(Schedule):
-    """What stands where the row's schedule cannot be read: it never comes."""
+    """The schedule of a row that cannot be read: it never comes."""
 
     text: str
 
@@ -34,7 +34,7 @@ class Unreadable(Schedule):
 
 @frozen
 class Reading:
-    """What a row says. `error`: why its job cannot start."""
+    """A row that has been read. `error`: why its job cannot start."""
 
     schedule: Schedule
     definition: Definition
@@ -47,7 +47,7 @@ class Reading:
 
 
 def read(row: StoredJob, tasks: Tasks) -> Reading:
-    """What the row says. One that cannot be read, or whose task nobody has registered, has an error."""
+    """Read a row. One that cannot be read, or whose task nobody has registered, has an error."""
     try:
         columns = columns_of(row)
     except MalformedJob as exc:

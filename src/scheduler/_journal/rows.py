@@ -1,4 +1,4 @@
-"""What a job is and where it stands, as a store keeps it, and back. Pure."""
+"""Rows and states: what a job is and where it stands, as a store keeps it, and back. Pure."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def row_of(job: Job) -> StoredJob:
 
 
 def job_pause(job: Job) -> JobPause:
-    """What the job's row says of whether it is paused."""
+    """The columns of the job's row that say whether it is paused."""
     pause = job.paused_by
     if pause is None:
         return JobPause()

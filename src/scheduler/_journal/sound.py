@@ -1,10 +1,10 @@
-"""What comes out of a store, made sound before anything believes it. Pure.
+"""Soundness: rows that come out of a store are made sound before anything believes them. Pure.
 
 A row may have been written by hand, by another program, or by a store that is not of this package. What makes no sense
 in it costs its own job, tick or pause, and no more of that than it must:
 
     a job       parks: that is decided where its columns are read (_definition.py)
-    a state     goes on without what is wrong; its counts begin anew together, for they add up
+    a state     goes on without what is wrong; its counts begin again together, for they add up
     a pause     holds, without the end that makes no sense
     a tick      is told without what is wrong, or is left out if nobody can say whose it is, when, or how it ended
 
@@ -47,7 +47,7 @@ Check = Callable[[Any], bool]
 
 
 class Wrong(NamedTuple):
-    """What makes no sense in a row, and what it is taken for."""
+    """A value in a row that makes no sense, and what it is taken for."""
 
     column: str
     value: object
@@ -125,7 +125,7 @@ def _mended(row: Row, checks: Mapping[str, Check], instead: Row) -> tuple[Row, l
 
 
 def _is_sound_at_a_glance(row: StoredState) -> bool:
-    """What nearly all are, told in a fifth of the time: at a start there are 100,000 of them. False: look closer."""
+    """Whether the state is as nearly all are, told in a fifth of the time. False: look closer."""
     for us in _INSTANTS_OF(row):
         if us is not None and (type(us) is not int or not EARLIEST_US <= us <= LATEST_US):
             return False
@@ -220,7 +220,7 @@ _STATE: Final[Mapping[str, Check]] = dict.fromkeys(StoredState._fields, _is_coun
 _COUNTS: Final = {
     name: StoredState._field_defaults[name] for name, check in _STATE.items() if check in {_is_count, _is_seconds}
 }
-"""What adds up, and begins anew together."""
+"""Counts that add up, and begin again together."""
 
 _NAME_OF_TICK: Final[Mapping[str, Check]] = {
     "job_id": _is_name,

@@ -1,7 +1,10 @@
-"""How things become durable, and how rows become jobs: the life of one store under one scheduler.
+"""How jobs become durable, and how rows become jobs.
 
-The only folder that calls a store, one call after another, in the writer's thread; what it answers is worked off on
-the loop. It sees everything below; nothing below sees it.
+Memory opens a store, reads it and closes it. Commits send it what the journal has noted, and act on its answers.
+Reconciler makes jobs of rows, and lets jobs follow rows that others change, which Polling sees.
+
+The only folder that calls a Store. It sees everything below, and nothing below sees it. All of it lives on the loop's
+thread, but for the calls of a store that waits, which a writer makes in a thread of its own.
 """
 
 from .history import Record, record_of

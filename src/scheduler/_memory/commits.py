@@ -46,7 +46,7 @@ PRUNE_EVERY: Final = 5
 
 
 class Commits:
-    """Those of one scheduler to one store."""
+    """The commits of one scheduler to one store."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Commits:
         self.store = store
         self.writer = writer
         self.trouble: str | None = None
-        """What is wrong with the store; None: nothing that is known."""
+        """The trouble with the store; None: none that is known."""
         self.count = 0
         """How many batches have been committed."""
         self._journal = journal
@@ -99,12 +99,12 @@ class Commits:
             self._is_down(f"{self.store!r} has not answered for {STALLED:g} s")
 
     def answered(self) -> None:
-        """The store has answered something else than a commit."""
+        """Take note that the store has answered something else than a commit."""
         if not self._failures and not self._is_sending:
             self._is_up()
 
     def failed(self, error: Exception) -> None:
-        """A call of the store has failed, for what is wrong with that."""
+        """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
         if isinstance(error, StoreError):
             self._is_down(str(error), is_taken_over=isinstance(error, StoreTakenOver))
         else:
@@ -118,13 +118,13 @@ class Commits:
         return journal.sealed[0] if journal.sealed else None
 
     def said(self, receipts: Iterable[Receipt]) -> None:
-        """The batch that was left is durable, in one part or in several."""
+        """Take note that the batch that was left is durable, in one part or in several."""
         self._journal.taken()
         for receipt in receipts:
             self._look_at_stale(receipt)
 
     def _ask(self) -> None:
-        """See to it that what is pending is sent: in the next turn of the loop, with what comes until then."""
+        """Have what is pending sent in the next turn of the loop, with what comes until then."""
         journal = self._journal
         if journal.sealed or not self._is_open or (self._is_turn_near and not journal.pending.flushed):
             return
@@ -210,7 +210,7 @@ class Commits:
             self._send()
 
     def _take_apart(self, error: Exception) -> None:
-        """What no store can carry out must not stand in the way of the rest: job by job only those to blame fail."""
+        """Send a batch again job by job: what no store can carry out must not stand in the way of the rest."""
         if self._journal.take_apart():
             logger.error("a batch failed and is sent again job by job", exc_info=error)
             return

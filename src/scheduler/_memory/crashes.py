@@ -38,7 +38,7 @@ NOTHING_LOST: Final = Lost()
 
 
 class Crashes:
-    """What one scheduler finds in its store of the end of the one before."""
+    """Crashes as one scheduler finds them in its store."""
 
     def __init__(self, core: Core, random: Random, *, crash_floor: float) -> None:
         self._core = core
@@ -64,7 +64,7 @@ class Crashes:
         return state, quarantine
 
     def without_job(self, lost: Lost, error: str, why: str) -> None:
-        """Their job is gone: none of them is tried again, and their records say so."""
+        """Give up the ticks of a job that is gone: none of them is tried again, and their records say so."""
         for tick in lost.crashes:
             self._journal.crashed(tick, self._now_us(), error)
         for tick in lost.owed:
@@ -95,7 +95,7 @@ class Crashes:
         return state, aftermath.quarantine
 
     def _rest(self, job: Job, not_before_us: int) -> None:
-        """Let it rest as long as that floor holds."""
+        """Let the job rest as long as that floor holds."""
         until_us = rest_until(
             not_before_us,
             self._now_us(),

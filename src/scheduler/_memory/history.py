@@ -1,4 +1,4 @@
-"""What history tells of a tick."""
+"""Records: history as people read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scheduler takes in from its store: sound rows, and a warning, once, for each value that made no sense."""
+"""Intake: a scheduler takes sound rows from its store, and warns, once, of each value that made no sense."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from ..stores import StoredJob, StoredPause, StoredState, StoredTick
 logger = getLogger(__name__)
 
 REMEMBERED: Final = 10_000
-"""Warnings that are not given twice. After so many they begin anew."""
+"""Warnings that are not given twice. After so many they begin again."""
 
 
 class Intake:
-    """That of one scheduler."""
+    """The intake of one scheduler."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, ...]] = set()
 
     def job(self, row: StoredJob) -> StoredJob | None:
-        """The row; None: it can be no job."""
+        """The row, made sound; None: it can be no job."""
         sound, wrong = sound_job(row)
         self._say("job", wrong, row.id)
         return sound
@@ -37,13 +37,13 @@ class Intake:
         return sound
 
     def pause(self, row: StoredPause) -> StoredPause | None:
-        """The pause; None: it is one of nothing."""
+        """The pause, made sound; None: it pauses nothing."""
         sound, wrong = sound_pause(row)
         self._say("pause", wrong, row.scope)
         return sound
 
     def ticks(self, rows: Iterable[StoredTick]) -> Iterator[StoredTick]:
-        """Those that can be told."""
+        """Ticks that can be told, of these."""
         for row in rows:
             sound, wrong = sound_tick(row)
             self._say("tick", wrong, row.job_id, row.due_us)

@@ -137,7 +137,7 @@ class Memory:
         self._registry = registry
         self._intake = intake
         self._flushes: dict[Flushed, None] = {}
-        """Those who wait for all to be durable."""
+        """Calls of `flush` that wait."""
         self._is_called = Lock()
         """Held by a thread that is in the store, for `open` and `load`."""
         self._is_given_up = False
@@ -250,7 +250,9 @@ class Memory:
             self._is_called.release()
 
     def _say_last_words(self) -> Exception | None:
-        """In a thread of its own, or on the loop for an immediate store. What went wrong."""
+        """Commit what is left, and close the store: in a thread of its own, or on the loop for an immediate one. What
+        went wrong, if anything did.
+        """
         if not self._writer.close(LAST_WORDS, self.store.close):
             return StoreUnavailable(f"{self.store!r} does not answer")
         try:
@@ -263,7 +265,7 @@ class Memory:
         return None
 
     def _commit_last(self, sealed: Sealed) -> list[Receipt]:
-        """If it cannot be stored as a whole, store what can."""
+        """Commit the last batch; if not as a whole, then what of it can be stored."""
         try:
             return [self._insist(sealed.batch)]
         except Exception as exc:
@@ -276,7 +278,7 @@ class Memory:
             return [receipt for part in parts for receipt in self._commit_last(part)]
 
     def _insist(self, batch: Batch) -> Receipt:
-        """Try for some seconds: what is not said now is taken for a crash by the next scheduler."""
+        """Commit, and try for some seconds: what is not said now is taken for a crash by the next scheduler."""
         for _ in range(0 if self.store.is_immediate else int(LAST_WORDS / BETWEEN_LAST_WORDS) - 1):
             try:
                 return self.store.commit(batch)
@@ -290,7 +292,7 @@ class Memory:
         return await run_sync(self._alone, call, abandon_on_cancel=True)
 
     def _alone(self, call: Callable[[], T]) -> T:
-        """One call at a time. What nobody waits for any more lets go of the store at its end."""
+        """Call the store, one at a time. A call that nobody waits for any more lets go of the store at its end."""
         with self._is_called:
             try:
                 return call()

@@ -17,14 +17,14 @@ logger = getLogger(__name__)
 AFTER_RECORDS: Final = 1_000
 
 SHARE_OF_BYTES: Final = 16
-"""It is pruned after a sixteenth of the bytes that may be kept."""
+"""History is pruned after a sixteenth of the bytes that may be kept."""
 
 AT_LEAST_EVERY: Final = 3_600.0
 """Seconds after which it is pruned if there is anything new at all."""
 
 
 class Pruning:
-    """That of one store's history. `now_us`: the instant, in UTC microseconds, that ages are counted to."""
+    """The pruning of one store's history. `now_us`: the instant, in UTC microseconds, that ages are counted to."""
 
     def __init__(self, store: Store, writer: Writer, retention: Retention, now_us: Callable[[], int]) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class Pruning:
         self._is_under_way = False
 
     def written(self, batch: Batch, now: float) -> None:
-        """This has been committed; it is `now` in monotonic seconds."""
+        """Count a batch that has been committed, and prune if it is time: `now`, in monotonic seconds."""
         new = [*batch.ended, *batch.missed]
         self._records += len(new)
         if self._retention.total_bytes is not None:

@@ -1,4 +1,4 @@
-"""What becomes of the rows of a store: jobs of this scheduler.
+"""Reconciling: the rows of a store become jobs of this scheduler, and jobs follow their rows.
 
 A row is adopted at the start, or when somebody else has written or changed it while the scheduler runs. Each stands for
 itself: one that cannot be read, or names a task that is not registered, becomes a parked job with an error that says
@@ -8,20 +8,20 @@ why, and no other job notices. All of it happens on the loop.
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 from logging import getLogger
 
 from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
 from .._control import EarlyJob, Registry, duplicate
-from .._jobs import Job, NextAttempt, Tasks, Unfit
+from .._jobs import Job, Tasks, Unfit
 from .._journal import Reading, check_interval, pause_of, read, row_of, state_of, tally_of, unreadable
 from .._loop import Core
-from .._plan import FirstStart, Once, after_downtime, instant_of, retry_by
+from .._plan import FirstStart, Once, instant_of
 from .._values import DuplicateJob, InvalidJob, JobAdded, JobChanged, MalformedJob, error_text, loggable
 from ..stores import StoredJob, StoredPause, StoredState
 from .crashes import DIED, NOTHING_LOST, Crashes, Lost
+from .restart import Restart
 
 logger = getLogger(__name__)
 
@@ -36,6 +36,7 @@ class Reconciler:
         self._journal = core.journal
         self._tasks = tasks
         self._crashes = crashes
+        self._restart = Restart(core)
         self._without_task: dict[Job, None] = {}
         """Jobs that wait for their tasks to be registered, and maybe some that do not any more."""
 
@@ -59,7 +60,7 @@ class Reconciler:
             self._give_up(row, state, exc)
 
     def _resolve(self, early: EarlyJob, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
-        """A job was added under the id of the row before that was read."""
+        """Decide between a row and a job that was added under its id before the row was read."""
         match early.on_conflict:
             case "error":
                 if not early.is_late:
@@ -84,7 +85,7 @@ class Reconciler:
                     self._journal.remember(early.job)
 
     def change(self, id: str, row: StoredJob | None) -> None:
-        """Somebody else has changed this row, or removed it."""
+        """Follow a row that somebody else has changed, or removed."""
         job = self._jobs.find(id)
         if job is not None and job.task is None:
             logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
@@ -113,7 +114,7 @@ class Reconciler:
             self._core.pausing.hold(pause_of(pause), is_stored=True)
 
     def revive(self, task: str) -> None:
-        """The task has been registered: jobs that waited for it come alive."""
+        """Let the jobs come alive that have waited for this task to be registered."""
         for job in list(self._without_task):
             unfit = job.unfit
             if unfit is None or not unfit.is_readable or job.is_removed:  # somebody else has seen to it
@@ -133,7 +134,7 @@ class Reconciler:
         state, quarantine = self._crashes.take(job, state, lost, is_readable=reading.is_readable)
         if reading.error is not None:
             self._park(job, row, state, reading)
-        if quarantine is not None:  # once it is known whether the row can be written anew
+        if quarantine is not None:  # once it is known whether the row can be written again
             self._registry.pause(job, quarantine)
         if reading.error is not None:
             return
@@ -144,14 +145,14 @@ class Reconciler:
         self._pause_as(job, row)
         if state is None:
             self._journal.touch(job)
-            self._begin(job, first)
+            self._restart.begin(job, first)
         else:
-            self._go_on(job, state)
+            self._restart.go_on(job, state)
 
     def _read(
         self, row: StoredJob, start: datetime | None = None, *, is_known: bool = False
     ) -> tuple[Reading, FirstStart]:
-        """What the row says, and when its job would start for the first time."""
+        """Read the row, and find when its job would start for the first time."""
         reading = read(row, self._tasks)
         try:
             self._core.runs.check_needs(reading.definition.policy.needs)
@@ -199,14 +200,14 @@ class Reconciler:
         job.schedule, job.planner = first.schedule, first.planner
 
     def _come_alive(self, job: Job, row: StoredJob) -> None:
-        """What kept it parked is mended: it goes on where it stood."""
+        """Let a job go on where it stood: what kept it parked is mended."""
         stood = job.stood
         self._take_early(job)
         self._adopt(row, stood)
 
     def _park(self, job: Job, row: StoredJob, state: StoredState | None, reading: Reading) -> None:
-        """It stays as it is in the store, visible and with its error, until somebody mends it. `state`: where it stood,
-        and goes on from then.
+        """Let the job stay as it is in the store, visible and with its error, until somebody mends it. `state`: where
+        it stood, and goes on from then.
         """
         assert reading.error is not None
         job.stood = state
@@ -216,7 +217,7 @@ class Reconciler:
         self._core.starts.parking.park_because(job, reading.error)
 
     def _give_up(self, row: StoredJob, state: StoredState | None, error: Exception) -> None:
-        """What the row or its state says cannot be carried out: its job is parked."""
+        """Park the job of a row that cannot be carried out, or whose state cannot."""
         reason = MalformedJob(f"stored job {row.id!r} cannot be carried out: {error_text(error)}")
         reading = unreadable(row, reason)
         first = FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
@@ -228,7 +229,7 @@ class Reconciler:
         return state.next_by_hand and state.next_us is not None and state.next_us > self._now_us()
 
     def _take_early(self, job: Job) -> None:
-        """The job is here already, and is about to be told what it is."""
+        """Have a job that is here already be told what it is: it waits for nothing any more."""
         self._registry.early.discard(job)
         self._without_task.pop(job, None)
         job.unfit = None
@@ -242,80 +243,10 @@ class Reconciler:
             until = None if row.paused_until_us is None else instant_of(row.paused_until_us)
             self._core.pausing.pause(job, row.paused, until, is_stored=True)
 
-    # -- when it starts ------------------------------------------------------------------------------------------------
-
-    def _begin(self, job: Job, first: FirstStart) -> None:
-        """A row that somebody wrote by hand: it starts like a job that is added."""
-        if first.at_once and not job.is_paused:
-            self._core.runs.start_at_once(job)
-        if first.due_us is not None and not job.is_paused:
-            self._core.starts.plan(job, first.due_us)
-
-    def _is_simple(self, job: Job, state: StoredState) -> bool:
-        """Its next start is to come within an interval, and there is nothing else to be seen to."""
-        interval = job.planner.interval
-        if job.is_paused or state.next_by_hand or interval is None or state.next_us is None:
-            return False
-        if state.not_before_us is not None or state.retry_at_us is not None or job.owed is not None:
-            return False
-        if state.next_of != job.schedule_text or not 0 < state.next_us - self._now_us() <= interval:
-            return False
-        planner, shift = job.planner, self._core.timeline.shift_us
-        return not planner.steady or planner.slot(job.id, state.next_us - shift) == state.next_us - shift
-
-    def _go_on(self, job: Job, state: StoredState) -> None:
-        """Go on where the job stood. What has passed meanwhile is left to its policy, when it is due."""
-        core = self._core
-        if self._is_simple(job, state) and state.next_us is not None:  # what nearly all are, at a restart of 100,000
-            core.starts.plan_first(job, state.next_us - (core.timeline.shift_us if job.planner.steady else 0))
-            return
-        if job.is_paused:
-            if state.next_by_hand:
-                shift = core.timeline.shift_us if job.planner.steady else 0
-                job.is_due_by_hand, job.dated_us = True, _minus(state.next_us, shift)
-            return
-        if state.retry_at_us is not None and state.retry_due_us is not None:
-            self._retry(job, state.retry_due_us, state.retry_attempt or 1, state.retry_at_us)
-        core.starts.try_owed(job)
-        floor = job.floor
-        shift = core.timeline.shift_us if job.planner.steady else 0
-        back = after_downtime(
-            job.planner,
-            job.id,
-            job.policy,
-            self._now_us() - shift,
-            next_us=_minus(state.next_us, shift),
-            is_by_hand=state.next_by_hand,
-            is_of_another=state.next_of is not None and state.next_of != job.schedule_text,
-            not_before_us=None if floor is None else floor.until_us - shift,
-            last_finish_us=_minus(state.last_finish_us, shift),
-        )
-        job.is_due_by_hand = back.is_by_hand
-        job.dated_us = back.due_us if job.is_due_by_hand else None
-        if back.due_us is not None and back.due_us == _minus(state.next_us, shift) and job.floor is None:
-            core.starts.plan_first(job, back.due_us)  # as it is stored: there is nothing to be written
-        else:
-            comes_again = (job.retry is not None or job.owed is not None) and not back.is_by_hand
-            core.starts.plan(job, None if comes_again and job.planner.waits_for_end else back.due_us)
-        if back.skipped is not None and back.skipped.first_missed is not None and floor is not None:
-            floor.first_us = back.skipped.first_missed + shift
-        if back.due_us is None:
-            core.starts.retire_if_done(job)
-
-    def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
-        """Let the tick, which has failed, be tried again at its time, but not while the job rests."""
-        core, floor = self._core, job.floor
-        if job.owed is not None and any(tick.due_us == due_us for tick in job.owed.ticks):
-            return  # a store of the first version says it twice
-        failures = job.counts().consecutive_failures
-        at_us = retry_by(at_us, self._now_us(), failures, job.policy, interval=job.planner.interval)
-        job.retry = NextAttempt(partial(core.runs.start_again, job), due_us, attempt)
-        at_us = at_us if floor is None else max(at_us, floor.until_us)
-        core.queue.arm(job.retry, core.timeline.monotonic(at_us, steady=False))
-
     # -- rows that change ----------------------------------------------------------------------------------------------
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
+        """Whether the job is what the row says."""
         if job.unfit is not None and not job.unfit.is_readable:
             return job.unfit.row == row
         return row_of(job) == row
@@ -355,7 +286,3 @@ class Reconciler:
 
     def _now_us(self) -> int:
         return self._core.timeline.us(self._core.monotonic(), steady=False)
-
-
-def _minus(us: int | None, shift: int) -> int | None:
-    return None if us is None else us - shift
