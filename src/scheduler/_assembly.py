@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
 
-from ._jobs import JobList
+from ._control import Registry
+from ._jobs import JobList, Tasks
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
+from ._memory import Commits, Crashes, InlineWriter, Intake, Memory, Polling, Reconciler, ThreadWriter, Writer
 from ._plan import Timeline
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
 from ._values import Listeners
+from .stores import Retention, Store
 
 
 def core_of(clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float) -> Core:
@@ -46,18 +49,66 @@ def core_of(clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, 
     )
     turn = Turn(loop, starts, runs, missed, listeners)
     return Core(
-        clock,
-        clock.monotonic,
-        pool,
-        queue,
-        listeners,
-        timeline,
-        jobs,
-        journal,
-        missed,
-        starts,
-        pausing,
-        runs,
-        loop,
-        turn,
+        clock=clock,
+        monotonic=clock.monotonic,
+        pool=pool,
+        queue=queue,
+        listeners=listeners,
+        timeline=timeline,
+        jobs=jobs,
+        journal=journal,
+        missed=missed,
+        starts=starts,
+        pausing=pausing,
+        runs=runs,
+        loop=loop,
+        turn=turn,
+    )
+
+
+def memory_of(
+    store: Store,
+    core: Core,
+    registry: Registry,
+    tasks: Tasks,
+    *,
+    crash_floor: float,
+    retention: Retention,
+    poll: float,
+) -> Memory:
+    """Put together what deals with the store."""
+    writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
+    commits = Commits(
+        store,
+        writer,
+        core.journal,
+        queue=core.queue,
+        timeline=core.timeline,
+        listeners=core.listeners,
+        marks=core.runs.marks,
+        retention=retention,
+    )
+    crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
+    reconciler = Reconciler(registry, core, tasks, crashes)
+    intake = Intake()
+    polling = Polling(
+        store,
+        writer,
+        core=core,
+        journal=core.journal,
+        commits=commits,
+        reconciler=reconciler,
+        intake=intake,
+        every=poll,
+    )
+    return Memory(
+        store,
+        writer,
+        core=core,
+        registry=registry,
+        commits=commits,
+        crashes=crashes,
+        reconciler=reconciler,
+        intake=intake,
+        polling=polling,
     )

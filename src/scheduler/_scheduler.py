@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import core_of
+from ._assembly import core_of, memory_of
 from ._control import OnConflict, Registry, RunOnce
 from ._jobs import (
     Job,
@@ -34,7 +34,7 @@ from ._jobs import (
     text_of,
 )
 from ._lifespan import Lifespan
-from ._memory import Record, memory_of, record_of
+from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._values import Delivery, Listener, Overlap, Pause, Retry, RunEnded, SchedulerStatistics, scope_of
 from .stores import Retention, Store

@@ -211,7 +211,7 @@ class Life:
         logger.addHandler(self.errors)
         try:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr("scheduler._memory.memory.InlineWriter", self._writer)
+                patch.setattr("scheduler._assembly.InlineWriter", self._writer)
                 yield
         finally:
             logger.removeHandler(self.errors)

@@ -7,12 +7,25 @@ The only folder that calls a Store. It sees everything below, and nothing below 
 thread, but for the calls of a store that waits, which a writer makes in a thread of its own.
 """
 
+from .commits import Commits
+from .crashes import Crashes
 from .history import Record, record_of
-from .memory import Memory, memory_of
+from .intake import Intake
+from .memory import Memory
+from .polling import Polling
+from .reconciler import Reconciler
+from .writer import InlineWriter, ThreadWriter, Writer
 
 __all__ = [
+    "Commits",
+    "Crashes",
+    "InlineWriter",
+    "Intake",
     "Memory",
+    "Polling",
+    "Reconciler",
     "Record",
-    "memory_of",
+    "ThreadWriter",
+    "Writer",
     "record_of",
 ]

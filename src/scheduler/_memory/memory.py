@@ -21,7 +21,6 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from .._control import Registry
-from .._jobs import Tasks
 from .._journal import Flushed, Sealed
 from .._loop import Core
 from .._starts import REMOVED
@@ -29,7 +28,6 @@ from .._values import StoreStatistics
 from ..stores import (
     Batch,
     Receipt,
-    Retention,
     Store,
     StoredJob,
     StoredState,
@@ -43,7 +41,7 @@ from .crashes import NOTHING_LOST, Crashes, Lost
 from .intake import Intake
 from .polling import Polling
 from .reconciler import Reconciler
-from .writer import InlineWriter, ThreadWriter, Writer
+from .writer import Writer
 
 logger = getLogger(__name__)
 
@@ -54,54 +52,6 @@ Rows = Iterator[Chunk]
 
 LAST_WORDS: Final = 5.0
 """Seconds that a store has at the end of the scheduler to take what is not durable yet."""
-
-
-def memory_of(
-    store: Store,
-    core: Core,
-    registry: Registry,
-    tasks: Tasks,
-    *,
-    crash_floor: float,
-    retention: Retention,
-    poll: float,
-) -> Memory:
-    """Put together what deals with the store."""
-    writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
-    commits = Commits(
-        store,
-        writer,
-        core.journal,
-        queue=core.queue,
-        timeline=core.timeline,
-        listeners=core.listeners,
-        marks=core.runs.marks,
-        retention=retention,
-    )
-    crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
-    reconciler = Reconciler(registry, core, tasks, crashes)
-    intake = Intake()
-    polling = Polling(
-        store,
-        writer,
-        core=core,
-        journal=core.journal,
-        commits=commits,
-        reconciler=reconciler,
-        intake=intake,
-        every=poll,
-    )
-    return Memory(
-        store,
-        writer,
-        core=core,
-        registry=registry,
-        commits=commits,
-        crashes=crashes,
-        reconciler=reconciler,
-        intake=intake,
-        polling=polling,
-    )
 
 
 SLICE: Final = 100
