@@ -11,6 +11,7 @@ from ._jobs import CurrentRun, Job, current_run
 from ._memory import Record
 from ._runs import Subtask
 from ._scheduler import Scheduler, SchedulerState
+from ._tune_gc import tune_gc
 from ._values import (
     AlreadyStopped,
     ClockJumped,
@@ -115,6 +116,7 @@ __all__ = [
     "UnknownLimit",
     "UnknownTask",
     "current_run",
+    "tune_gc",
 ]
 
 for _each in [globals()[name] for name in __all__]:  # a traceback says where users find the error, not where it lies
