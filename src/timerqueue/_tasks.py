@@ -278,7 +278,7 @@ async def _in_a_scope(worker: Worker) -> None:
                 await _close_nurseries()
     except RuntimeError:
         # Work has left a cancel scope open, or was killed inside one. All the others are not to suffer for it.
-        logger.exception("work has left its task in disorder")
+        logger.exception("work did not leave its task as it found it")
 
 
 async def _close_nurseries() -> None:

@@ -145,7 +145,7 @@ async def test_a_target_that_left_the_configuration_is_checked_no_more(started, 
     (tmp_path / "uptime.toml").write_text(f'[[check]]\nname = "site"\nurl = "http://127.0.0.1:{up.port}"')
     code, out, _ = await ran("run", file, "--for", "100ms")
     assert code == 0
-    assert "checked no more, for the configuration says so: db; their history stays" in out
+    assert "no longer checked, because the configuration says so: db; their history stays" in out
     assert "theirs is not checked: " in out
     assert rows(store, "SELECT id FROM job ORDER BY id") == [("site",), ("theirs",)]
     assert rows(store, "SELECT count(*) FROM tick WHERE job_id = 'db'") > [(0,)]

@@ -80,7 +80,7 @@ def _check(func: object) -> None:
         func = func.func
     code = getattr(func, "__code__", None) or getattr(type(func).__call__, "__code__", None)
     if code is not None and _is_generator(code.co_flags):
-        msg = f"func must not be a generator function, of which nothing would run: let {func!r} return, not yield"
+        msg = f"func must not be a generator function, because calling one runs nothing: let {func!r} return, not yield"
         raise InvalidJob(msg)
     if isinstance(func, type) and is_async(func.__call__):
         msg = f"func must be an instance of {func!r}, whose `__call__` is async: give {func.__name__}(...)"

@@ -77,7 +77,7 @@ class Loop:
         jumped = self.timeline.look(now)
         if not jumped:
             return
-        logger.info("the wall clock is %+.3f s off its course: calendar jobs are planned anew", jumped)
+        logger.info("the wall clock is %+.3f s off its course: calendar jobs are planned again", jumped)
         if abs(self.timeline.step) > JUMP:
             logger.warning("the wall clock has jumped by %+.3f s", self.timeline.step)
             self._listeners.tell(ClockJumped(now + self.timeline.offset, self.timeline.step))

@@ -194,7 +194,7 @@ class Commits:
                 are_some_sent_again = True
                 continue
             logger.error(
-                "the end of a run of job %r came too late: its tick has been marked anew: %r", tick.job_id, tick
+                "the end of a run of job %r came too late, because its tick has a newer mark: %r", tick.job_id, tick
             )
         return are_some_sent_again
 

@@ -148,7 +148,7 @@ class RunBundle(RunPlace):
                 self._has_begun(run, context)
                 run.close(value, None, now)
             except Exception:
-                logger.exception("the end of a run of job %r was not worked off", job.id)
+                logger.exception("the end of a run of job %r could not be handled", job.id)
             run.context = None
             if run.subtasks:
                 break  # those of what has started go first
@@ -302,7 +302,7 @@ class SubtaskBundle(Bundle):
         try:
             self.run.task_ended(value, None, context)
         except Exception:
-            logger.exception("the end of a subtask of job %r was not worked off", self.job.id)
+            logger.exception("the end of a subtask of job %r could not be handled", self.job.id)
 
     def _end(self) -> None:
         """None is left. Nor is one that runs."""
@@ -310,7 +310,7 @@ class SubtaskBundle(Bundle):
             self.run.let_go(self)
             self.run.task_ended(None, None, None)
         except Exception:
-            logger.exception("the end of a run of job %r was not worked off", self.job.id)
+            logger.exception("the end of a run of job %r could not be handled", self.job.id)
 
     def _leaves(
         self,

@@ -121,7 +121,7 @@ class Completion:
         """Do what was decided. Seconds to the retry, if there is one."""
         job = run.job
         if verdict.disable is not None:
-            logger.warning("job %r starts no more until it is resumed: %s", job.id, verdict.disable)
+            logger.warning("job %r does not start until it is resumed: %s", job.id, verdict.disable)
             self._pausing.pause(job, verdict.disable)
         if job.is_due_by_hand:
             verdict = Verdict()  # that start stands in for a retry

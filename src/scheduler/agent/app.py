@@ -168,7 +168,7 @@ class _Agent:
             job.remove()
         if gone:
             names = ", ".join(job.id for job in gone)
-            self._monitor.notice(f"checked no more, for the configuration says so: {names}; their history stays")
+            self._monitor.notice(f"no longer checked, because the configuration says so: {names}; their history stays")
 
     async def _stop_after(self, seconds: float) -> None:
         await self._is_open.wait()

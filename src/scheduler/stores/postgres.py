@@ -58,7 +58,7 @@ class PostgresStore:
             or len(schema.encode("utf-8", "replace")) > LONGEST_NAME
             or storable(schema.replace("%", "\0")) != schema
         ):
-            msg = f"schema={schema!r} is no name of a schema here: give 1 to {LONGEST_NAME} bytes, without % and NUL"
+            msg = f"schema={schema!r} is not a name for a schema: give 1 to {LONGEST_NAME} bytes, without % and NUL"
             raise ValueError(msg)
         self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
         self._dsn = dsn

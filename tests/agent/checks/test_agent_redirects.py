@@ -107,7 +107,7 @@ async def test_credentials_go_on_to_another_page_of_their_origin(serve, answers,
     ("location", "error"),
     [
         ("http://127.0.0.1:1/", "redirects from https to http"),
-        ("file:///etc/passwd", "redirects to what is no http:// or https:// URL"),
+        ("file:///etc/passwd", "redirects to something that is not an http:// or https:// URL"),
     ],
 )
 async def test_a_redirect_that_leads_astray_is_not_followed(
@@ -136,7 +136,7 @@ BROKEN += [b"http://h/\x01", b"javascript:1", b"http://" + b"a" * 300 + b"/", b"
 def test_a_location_that_makes_no_sense_is_the_targets_fault(location):
     """Whatever it is, it is told in words, and is no defect of the check."""
     base = parse_url("ftp://h:21/", {"ftp": 21})
-    with pytest.raises(CheckFailed, match=r"redirects to (what is no|a URL of 9,000 characters)"):
+    with pytest.raises(CheckFailed, match=r"redirects to (something that is not|a URL of 9,000 characters)"):
         next_url(base, location, SCHEMES)
 
 

@@ -370,6 +370,6 @@ def test_close_does_not_raise_and_lets_go_whatever_happens(store, other, path, c
     """The next agent may try."""
     path.rename(path.with_name("away"))
     store.close()
-    assert "not closed in order" in caplog.text
+    assert "could not be closed properly" in caplog.text
     path.with_name("away").rename(path)
     opened(path).close()

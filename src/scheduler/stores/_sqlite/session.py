@@ -93,7 +93,7 @@ class Session:
                         writer.execute("UPDATE meta SET clean = 1")
                     self.checkpoint()
         except StoreError as exc:
-            logger.warning("%s is not closed in order, and will be checked when it is opened: %s", self._path, exc)
+            logger.warning("%s could not be closed properly, and is checked at the next start: %s", self._path, exc)
         self._disconnect()
         self._lock.release()
         self._opened = None

@@ -51,7 +51,7 @@ def next_url(url: Url, location: bytes, ports: Mapping[str, int | None]) -> Url:
         joined = urljoin(base, _text(location)).partition("#")[0]
         following = parse_url(joined, ports)
     except ValueError:
-        raise CheckFailed("redirects to what is no http:// or https:// URL") from None
+        raise CheckFailed("redirects to something that is not an http:// or https:// URL") from None
     if url.scheme == "https" and following.scheme == "http":
         raise CheckFailed("redirects from https to http")
     return evolve(following, user=None, password=None)
