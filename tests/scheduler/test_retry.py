@@ -74,7 +74,7 @@ async def test_max_retries_is_the_number_of_retries_and_then_the_job_is_disabled
         assert changed.state is JobState.DISABLED
         assert f"failed {runs} times in a row" in changed.reason
         assert job in s.jobs()
-    (warning,) = [record.getMessage() for record in caplog.records if "starts no more" in record.getMessage()]
+    (warning,) = [record.getMessage() for record in caplog.records if "does not start until" in record.getMessage()]
     assert changed.reason in warning
 
 
