@@ -23,6 +23,7 @@ from ._jobs import (
     call_of,
     count_of,
     delay_of,
+    flag_of,
     limit_of,
     limits_of,
     name_of,
@@ -169,6 +170,8 @@ class Scheduler:
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)
+        if inline is not False or durable is not True:
+            inline, durable = flag_of("inline", inline), flag_of("durable", durable)
         if name is not None:
             text_of("name", name)
         if self._memory is None and not isinstance(func, str):

@@ -1,12 +1,14 @@
 """A verb that is refused has changed nothing: neither here, nor in the store, nor for any listener; from any thread."""
 
+import logging
+import threading
 from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
 
 from schedule import At, Every, Missed, ScheduleError
-from scheduler import Overlap, Scheduler, SchedulerError, UnknownLimit
+from scheduler import InvalidJob, Overlap, Scheduler, SchedulerError, UnknownLimit
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
@@ -60,6 +62,10 @@ REFUSED = {
     **both(kwargs=5),
     **both(name=5),
     **both(unknown=5),
+    **both(inline="yes"),
+    **both(inline=1),
+    "add durable": lambda s: s.add("nothing", "@every 1h", id="new", durable=0),
+    "replace durable": lambda s: s.add("nothing", "@every 2h", id="a", durable="no", on_conflict="replace"),
     "add no id": lambda s: s.add("nothing", "@every 1h", id=""),
     "add an id of a number": lambda s: s.add("nothing", "@every 1h", id=5),
     "add a taken id": lambda s: s.add("nothing", "@every 1h", id="a", tags=["b"]),
@@ -103,6 +109,8 @@ REFUSED = {
     "register": lambda s: s.register("no name", nothing),
     "register another": lambda s: s.register("nothing", other),
     "register no function": lambda s: s.register("fine", 5),
+    "register inline": lambda s: s.register("fine", nothing, inline="yes"),
+    "register to replace": lambda s: s.register("nothing", other, replace=1),
     "task": lambda s: s.task("no name")(nothing),
     "listen": lambda s: s.listen(5),
     "stop": lambda s: s.stop(grace="soon"),
@@ -220,3 +228,135 @@ async def test_after_the_end_verbs_are_refused_and_change_nothing(clock, kind):
     ):
         refuse(s, verb)
         assert snapshot(s, None) == before
+
+
+@pytest.mark.parametrize("wrong", [{"needs": 5}, {"args": 5}, {"start": NAIVE}, {"inline": "yes"}, {"tags": 5}])
+async def test_an_add_that_is_refused_takes_no_number(clock, wrong):
+    """Jobs without an id are numbered as they come; a number that a job had comes again for none."""
+    async with Scheduler(clock=clock) as s:
+        assert s.add(nothing, "@every 1h").id == "job-1"
+        for _ in range(3):
+            refuse(s, lambda s: s.add(nothing, "@every 1h", **wrong))
+        job = s.add(nothing, "@every 1h")
+        assert job.id == "job-2"
+        job.remove()
+        assert s.add(nothing, "@every 1h").id == "job-3"
+
+
+ONE = {"overlap": Overlap.REPLACE}
+OTHER = {"missed": Missed.ALL}
+
+
+def in_a_thread(*calls):
+    """Call them in another thread, one after another, while the loop stands still. What they raised."""
+    raised = []
+
+    def call_all():
+        for call in calls:
+            try:
+                call()
+            except SchedulerError as error:
+                raised.append(error)
+            else:
+                raised.append(None)
+
+    thread = threading.Thread(target=call_all)
+    thread.start()
+    thread.join()
+    return raised
+
+
+@pytest.fixture
+def errors(caplog):
+    """What was logged as an error."""
+    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize("kind", ["memory", "store"])
+@pytest.mark.parametrize(("first", "second"), [(ONE, OTHER), (OTHER, ONE)])
+async def test_of_two_updates_that_do_not_fit_together_the_second_is_refused(clock, errors, kind, first, second):
+    """In the thread that asks, though the first has not been applied yet; and what fits is applied."""
+    store = None if kind == "memory" else MemoryStore()
+    async with Scheduler(clock=clock, store=store) as s:
+        s.register("nothing", nothing, inline=True)
+        job = s.add("nothing", Every("1h", anchor=START), id="a")
+        calls = [lambda: job.update(**first), lambda: job.update(**second), lambda: job.update(priority=2)]
+        assert list(map(type, in_a_thread(*calls))) == [type(None), InvalidJob, type(None)]
+        await clock.travel(0)
+        assert {name: getattr(job.policy, name) for name in first} == first
+        assert {name: getattr(job.policy, name) for name in second} != second
+        assert job.policy.priority == 2
+        assert errors() == []
+        await clock.travel(1)
+        job.update(**dict.fromkeys(first, Overlap.SKIP if first is ONE else Missed.LATEST), **second)
+        assert {name: getattr(job.policy, name) for name in second} == second
+
+
+async def test_an_update_on_the_loop_leaves_those_that_were_asked_for_before_possible(clock, errors):
+    """It is applied before them."""
+    async with Scheduler(clock=clock) as s:
+        job = s.add(nothing, Every("1h", anchor=START), id="a")
+        assert in_a_thread(lambda: job.update(**ONE)) == [None]
+        with pytest.raises(InvalidJob, match="choose one of them"):
+            job.update(**OTHER)
+        job.update(priority=2)
+        await clock.travel(0)
+        assert (job.policy.overlap, job.policy.missed, job.policy.priority) == (Overlap.REPLACE, Missed.LATEST, 2)
+        assert errors() == []
+
+
+async def test_an_update_after_an_add_that_updates_is_checked_against_what_that_makes(clock, errors):
+    """As if it had been applied already."""
+    async with Scheduler(clock=clock) as s:
+        job = s.add(nothing, Every("1h", anchor=START), id="a", **ONE)
+        renew = [lambda: s.add(nothing, Every("1h", anchor=START), id="a", on_conflict="update", **OTHER)]
+        assert list(map(type, in_a_thread(*renew, lambda: job.update(**ONE)))) == [type(None), InvalidJob]
+        await clock.travel(0)
+        assert (job.policy.overlap, job.policy.missed) == (Overlap.SKIP, Missed.ALL)
+        assert errors() == []
+
+
+async def test_two_updates_before_the_start_that_do_not_fit_together(clock, errors):
+    """The second is refused at once, though nothing is applied before the store has been read."""
+    s = Scheduler(clock=clock, store=MemoryStore())
+    s.register("nothing", nothing, inline=True)
+    job = s.add("nothing", Every("1h", anchor=START), id="a")
+    job.update(**ONE)
+    with pytest.raises(InvalidJob, match="choose one of them"):
+        job.update(**OTHER)
+    async with s:
+        await clock.travel(3_600)
+        assert (job.policy.overlap, job.policy.missed) == (Overlap.REPLACE, Missed.LATEST)
+        assert job.statistics().successes == 1
+        assert errors() == []
+
+
+async def test_an_update_that_does_not_fit_what_stands_in_the_store_ends_alone(clock, errors):
+    """Nobody could know when it was asked for: the job stays as its row says, and an error tells."""
+    store = MemoryStore()
+    for takes_back in (False, True):
+        s = Scheduler(clock=clock, store=store.another())
+        s.register("nothing", nothing, inline=True)
+        job = s.add("nothing", Every("1h", anchor=START), id="a", on_conflict="keep", **({} if takes_back else OTHER))
+        if takes_back:
+            job.update(**ONE)
+        async with s:
+            await clock.travel(3_600)
+            assert (job.policy.overlap, job.policy.missed) == (Overlap.SKIP, Missed.ALL)
+            assert job.statistics().runs == takes_back + 1
+        assert [text for text in errors() if "'a' is not updated" in text] == errors()
+        assert len(errors()) == takes_back
+
+
+async def test_an_update_beside_one_that_changes_the_function_keeps_its_name_in_the_store(clock):
+    """Each changes what it names, and no more."""
+    store = MemoryStore()
+    async with Scheduler(clock=clock, store=store) as s:
+        s.register("nothing", nothing, inline=True)
+        s.register("other", other)
+        job = s.add("nothing", Every("1h", anchor=START), id="a")
+        assert in_a_thread(lambda: job.update(func="other"), lambda: job.update(priority=2)) == [None, None]
+        await clock.travel(0)
+        await s.flush()
+        ((row, _),) = [each for chunk in store.load() for each in chunk]
+        assert (job.func, row.task, job.policy.priority) == (other, "other", 2)

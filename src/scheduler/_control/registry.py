@@ -102,8 +102,7 @@ class Registry(Verbs):
         job.schedule_text = None if row is None else row.schedule
         if present is not None and on_conflict == "update":
             refuse_switch(present, job)
-            new_first = None if planned_alike(present, job, start) else first
-            self.early.ask(present, self.updates.renew, present, job, new_first)
+            self.updates.ask_to_renew(present, job, None if planned_alike(present, job, start) else first)
             return present
         if present is not None:
             self.remove(present)

@@ -1,15 +1,16 @@
 """Jobs that become something else: `Job.update`, and adding with on_conflict="update".
 
-What may change is checked as a whole, in the thread that asks; it is applied on the loop, to the job as it is by then.
+What may change is checked as a whole, in the thread that asks, against what the job will be when all that it has been
+asked for before is done; it is applied on the loop, to the job as it is by then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
+from logging import getLogger
 from typing import Any, Final
-
-from attrs import frozen
 
 from schedule import Schedule
 
@@ -21,6 +22,7 @@ from .._jobs import (
     args_of,
     call_of,
     copied,
+    flag_of,
     kwargs_of,
     on_the_loop,
     policy_of,
@@ -36,26 +38,24 @@ from .._values import OPTIONS, InvalidJob, JobChanged
 from .conflict import is_same
 from .early import Early
 
+logger = getLogger(__name__)
+
 _DEFINITION: Final = frozenset({"func", "args", "kwargs", "inline", "tags", "name", "start"})
 
 
-@frozen
-class Update:
-    """What a job will be. `start`: with a new schedule its first start."""
-
-    definition: Definition
-    start: Start
+Change = Callable[[Definition], Definition]
+"""What becomes of a definition. Raises InvalidJob."""
 
 
-def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
+def changed(job: Definition, changes: Mapping[str, Any]) -> Definition:
     """The job with these changes; what they do not name stays. Raises InvalidJob."""
     unknown = sorted(set(changes) - set(OPTIONS) - _DEFINITION)
     if unknown:
         msg = f"update has no {unknown[0]!r}; it has schedule, {', '.join(sorted({*OPTIONS, *_DEFINITION}))}"
         raise InvalidJob(msg)
     func = changes.get("func", job.func)
-    inline = changes.get("inline", job.call is on_the_loop)
-    definition = Definition(
+    inline = flag_of("inline", changes.get("inline", job.call is on_the_loop))
+    return Definition(
         func=func,
         args=args_of(changes.get("args", job.args)),
         kwargs=kwargs_of(changes.get("kwargs", job.kwargs)),
@@ -64,7 +64,6 @@ def update_of(job: Job, changes: Mapping[str, Any]) -> Update:
         tags=tags_of(changes.get("tags", job.tags)),
         name=text_of("name", changes.get("name", job.name)),
     )
-    return Update(definition, changes.get("start"))
 
 
 def settled(value: Any) -> Any:
@@ -89,6 +88,8 @@ class Updates:
         self._lateness = lateness
         self._tasks = tasks
         self._early = early
+        self._asked: dict[Job, list[Change]] = {}
+        """What is still to be applied, in that order."""
 
     # -- in the thread that asks ---------------------------------------------------------------------------------------
 
@@ -101,17 +102,54 @@ class Updates:
         task = job.task
         if task is not None and "func" in changes:
             task, changes["func"], _ = self._tasks.resolve(changes["func"], inline=False, durable=True)
-        update = update_of(job, changes)
-        self._core.runs.check_needs(update.definition.policy.needs)
-        if schedule is None and update.start is not None:
+        start = changes.pop("start", None)
+        if schedule is None and start is not None:
             msg = "start can only be updated together with a schedule"
             raise InvalidJob(msg)
+        is_here = self._core.loop.is_here and not self._early.holds(job)
         with self._lock:
-            start = self.dated_start(job) if update.start is None else update.start
+            start = self.dated_start(job) if start is None else start
             first = None if schedule is None else self.first_start(schedule_of(schedule), job.id, start)
-        if task is not None:
-            stored_job(job.id, task, job.schedule if first is None else first.schedule, update.definition)
-        self._early.ask(job, self._apply, job, changes if task is None else apart(changes), first, task)
+            change = partial(changed, changes=changes if task is None else apart(changes))
+            definition = self._foreseen(job, change, is_here=is_here)
+            self._core.runs.check_needs(definition.policy.needs)
+            if task is not None:
+                stored_job(job.id, task, job.schedule if first is None else first.schedule, definition)
+            self._note(job, change, is_here=is_here)
+            new_task = task if "func" in changes else None
+            if not is_here:
+                self._early.ask(job, self._apply_later, job, change, first, new_task)
+        if is_here:  # and outside the lock: listeners are told
+            self._early.ask(job, self._apply, job, change, first, new_task)
+
+    def ask_to_renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
+        """Let the job become what another of its id was meant to be. `first`: how that would start; None: as the job.
+
+        Call it with the lock of the list of jobs held.
+        """
+        change: Change = lambda _: source.definition  # noqa: E731 - it is told from others by its identity
+        self._note(job, change, is_here=self._core.loop.is_here and not self._early.holds(job))
+        self._early.ask(job, self._renew, job, change, source, first)
+
+    def _foreseen(self, job: Job, change: Change, *, is_here: bool) -> Definition:
+        """What the job will be when all is applied. `is_here`: the change at once, before what waits for the loop."""
+        definition = job.definition
+        asked = self._asked.get(job, ())
+        for each in (change, *asked) if is_here else (*asked, change):
+            definition = each(definition)
+        return definition
+
+    def _note(self, job: Job, change: Change, *, is_here: bool) -> None:
+        asked = self._asked.setdefault(job, [])
+        asked.insert(0 if is_here else len(asked), change)
+
+    def _forget(self, job: Job, change: Change) -> None:
+        """The change is about to be applied."""
+        with self._lock:
+            asked = self._asked[job]
+            asked.remove(change)
+            if not asked:
+                del self._asked[job]
 
     def first_start(self, schedule: Schedule, id: str, start: Start) -> FirstStart:
         """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
@@ -133,16 +171,25 @@ class Updates:
 
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
-    def _apply(self, job: Job, changes: Mapping[str, Any], first: FirstStart | None, task: str | None) -> None:
-        """Change a job as it is by now by changes that have been checked."""
+    def _apply(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
+        """Change a job as it is by now. `task`: the name of its new function in the store; None: it keeps its own."""
+        self._forget(job, change)
         if job.is_removed:
             return
-        definition = update_of(job, changes).definition
-        job.task = task
+        definition = change(job.definition)
+        if task is not None:
+            job.task = task
         self.fill(job, definition, first)
 
-    def renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
-        """Let the job be what another of its id was meant to be. `first`: how that would start; None: as the job."""
+    def _apply_later(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
+        """The same when whoever asked for it is not here any more."""
+        try:
+            self._apply(job, change, first, task)
+        except InvalidJob as exc:  # it fits what the job was then, and not what stands in the store
+            logger.error("job %r is not updated, its row has changed since that was asked for: %s", job.id, exc)  # noqa: TRY400 - the text says it all
+
+    def _renew(self, job: Job, change: Change, source: Job, first: FirstStart | None) -> None:
+        self._forget(job, change)
         if job.is_removed:
             return
         if job.unfit is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from threading import RLock
 
 from .._values import JobNotFound
@@ -18,7 +17,9 @@ class JobList:
     def __init__(self) -> None:
         self.by_id: dict[str, Job] = {}
         self.lock = RLock()
-        self._numbers = itertools.count(1)
+        self._number = 1
+        self._offered = ""
+        """The last id that was made up. It is offered again unless a job has taken it."""
 
     def __len__(self) -> int:
         return len(self.by_id)
@@ -53,9 +54,12 @@ class JobList:
                 del self.by_id[job.id]
                 if not self.by_id:
                     self.by_id.clear()  # the table of 100,000 jobs takes 5 MiB, and stays until somebody does this
+            if job.id == self._offered:  # it had it
+                self._number += 1
 
     def free_id(self) -> str:
-        """An id that no job has. Call it with `lock` held."""
-        while (id_ := f"job-{next(self._numbers)}") in self.by_id:
-            pass
-        return id_
+        """An id that no job has or was given here. Call it with `lock` held."""
+        while (id := f"job-{self._number}") in self.by_id:
+            self._number += 1
+        self._offered = id
+        return id

@@ -90,6 +90,14 @@ def text_of(name: str, value: Any) -> str | None:
     raise InvalidJob(msg)
 
 
+def flag_of(name: str, value: Any) -> bool:
+    """True or False. Raises InvalidJob, which names the argument, for what only counts as one of them."""
+    if isinstance(value, bool):
+        return value
+    msg = f"{name} must be True or False, not {shown(value)}"
+    raise InvalidJob(msg)
+
+
 def tag_of(value: Any) -> str | None:
     """A tag that is paused; None: all jobs are. Raises InvalidJob for what no store can hold."""
     tag = text_of("tag", value)

@@ -12,6 +12,7 @@ from attrs import frozen
 
 from .._values import InvalidJob, UnknownTask
 from .call import call_of
+from .options import flag_of
 from .thread_call import Call
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -49,7 +50,7 @@ class Tasks:
         A name is 1 to 128 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit. A callable may have
         several names: the first one is what `name_of` gives. Raises InvalidJob.
         """
-        task = Task(_checked(name), func, inline)
+        task, replace = Task(_checked(name), func, flag_of("inline", inline)), flag_of("replace", replace)
         if not callable(func):
             msg = f"func must be something that can be called, not {func!r}"
             raise InvalidJob(msg)

@@ -59,9 +59,14 @@ class Loop:
         """Belong to this thread from now on: the others have to ask it."""
         self._thread = get_ident()
 
+    @property
+    def is_here(self) -> bool:
+        """Whether `call` calls at once: in the loop's thread, and as long as it has none."""
+        return self._thread is None or self._thread == get_ident()
+
     def call(self, func: Callable[..., object], *args: object) -> None:
         """Call it on the loop: now if this is its thread or if it does not run, else as soon as possible."""
-        if self._thread is not None and self._thread != get_ident():
+        if not self.is_here:
             with suppress(LifecycleError):  # it has stopped: then do it here
                 self.queue.push(AT_ONCE, func, *args)
                 return
