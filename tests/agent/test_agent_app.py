@@ -1,5 +1,6 @@
 """The agent put together, on both backends: jobs, limits, results, the end."""
 
+import gc
 from collections import Counter
 
 import anyio
@@ -61,6 +62,22 @@ def targets(port, count, kind="http", **options):
     """Write so many targets on one server."""
     lines = "\n".join(f"{name} = {value!r}" for name, value in options.items())
     return "\n".join(f'[[check]]\nname = "{n}"\nurl = "{kind}://127.0.0.1:{port}"\n{lines}' for n in range(count))
+
+
+async def test_garbage_collections_do_not_look_at_what_is_loaded(serve, answers):
+    """Targets and modules are frozen while the agent runs, and new objects looked at seldom. Then all is as it was."""
+
+    class Watching(Recorder):
+        def checked(self, target, *, is_change):
+            self.collector = gc.get_freeze_count(), gc.get_threshold()
+
+    server = await serve(answers.respond())
+    display, found = Watching(), (gc.get_freeze_count(), gc.get_threshold())
+    await run_agent(targets(server.port, 1), Plan(once=True), display)
+    frozen, thresholds = display.collector
+    assert frozen > 1_000
+    assert thresholds > found[1]
+    assert (gc.get_freeze_count(), gc.get_threshold()) == found
 
 
 async def test_each_check_runs_once(serve, answers):

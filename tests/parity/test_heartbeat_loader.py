@@ -124,7 +124,7 @@ async def test_heartbeat_loader_gives_up_in_the_end(agent, file, monkeypatch, ca
 
 async def test_heartbeat_loader_is_waited_for_no_longer_than_its_timeout(agent, file, monkeypatch, caplog):
     """Then the target is checked without its past, which does not come back later."""
-    monkeypatch.setattr(recall, "PATIENCE", 0.05)
+    monkeypatch.setattr(recall, "PATIENCE", 1.0)  # a busy machine has the other one read in that time too
     store, display = SlowFor(SQLiteStore(file), "first"), Watcher()
     async with anyio.create_task_group() as group:
         group.start_soon(agent, store, display)
@@ -132,7 +132,7 @@ async def test_heartbeat_loader_is_waited_for_no_longer_than_its_timeout(agent, 
         store.may_answer.set()
     assert display.changes == ["first"]
     assert display.stood == {"second": Status.UP}
-    assert "cannot be read, so it begins anew: no answer within 0.05 s" in caplog.text
+    assert "cannot be read, so it begins anew: no answer within 1 s" in caplog.text
 
 
 async def test_what_a_store_said_that_could_not_tell_is_why_its_targets_begin_anew(agent, file, monkeypatch, caplog):

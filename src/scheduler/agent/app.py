@@ -22,6 +22,7 @@ from scheduler import (
     StoreDown,
     StoreError,
     StoreTakenOver,
+    tune_gc,
 )
 from timerqueue import Clock
 
@@ -121,21 +122,28 @@ class _Agent:
         """The agent that has the store now, in the words of the store."""
 
     async def run(self) -> int:
-        plan, monitor, scheduler = self._plan, self._monitor, self._scheduler
+        plan, monitor = self._plan, self._monitor
         monitor.hold()
-        async with _watched(scheduler, monitor, self._clock) as (group, is_forced):
-            group.start_soon(self._holdups.watch)
-            if self._has_past:
-                group.start_soon(self._show_past)
-            if plan.seconds is not None:
-                group.start_soon(self._stop_after, plan.seconds)
-            await (scheduler.run_once() if plan.once else scheduler.run())
+        with tune_gc():  # modules, targets and jobs are there by now, and nothing is due yet that could be late
+            is_forced = await self._run_checks()
         monitor.show(lambda display: display.stopped(self._board.summary()))
         if monitor.trouble is not None:
             raise monitor.trouble
         if self._taken_over is not None:
             raise StoreTakenOver(self._taken_over)
         return 1 if is_forced or (plan.once and not all(map(_is_well, self._statuses.values()))) else 0
+
+    async def _run_checks(self) -> bool:
+        """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
+        plan, scheduler = self._plan, self._scheduler
+        async with _watched(scheduler, self._monitor, self._clock) as (group, is_forced):
+            group.start_soon(self._holdups.watch)
+            if self._has_past:
+                group.start_soon(self._show_past)
+            if plan.seconds is not None:
+                group.start_soon(self._stop_after, plan.seconds)
+            await (scheduler.run_once() if plan.once else scheduler.run())
+        return bool(is_forced)
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, SchedulerStarted):

@@ -45,6 +45,15 @@ def test_all_who_subscribe_hear_the_same_in_its_order(board):
     ]
 
 
+def test_a_target_keeps_no_reports(board):
+    """History does: one for each target would be most of what the agent holds in memory."""
+    board.listen(ended(board, DOWN))
+    target = board.targets["api"]
+    assert target.last_run.results == ()
+    assert target.last_run.ended == 11.0
+    assert target.last.results == (DOWN,)
+
+
 def test_a_subscriber_hears_nothing_of_before(board):
     """How the targets stand it asks the board itself."""
     board.listen(ended(board, DOWN))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from scheduler import Outcome, RunEnded
 
@@ -115,7 +115,7 @@ class TargetStatus:
 
         `began`: when this process began to check. What was due before that is late through it from then on only.
         """
-        self.last, self.last_run = verdict, run
+        self.last, self.last_run = verdict, evolve(run, results=())  # history keeps the report
         self.counts[verdict.status] += 1
         lateness = run.lateness if began is None else min(run.lateness, max(run.started - began, 0.0))
         self.lateness_max = max(self.lateness_max, lateness)
