@@ -1,4 +1,4 @@
-"""What surprises people about a cron expression that is right as far as it goes."""
+"""Warnings: what surprises people about a cron expression that is right as far as it goes."""
 
 from __future__ import annotations
 

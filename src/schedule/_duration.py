@@ -68,7 +68,7 @@ def duration(value: timedelta | float | str) -> timedelta:
 
 
 def positive(value: timedelta | float | str) -> timedelta:
-    """The same for what must last longer than nothing. Raises ScheduleError for 0 too."""
+    """Read a duration that must last longer than nothing. Raises ScheduleError for 0 too."""
     found = duration(value)
     if not found:
         raise ScheduleError(f"duration {value!r} is zero: it must be at least a microsecond")

@@ -28,7 +28,7 @@ LONGEST_DURATION: Final = timedelta(days=(LAST_INSTANT - FIRST_INSTANT).days)
 
 
 def utc(value: datetime) -> datetime:
-    """The same instant in UTC.
+    """Return the instant in UTC.
 
     Raises ScheduleError for a datetime without a zone, and for one that its offset puts outside of the calendar.
     """

@@ -1,4 +1,4 @@
-"""What to do about slots that passed while nobody could run them: after downtime, a suspend or a step of the clock.
+"""Missed slots, which passed while nobody could run them: after downtime, a suspend or a step of the clock.
 
 With slots each minute and nobody there from 12:00 to 12:04, at 12:04:10:
 
@@ -163,7 +163,7 @@ def _count(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, b
 
 
 def _counted(schedule: Schedule, after: datetime, until: datetime) -> tuple[int, bool]:
-    """The same by a formula; at least none where there is none. A class of a user's may answer anything."""
+    """Count slots by a formula; at least none where there is none. A class of a user's may answer anything."""
     kind = type(schedule)
     if isinstance(schedule, Every) and kind is Every:
         return schedule.index(micros(until)) - schedule.index(micros(after)), True

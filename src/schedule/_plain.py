@@ -115,7 +115,7 @@ _KINDS: Final[Mapping[str, Callable[[str, str], Schedule]]] = {
 
 
 def _settings(kind: str, text: str, known: tuple[str, ...]) -> tuple[str, dict[str, str]]:
-    """What stands before the settings, and the settings by name."""
+    """Return what stands before the settings, and the settings by name."""
     first = _SETTING.search(text)
     if first is None:
         return text, {}

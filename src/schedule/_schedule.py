@@ -1,4 +1,4 @@
-"""What a schedule is, and how schedules combine: `a | b`, `.between(start, end)`, `.except_(window)`.
+"""Schedules, and how they combine: `a | b`, `.between(start, end)`, `.except_(window)`.
 
 Base class and combinators stand in one file because each needs the other. They ask nothing of a schedule but `next`,
 so they work for schedules of your own too.
@@ -25,7 +25,7 @@ LONGEST_CLOSURE: Final = 10_000
 
 
 class _Patience(local):
-    """What is left of LONGEST_CLOSURE for one question, which may pass through windows inside of windows: without a
+    """The rest of LONGEST_CLOSURE for one question, which may pass through windows inside of windows: without a
     common count each level would multiply the work of the one below.
     """
 
@@ -73,7 +73,7 @@ class Schedule(abc.ABC):
 
 
 def answer(schedule: Schedule, after: datetime) -> datetime | None:
-    """What `schedule.next(after)` says, in UTC.
+    """Return what `schedule.next(after)` says, in UTC.
 
     Raises ScheduleError if it breaks its promise: not later than `after`, without a zone, or no datetime at all.
     """

@@ -156,7 +156,7 @@ class Lifespan:
         return cut_off
 
     def _hand_over(self) -> None:
-        """What is still due is the next scheduler's: nothing that is asked of this one's jobs any more touches it."""
+        """Leave what is still due to the next scheduler: nothing asked of this one's jobs from now on touches it."""
         for job in self._core.jobs.jobs():
             if job.backlog:
                 job.backlog = None

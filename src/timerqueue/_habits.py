@@ -20,7 +20,7 @@ MOST: Final = 10_000
 
 
 class Habit:
-    """What is known of one function. `is_quiet`: it is believed that its next call waits for nothing."""
+    """The habit of one function. `is_quiet`: it is believed that its next call waits for nothing."""
 
     __slots__ = ("code", "is_quiet", "quiet_calls", "trials")
 

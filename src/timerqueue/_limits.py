@@ -193,7 +193,7 @@ class Limits(Generic[C]):
         self._head_may_differ(line)
 
     def withdraw(self, claim: C) -> None:
-        """The same for work that may `wait` again: nothing of it is left, at the cost of a walk along its line."""
+        """Forget work that may `wait` again: nothing of it is left, at the cost of a walk along its line."""
         self.waiting -= 1
         if not claim.needs:
             self.plain.remove(claim)

@@ -77,7 +77,7 @@ class PlainLine(Generic[W]):
             self._cancelled = 0
 
     def remove(self, work: W) -> None:
-        """It stands here no more, and may come again. In time proportional to what stands here."""
+        """Take an entry out that may come again, in time proportional to what stands here."""
         self._in_order = deque(entry for entry in self._in_order if entry[1] is not work)
         self._overtaking = [entry for entry in self._overtaking if entry[1] is not work]
         heapify(self._overtaking)

@@ -31,7 +31,7 @@ AGEING: Final = 10.0
 
 
 class _Call(Work):
-    """What `start_soon` starts."""
+    """The work that `start_soon` starts."""
 
     __slots__ = ("args", "func", "workers")
 
@@ -160,7 +160,7 @@ class TaskPool:
         self._workers.call_if_needed()
 
     def _submit_rest(self, bundle: Bundle) -> None:
-        """What is left of a bundle that has begun needs a place of its own: before all that is due at the same time."""
+        """Give the rest of a bundle that has begun a place of its own: before all that is due at the same time."""
         bundle.is_waiting = True
         if self._limits.take(bundle):
             ready = self._workers.ready

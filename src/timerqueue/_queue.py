@@ -284,7 +284,7 @@ def _check_due(due: float) -> None:
 
 
 def _refuse(func: Callable[..., Any], value: object) -> None:
-    """What it was called for has not been done: nobody runs what it returned. Raises TypeError."""
+    """Raise TypeError for a callable that returned work which nobody runs."""
     if isinstance(value, CoroutineType):
         value.close()
     msg = f"{func!r} returned {value!r}, which nobody runs: make it an `async def` and {_NEEDS_POOL}"

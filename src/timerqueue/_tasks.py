@@ -37,7 +37,7 @@ Traces = tuple[int, int, str]
 
 
 class Tasks(Protocol):
-    """What differs between event loops."""
+    """Tasks, where event loops differ."""
 
     begins_elsewhere: bool
     """A new task can begin while another runs. Else what waits begins in the one that would serve, before all else."""
@@ -61,7 +61,7 @@ class Tasks(Protocol):
     def rename(self, worker: Worker, name: str) -> None: ...
 
     def settle(self, worker: Worker, name: str) -> None:
-        """It waits, for the first time: the task is its work's from now on, as far as that can still be."""
+        """Take note of a first wait: the task is its work's from now on, as far as that can still be."""
 
     def cancel(self, worker: Worker) -> None:
         """Once; if it is shielded, when it next waits and is not."""
@@ -80,7 +80,7 @@ class Tasks(Protocol):
 
 
 def tasks_of(group: TaskGroup) -> Tasks:
-    """Those of the event loop that runs in this thread, in this group of its backend's."""
+    """Return the tasks of the event loop that runs in this thread, in this group of its backend's."""
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -175,7 +175,7 @@ class AsyncioTasks:
         self._loop.call_soon(self._force, worker)
 
     def _force(self, worker: Worker) -> None:
-        """It may not have woken: what it waits for may ignore cancellations too."""
+        """Force a task that may not have woken: what it waits for may ignore cancellations too."""
         if not worker.is_over:
             context = None if worker.context is not None or worker.work is None else worker.work.context
             self._as(worker.task, context, worker.force)

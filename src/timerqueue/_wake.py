@@ -106,7 +106,7 @@ class AsyncioWake:
 
 
 class TrioWake:
-    """The same out of anyio's parts, for every other event loop, which is trio."""
+    """A wait out of anyio's parts, for every other event loop, which is trio."""
 
     pace = PACE
 
@@ -166,7 +166,9 @@ class Pulse:
         return sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to another thread's stack
 
     def is_asleep(self) -> bool:
-        """It waits for something to happen. False of a loop that keeps its frames to itself (uvloop): ask it."""
+        """Whether the loop waits for something to happen. False of a loop that keeps its frames to itself (uvloop): ask
+        it.
+        """
         frame = self.frame()
         return frame is None or (_module(frame), _module(frame.f_back)) in _ASLEEP
 
@@ -184,7 +186,7 @@ class Pulse:
 
 
 def _of_trio() -> dict[str, Any]:
-    """What trio keeps for this thread: among it the `task` that it is in, if any.
+    """Return what trio keeps for this thread: among it the `task` that it is in, if any.
 
     Its frames would tell too, but before Python 3.13 a frame that is looked into keeps what was seen, and trio's lives
     long.

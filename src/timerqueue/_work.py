@@ -67,7 +67,7 @@ class Work:
 
     @property
     def name(self) -> str:
-        """That of its task, for those who look at tasks."""
+        """The name of its task, for those who look at tasks."""
         return type(self).__name__ if self.func is None else _name_of(self.func)
 
     def __init__(

@@ -27,7 +27,7 @@ FORCE: Final = 10
 
 
 class Owner(Protocol):
-    """What a worker asks of those to whom it belongs."""
+    """The owner of a worker, as the worker sees it."""
 
     current: Work | None
     steps: int
@@ -42,7 +42,7 @@ class Owner(Protocol):
         """Whether the task looks as it did when `adopted` answered `before`."""
 
     def settle(self, worker: Worker) -> None:
-        """It waits for the first time, and not in its work's own context."""
+        """Take note of a first wait, not in the work's own context."""
 
     def cancel(self, worker: Worker) -> None:
         """Cancel what it runs."""
@@ -51,13 +51,13 @@ class Owner(Protocol):
         """End what it runs by force."""
 
     def deliver(self, worker: Worker) -> None:
-        """It has yet to be cancelled, and is about to wait."""
+        """Deliver a cancellation to a worker that is about to wait."""
 
     def ended(self, worker: Worker, work: Work, value: Any, error: BaseException | None) -> bool:
         """Its work has ended. True: its task is to end with the error too."""
 
     def gone(self, worker: Worker) -> None:
-        """It was thrown out before it began."""
+        """Take note of a worker that was thrown out before it began."""
 
 
 class Worker(Runner):
@@ -162,7 +162,7 @@ class Worker(Runner):
             del kind, value, traceback, error  # as above
 
     def _may_go_on(self) -> bool:
-        """What it waited for, when the first step was taken ahead, is there by now."""
+        """Whether what it waited for, when the first step was taken ahead, is there by now."""
         assert self.ahead is not None
         yielded, error = self.ahead
         if error is None and (yielded is None or getattr(yielded, "done", _no)()):

@@ -181,7 +181,7 @@ class Workers(Host):
 
     @property
     def begins_elsewhere(self) -> bool:
-        """What may wait can begin although the present task has run something else."""
+        """Whether what may wait can begin although the present task has run something else."""
         return self._tasks is None or self._tasks.begins_elsewhere
 
     def adopted(self, worker: Worker) -> Traces:

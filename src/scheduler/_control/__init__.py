@@ -1,4 +1,4 @@
-"""What users ask for: jobs are added, removed, paused, changed and run by hand. What touches a start or a run is handed
+"""The verbs of users: jobs are added, removed, paused, changed and run by hand. What touches a start or a run is handed
 to the loop.
 
 The only folder whose methods other threads may call, besides the list of jobs. It knows whether the store has been read

@@ -132,7 +132,7 @@ class Updates:
         self._early.ask(job, self._renew, job, change, source, first)
 
     def _foreseen(self, job: Job, change: Change, *, is_here: bool) -> Definition:
-        """What the job will be when all is applied. `is_here`: the change at once, before what waits for the loop."""
+        """The job as it will be when all is applied. `is_here`: the change at once, before what waits for the loop."""
         definition = job.definition
         asked = self._asked.get(job, ())
         for each in (change, *asked) if is_here else (*asked, change):
@@ -182,7 +182,7 @@ class Updates:
         self.fill(job, definition, first)
 
     def _apply_later(self, job: Job, change: Change, first: FirstStart | None, task: str | None) -> None:
-        """The same when whoever asked for it is not here any more."""
+        """Apply a change when the caller is gone: a refusal is logged."""
         try:
             self._apply(job, change, first, task)
         except InvalidJob as exc:  # it fits what the job was then, and not what stands in the store

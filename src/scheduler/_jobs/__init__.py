@@ -1,4 +1,4 @@
-"""What a job is: its definition, which recurs; an attempt at one of its ticks; how its callable is called; the list of
+"""A job: its definition, which recurs; an attempt at one of its ticks; how its callable is called; the list of
 all jobs; and the options that users give.
 
 It knows no queue, no run and no store. A job's verbs ask whoever controls it (`Control`). Handles and the list are for

@@ -1,4 +1,4 @@
-"""What a job does and how, apart from its schedule: one value, however the job comes about."""
+"""Definition: what a job does and how, apart from its schedule, as one value, however the job comes about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .thread_call import Call
 
 @frozen
 class Definition:
-    """What is called with what, by which rules, and how people find it. `call` makes a coroutine of the two."""
+    """A job's callable with its arguments, its rules, and how people find it. `call` makes a coroutine of the two."""
 
     func: Callable[..., Any]
     call: Call

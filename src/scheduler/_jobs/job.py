@@ -241,7 +241,7 @@ class Job(Alarm):
 
     @property
     def definition(self) -> Definition:
-        """What it does and how, at this moment."""
+        """The job's definition at this moment."""
         return Definition(self.func, self.call, self.args, self.kwargs, self.policy, self.tags, self.name)
 
     def become(self, definition: Definition, lateness: Histogram) -> None:
@@ -324,12 +324,12 @@ class Attempt(Work):
 
     @property
     def is_over(self) -> bool:
-        """It has ended, or was given up or dropped."""
+        """Whether the attempt has ended, or was given up or dropped."""
         return self not in self.job.runs
 
     @property
     def is_owed(self) -> bool:
-        """It is another attempt at a tick that must not be lost: nothing takes its place."""
+        """Whether this is another attempt at a tick that must not be lost: nothing takes its place."""
         return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
 
     @property
@@ -362,7 +362,7 @@ class Attempt(Work):
         self.needs, self.priority = self.job.policy.needs, self.job.policy.priority
 
     def utc(self, monotonic: float) -> float:
-        """That moment in UTC seconds."""
+        """Return a moment of the monotonic clock in UTC seconds."""
         raise NotImplementedError
 
     def terminate(self, cause: Cause) -> None:
@@ -382,7 +382,7 @@ class Attempt(Work):
         raise NotImplementedError
 
     def mark_is_durable(self) -> None:
-        """It may begin."""
+        """Let the attempt begin: its mark is durable."""
         raise NotImplementedError
 
     def mark_is_refused(self, reason: MissedReason) -> None:

@@ -1,5 +1,5 @@
-"""What is due now, and on whose thread: the turns of the queue, the clock that they follow, and the watch for a loop
-that stands still.
+"""The loop: what is due now, and on whose thread. The turns of the queue, the clock that they follow, and the watch for
+a loop that stands still.
 
 A turn brings plain jobs the short way and all others the long way, which is one decision and so one file. It knows no
 store and no handle. `Loop.call` is how other threads hand over what they want done.

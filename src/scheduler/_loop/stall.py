@@ -51,7 +51,7 @@ class StallWatch:
                 self._tell(seen[0])
 
     def _look(self) -> tuple[Work | None, int, int] | None:
-        """What stays the same only if the loop does not move. None: it sleeps, and is not to be woken."""
+        """Take a look: the same twice only if the loop does not move. None: it sleeps, and is not to be woken."""
         if self._pulse.is_asleep():
             return None
         seen = self._workers.current, self._workers.steps, self._pulse.beats

@@ -1,4 +1,4 @@
-"""What follows when a scheduler starts again: after a crash of its process, and after any downtime. Pure.
+"""Decisions when a scheduler starts again: after a crash of its process, and after any downtime. Pure.
 
 A tick that is found RUNNING at the start is a crash. What happens then:
 
@@ -44,8 +44,8 @@ class CrashFloor:
 
 @frozen
 class Aftermath:
-    """What follows a crash. `not_before_us`: no start of the job before then, in UTC microseconds. `quarantine`: why
-    the job is to be paused; None: it is not.
+    """The consequences of a crash. `not_before_us`: no start of the job before then, in UTC microseconds. `quarantine`:
+    why the job is to be paused; None: it is not.
     """
 
     not_before_us: int
@@ -183,6 +183,6 @@ def _in_place(planner: Planner, key: str, now_us: int, due: int) -> int | None:
 
 
 def _all_missed(due: int, gap: Gap) -> Gap:
-    """The same gap with nothing of it run."""
+    """The gap with nothing of it run."""
     last = gap.run[-1] if gap.run else gap.last_missed
     return Gap((), gap.following, gap.missed + len(gap.run), due, last, gap.is_exact)

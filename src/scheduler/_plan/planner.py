@@ -1,4 +1,4 @@
-"""What a job's schedule means in microseconds: the first start, the one that follows, and what a gap has cost.
+"""Planners: a job's schedule in microseconds: the first start, the one that follows, and what a gap has cost.
 
 Pure, and free of datetimes where every run passes: a plain `Every` is arithmetic on integers (`Grid`).
 """
@@ -76,7 +76,7 @@ class Planner(Protocol):
         """`due` if it is a slot, else the next one; on the wall any start that was planned is taken for one."""
 
     def gap(self, due: int, now: int, policy: Policy) -> Gap:
-        """What to do about `due` when the start that follows it has passed as well.
+        """Decide about `due` when the start that follows it has passed as well.
 
         Costs the same for a second and a decade.
         """
@@ -194,8 +194,8 @@ class Dates:
         return self.following(due)
 
     def replanned(self, due: int, now: int) -> int | None:
-        """What has run already does not run again, unless sparing it would leave the job silent for two of its own
-        intervals.
+        """Return the next start after the clock was set: a slot that has run does not run again, unless sparing it
+        would leave the job silent for two of its own intervals.
         """
         following = self.following(due)
         if following is None or due - now <= 2 * (following - due):

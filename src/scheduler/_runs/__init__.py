@@ -1,5 +1,5 @@
-"""What becomes of a tick that is due: the overlap rule, room, the user's code with its subtasks, one outcome, and what
-follows it.
+"""Runs: what becomes of a tick that is due. The overlap rule, room, the user's code with its subtasks, one outcome, and
+what follows it.
 
 It knows the pool and the queue, and no thread but the loop's; of a store it knows only that a mark has to be durable
 before a run begins. How a run ended is decided in `Run.outcome`, and acted on in `Completion.record`.

@@ -39,10 +39,10 @@ _belongs_to: Final = RUN.set
 
 
 class RunsOwner(Owner, Protocol):
-    """What a bundle of runs asks of those who have put it together."""
+    """The owner of bundles of runs."""
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """It has ended, without anything to it but its entry task, which returned None."""
+        """Count a run that has ended, with nothing to it but its entry task, which returned None."""
 
     def begun(self, run: Run) -> None:
         """This one has left its bundle, and goes on or ends by itself."""
@@ -89,7 +89,7 @@ class RunBundle(RunPlace):
         return self.left[0].job.func if self.left else None
 
     def keep_place(self, run: Run) -> None:
-        """It is about to stand for a newer tick."""
+        """Remember where a run stands that is about to stand for a newer tick."""
         if self._moved is None:
             self._moved = {}
         self._moved.setdefault(run, run.due)
@@ -157,7 +157,7 @@ class RunBundle(RunPlace):
         return None
 
     def stand(self) -> bool:
-        """It is about to stand in the line, where its oldest does by now. False: all of it has been cancelled."""
+        """Rank the bundle where its oldest run is by now. False: all of it has been cancelled."""
         self._moved = None
         self._rank_rest()
         return bool(self.left)
@@ -171,7 +171,7 @@ class RunBundle(RunPlace):
         return runs
 
     def take_out(self, run: Run) -> bool:
-        """It has been cancelled, and will not begin. False: it has begun."""
+        """Take out a run that will not begin here. False: it has begun."""
         if run not in self.left:
             return False
         self.left.remove(run)
@@ -298,7 +298,7 @@ class SubtaskBundle(Bundle):
         del self.run
 
     def _take(self, value: Any, context: Context) -> None:
-        """What one has returned: a result, or more subtasks."""
+        """Hand on what a subtask has returned: a result, or more subtasks."""
         try:
             self.run.task_ended(value, None, context)
         except Exception:

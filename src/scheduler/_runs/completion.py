@@ -43,14 +43,14 @@ class Running(Protocol):
 
 
 def count_begin(run: Attempt) -> None:
-    """It counts from now on. What a store remembers has been counted as a run when it was marked."""
+    """Count a run that has begun. One of a stored job has been counted as a run when it was marked."""
     run.is_counted = True
     run.job.counts().begin(run.started_at, run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.add(run.lateness)
 
 
 def uncount_begin(run: Attempt) -> None:
-    """It has not begun after all."""
+    """Take back the count of a run that has not begun after all."""
     run.is_counted = False
     run.job.counts().take_back(run.lateness, 0 if isinstance(run, MarkedRun) else 1)
     run.job.lateness.take_back(run.lateness)
@@ -64,7 +64,7 @@ def count_what_runs(job: Job) -> None:
 
 
 class Completion:
-    """Those of one scheduler's runs."""
+    """The ends of one scheduler's runs."""
 
     def __init__(self, runs: Running, journal: Journal, random: Random) -> None:
         self._runs = runs
@@ -157,7 +157,7 @@ class Completion:
     # -- runs that never began --------------------------------------------------------------------------------------
 
     def was_dropped(self, run: Run) -> None:
-        """It ended before it began."""
+        """Account for the tick of a run that ended before it began."""
         if isinstance(run, MarkedRun) and run.dropped_for is not None:
             self.miss_run(run, run.dropped_for)
         elif run.cause is Cause.STOPPED:

@@ -1,4 +1,4 @@
-"""What cuts a run off: who may do it, and when a time is over."""
+"""Deadlines: the time of a run, or of a subtask, is over."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ logger = getLogger(__name__)
 
 
 class Marks:
-    """Those of one scheduler's runs. `soon`: calls a function in the next turn of the loop."""
+    """The marks of one scheduler's runs. `soon`: calls a function in the next turn of the loop."""
 
     def __init__(self, pool: TaskPool, timeline: Timeline, journal: Journal, soon: Callable[..., object]) -> None:
         self._pool = pool

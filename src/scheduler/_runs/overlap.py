@@ -1,10 +1,9 @@
-"""What becomes of a tick that comes while an earlier run of its job has not ended.
+"""The overlap rules: a tick comes while an earlier run of its job has not ended.
 
 Ticks may wait: in the pool for room, which has one of them at a time in the form of a run that can still be exchanged,
 and in the job's backlog for the end of a run. When one too many waits it is always the oldest that goes, and those that
 wait for room begin in their order, because all of them ask for what the job needs by now (`Runs.ask_anew`). So what
-waits are the newest ticks, without holes, and whoever knows the oldest of them knows them all: that is what a store is
-told.
+waits are the newest ticks, without holes, and the oldest of them stands for all: that is what a store is told.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def _is_exchangeable(run: Attempt) -> bool:
 
 
 def waits_for(run: Attempt) -> MissedReason:
-    """What keeps a run from beginning, as the reason of a tick that goes because of it."""
+    """Name what keeps a run from beginning, as the reason of a tick that goes because of it."""
     if run.started is not None or (isinstance(run, MarkedRun) and run.is_marked):  # or it is about to
         return MissedReason.OVERLAP
     return MissedReason.STORE if isinstance(run, MarkedRun) and run.is_held else MissedReason.NO_ROOM
@@ -83,7 +82,9 @@ def _in_the_way(job: Job) -> MissedReason:
 
 
 def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> None:
-    """It has no run. Told last: whoever hears it may pause the job, and what waits has to be in order by then."""
+    """Account for a tick without a run. Told last: a listener may pause the job, and what waits has to be in order by
+    then.
+    """
     due_us, attempt = tick
     if attempt == 1:  # of another attempt's tick it is known already how it ended
         missed.miss(job, due_us, due_us, 1, reason)

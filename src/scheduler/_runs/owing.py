@@ -1,4 +1,4 @@
-"""What is owed: ticks that a death or a stop has cut off, of jobs whose delivery is at least once.
+"""Owed ticks: a death or a stop has cut them off, and their jobs' delivery is at least once.
 
 The record of such a tick says that it is owed, until the mark of its next attempt takes the record's place. So nothing
 that befalls its job can forget it: no pause, no other schedule, no run beside it, and no start of a program that does
@@ -47,7 +47,7 @@ class Starter(Protocol):
 
 
 class Owing:
-    """What the jobs of one scheduler owe."""
+    """The owed ticks of one scheduler's jobs."""
 
     def __init__(self, runs: Starter, starts: Starts, journal: Journal) -> None:
         self._runs = runs

@@ -1,5 +1,5 @@
-"""What could not even be launched, for want of a thread or of memory: it is no run and no failure. It keeps its place,
-its due instant and its attempt, and is tried again, ever more seldom, for as long as it takes.
+"""Relaunches of work that could not even begin, for want of a thread or of memory: that is no run and no failure. It
+keeps its place, its due instant and its attempt, and is tried again, ever more seldom, for as long as it takes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Relaunch(Alarm):
 
 
 class Relaunches:
-    """What of a scheduler's work waits to be launched once more. `submit`: gives it to the pool again."""
+    """The work of one scheduler that waits to be launched once more. `submit`: gives it to the pool again."""
 
     def __init__(self, queue: TimerQueue, submit: Callable[[Work], None], listeners: Listeners) -> None:
         self._queue = queue

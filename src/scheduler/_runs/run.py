@@ -33,16 +33,16 @@ class RunPlace(Bundle):
     __slots__ = ()
 
     def keep_place(self, run: Run) -> None:
-        """It is about to stand for a newer tick, and stays where it stands in the line."""
+        """Keep the place in the line of a run that is about to stand for a newer tick."""
         raise NotImplementedError
 
     def take_out(self, run: Run) -> bool:
-        """It has been cancelled, and will not begin. False: it has begun."""
+        """Take out a run that will not begin here. False: it has begun."""
         raise NotImplementedError
 
 
 class Owner(Protocol):
-    """What a run asks of the loop."""
+    """The owner of a run, as the run sees it."""
 
     max_subtasks: int
     kill_after: float
@@ -50,16 +50,18 @@ class Owner(Protocol):
     listeners: Listeners
 
     def mark(self, run: MarkedRun, now: float) -> bool:
-        """It has room, at `now`. True: it begins once its mark is durable. False: it need not wait for that."""
+        """Mark a run that has room, at `now`. True: it begins once its mark is durable. False: it need not wait for
+        that.
+        """
 
     def run_began(self, run: Run) -> bool:
-        """It has room, and there is something to look at or to tell. False: it is too late, do not run."""
+        """Look at, and tell of, a run that has room. False: it is too late, do not run."""
 
     def run_terminates(self, run: Run) -> None:
-        """It has been cancelled and has not ended yet."""
+        """Take note of a run that has been cancelled and has not ended yet."""
 
     def run_ended(self, run: Run, now: float) -> None:
-        """It and all its subtasks have ended, or it was dropped before it began."""
+        """Work off the end of a run: all its subtasks have ended, or it was dropped before it began."""
 
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
         """There was nothing to begin in: it is tried again later."""
@@ -211,7 +213,7 @@ class Run(Attempt):
             self.deadline = None
 
     def take_back_start(self) -> None:
-        """It could not be launched: it has not begun."""
+        """Undo the beginning of a run that could not be launched."""
         self.started = self._started_at = None
 
     def terminate(self, cause: Cause) -> None:
@@ -229,7 +231,7 @@ class Run(Attempt):
         self.owner.arm_deadline(self.deadline)
 
     def give_up(self) -> None:
-        """It has ignored its cancellation: end it here and now, whatever its code is doing."""
+        """End a run that has ignored its cancellation, here and now, whatever its code is doing."""
         if self.is_over:
             return
         self.owner.kill(self, self._works())
@@ -249,7 +251,7 @@ class Run(Attempt):
                 assert_never(never)
 
     def error_text(self) -> str | None:
-        """What went wrong, in one line."""
+        """Return in one line what went wrong; None: nothing."""
         if self.cause is Cause.TIMEOUT:
             return f"took longer than its timeout of {self.time_allowed:g} s"
         if self.cause is not None:
@@ -365,7 +367,7 @@ def state_of_runs(runs: tuple[Attempt, ...]) -> JobState:
 
 
 class Subtasks(set[Work]):
-    """What of a run's subtasks has not ended, many of them in one. `so_far`: for how many it has asked."""
+    """The subtasks of a run that have not ended, many of them in one. `so_far`: for how many it has asked."""
 
     __slots__ = ("so_far",)
 

@@ -139,11 +139,11 @@ class Runs(Services):
             self.start_now(job)
 
     def oldest_first(self) -> list[Run]:
-        """The same by their due times. On the loop."""
+        """Every run that has not ended, by due time. On the loop."""
         return sorted(self.all(), key=lambda run: run.due)
 
     def uncounted(self) -> list[Run]:
-        """What runs and will be counted when it has ended. Any thread."""
+        """The runs that go on and will be counted when they have ended. Any thread."""
         return [run for run in self.all() if not run.is_counted and run.started is not None]
 
     def collect(self) -> None:
@@ -171,7 +171,7 @@ class Runs(Services):
     def start_unchecked(
         self, job: Job, due: float, due_us: int, attempt: int = 1, owes: StoredTick | None = None
     ) -> None:
-        """The same for a job that may start, as is known already. `owes`: the record of an attempt that is owed."""
+        """Run a tick of a job that may start, as is known already. `owes`: the record of an attempt that is owed."""
         run = (Run if job.task is None else MarkedRun)(self, job, due, due_us, attempt)
         if owes is not None and isinstance(run, MarkedRun):
             run.owes = owes
@@ -300,7 +300,7 @@ class Runs(Services):
         self.relaunches.failed(run, work, error)
 
     def run_succeeded(self, run: Run, now: float) -> None:
-        """It has ended, without anything to it but its tasks, of which none had anything to say."""
+        """Count a run that has ended with nothing to it but tasks that returned None."""
         job = run.job
         started: float = run.started  # type: ignore[assignment] # it has begun
         if len(job.runs) != 1 or self.listeners.anybody or not job.is_plain:
@@ -327,7 +327,7 @@ class Runs(Services):
         self._look_if_idle()
 
     def _work_off(self, run: Run, now: float) -> None:
-        """What follows from its end, whatever that was."""
+        """Do what follows from the end of a run, however it ended."""
         job = run.job
         if len(job.runs) == 1:
             job.runs = ()

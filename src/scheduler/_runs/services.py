@@ -1,4 +1,4 @@
-"""What a run may have done by those who own it, and for which nobody has to know the other runs."""
+"""Services for one run, for which nobody has to know the other runs."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ class Services:
         return self.pool.workers.is_cancellation(error)
 
     def utc(self, monotonic: float) -> float:
-        """That moment in UTC seconds."""
+        """Return a moment of the monotonic clock in UTC seconds."""
         return monotonic + self.timeline.offset
 
     def wall_us(self, monotonic: float) -> int:
-        """That moment in UTC microseconds."""
+        """Return a moment of the monotonic clock in UTC microseconds."""
         return self.timeline.us(monotonic, steady=False)

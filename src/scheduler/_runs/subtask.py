@@ -1,4 +1,4 @@
-"""What a task returns to have more done."""
+"""Subtasks: a task returns them to have more done."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _first_of(thing: Iterable[object], count: int) -> tuple[object, ...]:
 
 
 def _close_coroutines(value: object) -> None:
-    """Those that have not begun: Python would complain of them too, and at another place."""
+    """Close coroutines that have not begun: Python would complain of them too, and at another place."""
     for thing in _within(value):
         if isinstance(thing, CoroutineType) and getcoroutinestate(thing) == CORO_CREATED:
             thing.close()

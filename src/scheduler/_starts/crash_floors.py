@@ -11,7 +11,7 @@ from .missed import MissedTicks
 
 
 class CrashFloors:
-    """Those of one scheduler's jobs."""
+    """The rests of one scheduler's jobs."""
 
     def __init__(self, timeline: Timeline, monotonic: Callable[[], float], missed: MissedTicks) -> None:
         self._timeline = timeline

@@ -14,7 +14,7 @@ logger = getLogger(__name__)
 
 
 class MissedTicks:
-    """Those of one scheduler. `total`: how many so far; not `is_exact`: at least so many."""
+    """The missed ticks of one scheduler. `total`: how many so far; not `is_exact`: at least so many."""
 
     def __init__(self, timeline: Timeline, journal: Journal, listeners: Listeners) -> None:
         self._journal = journal

@@ -144,7 +144,7 @@ class Pausing:
         self.hold(Pause(scope, reason or NO_REASON, self._now(), until))
 
     def hold(self, pause: Pause, *, is_stored: bool = False) -> None:
-        """The same with a pause that there is already. `is_stored`: that is news to nobody who keeps it."""
+        """Hold all jobs in the scope of that pause. `is_stored`: the store has it already."""
         self.pauses.put(pause)
         self._end_later(pause.scope, pause.until, partial(self.resume_scope, pause.scope))
         logger.info("%s", pause.text)

@@ -14,7 +14,7 @@ from .retry import Retry
 
 
 class Overlap(enum.Enum):
-    """What to do with a tick that comes while an earlier run of its job has not ended."""
+    """The rule for a tick that comes while an earlier run of its job has not ended."""
 
     SKIP = "skip"
     """The tick is missed."""
@@ -27,7 +27,7 @@ class Overlap(enum.Enum):
 
 
 class Delivery(enum.Enum):
-    """What to do with a tick whose process died during its run."""
+    """The rule for a tick whose process died during its run."""
 
     AT_MOST_ONCE = "at_most_once"
     """The tick is recorded as crashed, and does not run again."""

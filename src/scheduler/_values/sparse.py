@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class HasSparse(Protocol):
-    """What may have rare attributes. `sparse`: those that are not as usual, by name; None: all of them are."""
+    """An object with rare attributes. `sparse`: those that are not as usual, by name; None: all of them are."""
 
     sparse: dict[str, Any] | None
 

@@ -34,7 +34,7 @@ RUNNING: Final = JobState.RUNNING
 
 
 class Step(enum.Enum):
-    """What can happen to a job."""
+    """An event in a job's life that may change its state."""
 
     START = "start"
     BEGIN = "begin"

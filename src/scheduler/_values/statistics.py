@@ -1,4 +1,4 @@
-"""What is counted: per job, per type and for the scheduler."""
+"""Counts: per job, per kind and for the scheduler."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Histogram:
         self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] += 1
 
     def take_back(self, seconds: float) -> None:
-        """It was added by mistake."""
+        """Take back a value that was added by mistake."""
         self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] -= 1
 
     def snapshot(self) -> LatenessStatistics:
@@ -94,7 +94,7 @@ class Tally:
 
     @property
     def runs(self) -> int:
-        """Those that have begun."""
+        """How many runs have begun."""
         return self.successes + self._other_runs
 
     @runs.setter
@@ -110,7 +110,7 @@ class Tally:
         self._earlier_success = finish
 
     def copy(self) -> Tally:
-        """The same counts, once more."""
+        """Return the counts as an object of their own."""
         other = copy(self)
         other.sparse = None if self.sparse is None else dict(self.sparse)
         return other
@@ -126,7 +126,7 @@ class Tally:
         self.lateness_max = max(self.lateness_max, lateness)
 
     def take_back(self, lateness: float, runs: int = 1) -> None:
-        """What was begun could not be launched: it was no run. The same tick will set `last_start` anew."""
+        """Take back a beginning: the run could not be launched. The same tick will set `last_start` again."""
         self.runs -= runs
         self.lateness_sum -= lateness
 
@@ -245,7 +245,7 @@ class JobStatistics:
 
 @frozen
 class StoreStatistics:
-    """What a scheduler knows of its store: `commits` since it began, changes that are not durable yet, and what is
+    """A scheduler's knowledge of its store: `commits` since it began, changes that are not durable yet, and what is
     wrong; None: nothing.
     """
 

@@ -1,4 +1,4 @@
-"""What is said of a user's object, whatever that does when it is asked: a text, within bounds.
+"""Texts, within bounds, for a user's object, whatever that does when it is asked.
 
 An exception may refuse to be formatted (one that passes attributes on, a SyntaxError with odd details), its text may
 have megabytes, and a group may hold a million others. None of this is a reason to lose the end of a run.
@@ -35,7 +35,7 @@ def shown(value: object) -> str:
 
 
 def error_text(error: BaseException) -> str:
-    """What went wrong, at most LONGEST_ERROR characters, and how long it was if that is not all of it."""
+    """Return what went wrong, at most LONGEST_ERROR characters, and how long it was if that is not all of it."""
     try:
         text = "".join(traceback.format_exception_only(error)).strip() if _is_told_whole(error) else _plain_text(error)
     except BaseException:  # noqa: BLE001 - as above

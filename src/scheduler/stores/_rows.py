@@ -1,4 +1,5 @@
-"""What crosses the seam between the scheduler and a store: plain values, nothing of which is ever imported or executed.
+"""The values that cross the seam between the scheduler and a store: plain ones, nothing of which is ever imported or
+executed.
 
 Instants are whole microseconds since 1970, UTC, in fields that end in `_us`; lengths are seconds. Texts that hold JSON
 say so. Tuples, because 10,000 of them a second are made and handed to a driver as they are.
@@ -155,8 +156,8 @@ class Batch:
 
 @frozen
 class Receipt:
-    """What a commit did not do. `refused`: marks of ticks that have a record already. `stale`: ends of runs whose tick
-    has a newer mark.
+    """The parts of a batch that a commit did not carry out. `refused`: marks of ticks that have a record already.
+    `stale`: ends of runs whose tick has a newer mark.
     """
 
     refused: tuple[StoredTick, ...] = ()
@@ -165,7 +166,7 @@ class Receipt:
 
 @frozen
 class Changes:
-    """What others have changed since the last call: rows as they are now, None for a row that is gone."""
+    """The changes of others since the last call: rows as they are now, None for a row that is gone."""
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     pauses: dict[str, StoredPause | None] = Factory(dict)

@@ -37,7 +37,7 @@ class Unstorable(StoreUnusable):
 
 @frozen
 class Opened:
-    """What `open` returns. `epoch`: how often this store has been opened, this time included. `instance`: which store
+    """The answer of `open`. `epoch`: how often this store has been opened, this time included. `instance`: which store
     it is; if somebody puts a copy in its place, that has another instance or an older epoch.
     """
 

@@ -38,7 +38,7 @@ _numbers = count(1)
 
 @define(eq=False)
 class _Data:
-    """What outlives a scheduler, and who has it open."""
+    """The data that outlives a scheduler, and who has it open."""
 
     jobs: dict[str, StoredJob] = Factory(dict)
     states: dict[str, StoredState] = Factory(dict)
@@ -251,7 +251,7 @@ def _may_be_tried_again(record: StoredTick, attempt: int) -> bool:
 
 
 def _over(ticks: Collection[StoredTick], retention: Retention, now_us: int) -> Iterator[StoredTick]:
-    """What is over the bounds, oldest first."""
+    """Return the records that are over the bounds, oldest first."""
     ended = sorted((tick for tick in ticks if tick.outcome != RUNNING and not tick.owed), key=_due)
     of_job = Counter(tick.job_id for tick in ended)
     total = sum(map(size_of, ticks))

@@ -207,7 +207,9 @@ class SQLiteStore:
             writer.execute("DELETE FROM change")
 
     def _remove(self, over: list[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Those that could be removed: on a full disk a few, because the log of what is removed needs room, too."""
+        """Return the ticks that could be removed: on a full disk a few, because the log of what is removed needs room,
+        too.
+        """
         try:
             self._remove_all(over)
         except sqlite3.Error as exc:
@@ -254,7 +256,7 @@ def _tick(row: tuple[Any, ...]) -> StoredTick:
 
 
 def _edit(writer: sqlite3.Connection, batch: Batch, clean: Callable[[Any], list[Any]]) -> None:
-    """What of a batch humans may write too: rows of jobs and pauses."""
+    """Carry out the part of a batch that humans may write too: rows of jobs and pauses."""
     _put_or_remove(writer, batch.jobs, rows.PUT_JOB, rows.REMOVE_JOB, clean)
     rows.put(writer, rows.PAUSE_JOB, clean([(job_id, *pause) for job_id, pause in batch.paused.items()]))
     rows.put(writer, rows.FINISH_JOB, clean(batch.finished.items()))
@@ -289,7 +291,7 @@ def _stale(connection: sqlite3.Connection, batch: Batch, clean: Callable[[Any], 
 def _with_another_fence(
     connection: sqlite3.Connection, ticks: list[StoredTick], clean: Callable[[Any], list[Any]]
 ) -> list[StoredTick]:
-    """Those in whose place there is another record, or none."""
+    """Return the ticks in whose place there is another record, or none."""
     keys = [(tick[0], tick[1]) for tick in clean(ticks)]
     fences = {(job_id, due_us): fence for job_id, due_us, fence in rows.ask(connection, rows.FENCES, keys)}
     return [tick for tick, key in zip(ticks, keys, strict=True) if fences.get(key) != tick.fence]

@@ -1,4 +1,4 @@
-"""What a store tells of what others have written, and what a scheduler makes of it."""
+"""Rules of edits: what a store tells of what others have written, and what a scheduler makes of it."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class RulesOfHistory(StoreFixtures):
 
 
 class RulesOfPruning(StoreFixtures):
-    """What is forgotten."""
+    """History that is over the bounds is forgotten."""
 
     def test_without_bounds_nothing_is_forgotten(self, store: Store) -> None:
         """However old."""

@@ -1,4 +1,4 @@
-"""What a commit does to jobs, their states and pauses, and how they are read."""
+"""Rules of commits: what one does to jobs, their states and pauses, and how they are read."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class RulesOfPauses(StoreFixtures):
 
 
 class RulesOfChanges(StoreFixtures):
-    """What others have changed, as long as there are no others."""
+    """Changes by others, as long as there are no others."""
 
     def test_nothing_has_changed_at_first(self, make_store: MakeStore, store: Store) -> None:
         """What was there when it was opened, or loaded, is no change."""

@@ -1,4 +1,4 @@
-"""What open, close and a second agent mean."""
+"""Rules of opening: what open, close and a second agent mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a scheduler finds again in a store: one life after another, in the real time of some milliseconds.
+"""Rules of lives: what a scheduler finds again in a store: one life after another, in the real time of some
+milliseconds.
 
 Intervals are of a hundred days, so that no start of its own comes between those that a test asks for.
 """

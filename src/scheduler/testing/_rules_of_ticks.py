@@ -1,4 +1,4 @@
-"""What a commit does to the one record of each tick."""
+"""Rules of ticks: what a commit does to the one record of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scheduler would do in a year, in seconds: time jumps from one due instant to the next.
+"""Simulations: what a scheduler would do in a year, in seconds: time jumps from one due instant to the next.
 
 The order in which things happen is the same each time: time goes on only when no run does anything but sleep, and of
 those that sleep one at a time is woken. What is cancelled at the same instant ends in the order of the event loop, that
@@ -42,7 +42,7 @@ _NOT_LOGGED: Final = frozenset({"job_id", "results", "traceback"})
 
 @frozen
 class Simulation:
-    """What happened in a simulation. Two simulations of the same jobs with the same seed have equal logs.
+    """The outcome of a simulation. Two simulations of the same jobs with the same seed have equal logs.
 
     `times`: for each event what the wall clock showed, in UTC seconds since 1970. `jobs`: by id, the counts of every
     job that there ever was.
@@ -234,7 +234,7 @@ class _World:
         return recorder.simulation()
 
     async def _go_on_outside(self, build: Coroutine[Any, Any, None] | None, recorder: _Recorder) -> None:
-        """What is not the scheduler's doing, until its end."""
+        """Go on with what is not the scheduler's doing, until its end."""
         await recorder.started.wait()
         async with anyio.create_task_group() as group:
             self.outside = group.cancel_scope

@@ -84,7 +84,7 @@ retentions = st.builds(
 
 
 class StoreMachine(RuleBasedStateMachine):
-    """What is done to the store is done to the reference; after each step nothing tells them apart."""
+    """A store beside the reference: both are told the same, and after each step nothing tells them apart."""
 
     def __init__(self, make_store: MakeStore) -> None:
         super().__init__()

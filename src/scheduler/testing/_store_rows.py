@@ -20,7 +20,7 @@ MANY: Final = 1_000_000
 
 
 def no_hint() -> None:
-    """What a store is given that nobody else changes."""
+    """A hint for a store that nobody else changes."""
 
 
 def due_at(seconds: int) -> int:

@@ -67,7 +67,7 @@ class FlakyStore:
 
     @property
     def is_immediate(self) -> bool:
-        """What the store says, or what was asked for."""
+        """The answer of the store, or what was asked for."""
         return self.store.is_immediate if self._is_immediate is None else self._is_immediate
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:

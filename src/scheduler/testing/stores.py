@@ -74,13 +74,14 @@ class StoreConformance(
 
 
 class SchedulerStoreConformance(RulesOfSchedulers):
-    """What a scheduler finds again after a restart, a crash and a failure. A subclass brings the fixture `make_store`.
+    """The suite for what a scheduler finds again after a restart, a crash and a failure. A subclass brings the fixture
+    `make_store`.
 
     Its tests are async: they run on each backend of anyio that its pytest plugin is told of.
     """
 
 
 class EditConformance(RulesOfEdits, RulesOfEditsOfAScheduler):
-    """What a store tells of changes made by others, and what a scheduler makes of it. A subclass brings the fixtures
-    `make_store` and `edit`.
+    """The suite for what a store tells of changes made by others, and what a scheduler makes of it. A subclass brings
+    the fixtures `make_store` and `edit`.
     """

@@ -1,4 +1,4 @@
-"""What a store says to PostgreSQL."""
+"""The SQL that a store says to PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .table import JOB, PAUSE, STATE, TICK, Table
 
 
 class Statements:
-    """Those of one schema."""
+    """The statements of one schema."""
 
     def __init__(self, schema: str) -> None:
         self._schema = sql.Identifier(schema)

@@ -41,7 +41,7 @@ class Table:
 
     @property
     def replacement(self) -> sql.Composed:
-        """What follows ON CONFLICT so that the given row takes the place of the one that there is."""
+        """Return the text after ON CONFLICT by which the given row takes the place of the one that there is."""
         others = [name for name in self.types if name not in self.key]
         news = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others)
         return sql.SQL("({}) DO UPDATE SET {}").format(_listed(self.key), news)

@@ -113,7 +113,7 @@ def is_usable_after(exc: sqlite3.Error) -> bool:
 
 
 def translate(path: str, exc: sqlite3.Error) -> StoreError:
-    """The same in words of the seam."""
+    """Return SQLite's error in words of the seam."""
     name = getattr(exc, "sqlite_errorname", type(exc).__name__)
     advice = _ADVICE.get(primary_code(exc))
     if advice is not None:

@@ -1,4 +1,4 @@
-"""What lies beside a SQLite database: the lock of the one agent that has it open, and ballast for a full disk.
+"""The files beside a SQLite database: the lock of the one agent that has it open, and ballast for a full disk.
 
 The database file itself is never opened here while SQLite has it open: closing it would drop SQLite's own locks, for
 POSIX gives them to the process and not to the descriptor.

@@ -65,12 +65,12 @@ def put(connection: Connection, sql: str, rows: Sequence[Row]) -> int:
 
 
 def ask(connection: Connection, sql: str, rows: Sequence[Row]) -> list[Any]:
-    """What `sql` answers with `rows` in the place of {rows}."""
+    """Return the answer to `sql` with `rows` in the place of {rows}."""
     return list(chain.from_iterable(fetch(connection, *filled) for filled in _filled(sql, rows)))
 
 
 def without_surrogates(row: Row) -> Row:
-    """The same with halves of characters, which are no UTF-8, as escapes."""
+    """Return the text with halves of characters, which are no UTF-8, as escapes."""
     return tuple(item.encode("utf-8", "backslashreplace").decode() if isinstance(item, str) else item for item in row)
 
 
