@@ -389,6 +389,25 @@ async def test_a_store_is_told_of_every_change_of_a_pause(clock):
     ]  # fmt: skip
 
 
+async def test_a_pause_that_is_ended_while_the_job_waits_for_its_task_stays_ended(clock):
+    """The row that the job waits with says what it said at the start, but for its pause."""
+    store = MemoryStore()
+    async with Scheduler(clock=clock, store=store) as s:
+        s.register("a", nothing)
+        s.add("a", EVERY, id="a").pause("by hand")
+    async with Scheduler(clock=clock, store=store) as s:
+        job = s.get("a")
+        job.resume()
+        s.register("a", nothing)
+        assert (job.error, relative([job.next_start.timestamp()])) == (None, [100])
+        await s.flush()
+    async with Scheduler(clock=clock, store=store) as s:
+        job = s.get("a")
+        job.pause("again")
+        s.register("a", nothing)
+        assert (job.error, job.next_start) == ("again", None)
+
+
 TAGS = [frozenset(), frozenset("x"), frozenset("y"), frozenset("xy")]
 SCOPES = [None, "x", "y"]
 

@@ -62,7 +62,7 @@ class Journal:
         if job.task is None or job.is_removed:
             return
         if job.unfit is not None and not job.unfit.is_readable:  # its row is kept as it is for those who mend it
-            row = with_pause(job.unfit.row, job_pause(job))
+            row = job.unfit.row
         row = row_of(job) if row is None else row
         job.schedule_text = row.schedule
         self.unfollowed.pop(row.id, None)
@@ -76,7 +76,7 @@ class Journal:
         if job.task is None or job.is_removed:
             return
         pause = job_pause(job)
-        if job.unfit is not None and not job.unfit.is_readable:
+        if job.unfit is not None:
             job.unfit = evolve(job.unfit, row=with_pause(job.unfit.row, pause))
         if (row := self.unfollowed.get(job.id)) is not None:
             self.unfollowed[job.id] = with_pause(row, pause)

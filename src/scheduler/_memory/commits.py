@@ -126,7 +126,9 @@ class Commits:
     def _ask(self) -> None:
         """Have what is pending sent in the next turn of the loop, with what comes until then."""
         journal = self._journal
-        if journal.sealed or not self._is_open or (self._is_turn_near and not journal.pending.flushed):
+        if self._is_turn_near and not journal.pending.flushed:  # as nearly always: first
+            return
+        if journal.sealed or not self._is_open:
             return
         self._is_turn_near = True
         with suppress(LifecycleError):  # the loop has ended: `left` is asked
