@@ -112,17 +112,17 @@ class TaskPool:
 
     @property
     def active(self) -> int:
-        """Pieces of work that hold a unit: running, or about to."""
+        """How many pieces of work hold a unit: they run, or are about to."""
         return self._limits.used
 
     @property
     def workers(self) -> Workers:
-        """Who runs the work: for a watchdog."""
+        """The workers that run the work, for a watchdog."""
         return self._workers
 
     @property
     def waiting(self) -> int:
-        """Pieces of work that wait for room."""
+        """How many pieces of work wait for room."""
         return self._limits.pieces()
 
     def start_soon(
@@ -174,7 +174,7 @@ class TaskPool:
                 self._fill()
 
     def let_begin(self, works: Iterable[Work]) -> None:
-        """Open once more what answered HELD. What has been cancelled since is left out."""
+        """Open again the work that answered HELD, apart from what was cancelled since."""
         workers = self._workers
         for work in works:
             if work in workers.held:
@@ -184,7 +184,7 @@ class TaskPool:
         workers.call_if_needed()
 
     def step_aside(self, works: Iterable[Work]) -> list[Work]:
-        """Take back the room of what answered HELD, for others. It comes again by `submit`. Answers which did."""
+        """Take back the room of work that answered HELD, for others. Submit it again later. Returns which did."""
         aside = [work for work in works if work in self._workers.held]
         for work in aside:
             self._workers.held.remove(work)
@@ -193,7 +193,7 @@ class TaskPool:
         return aside
 
     def has_shrunk(self, bundle: Bundle) -> None:
-        """One of its pieces that waited has been cancelled, and is not in it any more."""
+        """Take note that a bundle which waits has lost a piece, because that was cancelled."""
         if bundle.is_waiting and not len(bundle):
             self.cancel(bundle)
 
@@ -226,8 +226,9 @@ class TaskPool:
         return True
 
     def kill(self, work: Work) -> None:
-        """Give up on running work that ignored its cancellation: its units are free now, and its coroutine is
-        closed by force when it next lets go of the loop. Nothing that it does afterwards is waited for.
+        """Give up on running work that ignored its cancellation: its units are free now.
+
+        When its coroutine next lets go of the loop, it is closed by force. Nobody waits for what it does after that.
         """
         worker = self._workers.worker_of(work)
         if worker is None:

@@ -106,7 +106,7 @@ class AsyncioWake:
 
 
 class TrioWake:
-    """A wait out of anyio's parts, for every other event loop, which is trio."""
+    """The same out of anyio's parts, for every other event loop, which is trio."""
 
     pace = PACE
 
@@ -132,9 +132,9 @@ class TrioWake:
 
 
 class Pulse:
-    """Whether the event loop of the thread that makes this moves, and in whose code it stands: for a watchdog.
+    """A pulse shows a watchdog whether an event loop moves, and in whose code it stands. Make it in the loop's thread.
 
-    To make an idle loop answer costs it and its processor a wake-up. So who watches asks `is_asleep` first.
+    Making an idle loop answer costs a wake-up, so ask `is_asleep` first.
     """
 
     def __init__(self) -> None:
@@ -152,7 +152,7 @@ class Pulse:
         self._asked = 0
 
     def ask(self) -> None:
-        """Let it beat once more, unless it still has to."""
+        """Ask the loop for one more beat, unless it still owes one."""
         if self._asked == self.beats:
             self._asked += 1
             with suppress(RuntimeError):  # the loop has closed
@@ -162,18 +162,16 @@ class Pulse:
         self.beats += 1
 
     def frame(self) -> FrameType | None:
-        """Where the loop's thread is at this moment. Not to be kept: it keeps alive what it holds."""
+        """Return where the loop's thread is at this moment. Do not keep the frame: it keeps alive what it holds."""
         return sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to another thread's stack
 
     def is_asleep(self) -> bool:
-        """Whether the loop waits for something to happen. False of a loop that keeps its frames to itself (uvloop): ask
-        it.
-        """
+        """Whether the loop waits for something to happen. Always False if it hides its frames (uvloop): then `ask`."""
         frame = self.frame()
         return frame is None or (_module(frame), _module(frame.f_back)) in _ASLEEP
 
     def context(self) -> Context | None:
-        """The context of the task or the callback that it is in, as far as the backend lets that be seen."""
+        """Return the context of the task or callback that the loop is in, as far as the backend shows it."""
         if self._asyncio is None:
             return getattr(self._trio.get("task"), "context", None)
         frame = self.frame()
@@ -186,7 +184,7 @@ class Pulse:
 
 
 def _of_trio() -> dict[str, Any]:
-    """Return what trio keeps for this thread: among it the `task` that it is in, if any.
+    """What trio keeps for this thread: among it the `task` that it is in, if any.
 
     Its frames would tell too, but before Python 3.13 a frame that is looked into keeps what was seen, and trio's lives
     long.

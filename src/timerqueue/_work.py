@@ -18,22 +18,20 @@ from ._limits import Needs
 
 
 class Held:
-    """The type of HELD, of which there is one."""
+    """The type of HELD. HELD is its only value."""
 
     __slots__ = ()
 
 
 HELD: Final = Held()
-"""What `Work.open` answers when it cannot begin yet although it has room: it keeps that and waits for
-`TaskPool.let_begin`.
-"""
+"""`Work.open` answers HELD if the work has room but cannot begin yet. It keeps its room until `TaskPool.let_begin`."""
 
 
 class Runner:
     """A worker, as the work that it runs sees it.
 
-    `is_cancelled`: it has been told to cancel that, and will not begin anything else. `is_killed`: it is to end that by
-    force. `cancelling()` answers how often its task has been told to cancel itself, by whomever.
+    `is_cancelled`: it was told to cancel its work, and begins nothing else. `is_killed`: it was told to end its work by
+    force. `cancelling()` returns how often its task was told to cancel itself, by anybody.
     """
 
     __slots__ = ("cancelling", "is_cancelled", "is_killed")
@@ -43,31 +41,31 @@ class Runner:
     is_killed: bool
 
     def cancel(self) -> None:
-        """Cancel what it runs, where that stands. Twice is once."""
+        """Cancel the work that it runs, where that stands. A second call changes nothing."""
         raise NotImplementedError
 
     def kill(self) -> None:
-        """End what it runs by force, without waiting for that."""
+        """End the work that it runs by force, without waiting for it."""
         raise NotImplementedError
 
 
 class Work:
     """A piece of work: what runs, what it needs, and how it ranks. Subclass it to be told how it went.
 
-    `due` (monotonic seconds) and `priority` give its place among what waits: a step of priority outweighs AGEING
-    seconds.
+    `due` (monotonic seconds) and `priority` decide its place among the work that waits: one step of priority outweighs
+    AGEING seconds.
     """
 
     __slots__ = ("context", "due", "is_waiting", "needs", "priority", "worker")
 
     size = 1
-    """As how many pieces it counts while it waits."""
+    """How many pieces of work this counts as while it waits."""
     func: Callable[..., Any] | None = None
-    """What it calls. What is known to wait for nothing is run without a task of its own; None: nothing is known."""
+    """The function that it calls. If that is known never to wait, it needs no task of its own. None: not known."""
 
     @property
     def name(self) -> str:
-        """The name of its task, for those who look at tasks."""
+        """The name of its task."""
         return type(self).__name__ if self.func is None else _name_of(self.func)
 
     def __init__(
@@ -81,16 +79,17 @@ class Work:
         self.worker: Runner | None = None
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
-        """Begin at `now` (monotonic seconds), in the work's own context. Answer the coroutine to drive, None if all
-        has been done already, or HELD to be opened once more later.
+        """Begin at `now` (monotonic seconds), in the work's own context.
+
+        Return the coroutine to drive, None if everything is done already, or HELD to be opened again later.
         """
         raise NotImplementedError
 
     def close(self, value: Any, error: BaseException | None, now: float) -> None:
-        """The end, in the worker: what the coroutine returned, or what it or `open` raised. Must not raise."""
+        """Take note of the end: what the coroutine returned, or what it or `open` raised. Must not raise."""
 
     def drop(self) -> None:
-        """Cancelled before it began: neither `open` nor `close` is called."""
+        """Take note that the work was cancelled before it began. `open` and `close` are not called."""
 
 
 class Host:
@@ -99,7 +98,7 @@ class Host:
     monotonic: Callable[[], float]
     """Seconds of the pool's clock."""
     context: Context
-    """What work begins in a copy of, if it brings no context of its own."""
+    """Work that brings no context of its own begins in a copy of this one."""
     habits: Habits
     current: Work | None
     """The work whose code runs at this very moment. For a watchdog in another thread."""
@@ -113,10 +112,10 @@ class Host:
 
 
 class Detached(NamedTuple):
-    """One of a bundle's pieces that is no small one: it waits for something, or has ended with something to say.
+    """A piece that has left its bundle, because it waits for something, or its end needs attention.
 
-    `context`: the copy that it runs in. `running`: its coroutine, if there is one. It has not begun if `is_new`, and
-    needs a task of its own; it has yielded `yielded` if `is_waiting`; else it has ended.
+    `context`: the copy that it runs in. `running`: its coroutine, if there is one. If `is_new`, the piece has not
+    begun, and needs a task of its own. If `is_waiting`, it has yielded `yielded`. Otherwise it has ended.
     """
 
     work: Work
@@ -130,19 +129,19 @@ class Detached(NamedTuple):
 
 
 class Bundle(Work):
-    """Many small pieces of work in one, which need no limit.
+    """A bundle is many small pieces of work in one. They need no limit.
 
-    They are run one after another, without what a worker does for each, for as long as none has to wait. All of them
-    share one unit; the one that has to wait keeps it, and the rest asks for another.
+    They run one after another, without what a worker does for each, as long as none has to wait. All of them share one
+    unit. If one has to wait, it keeps the unit, and the rest asks for another.
     """
 
     __slots__ = ()
 
     steps_back = False
-    """Its rest goes behind what the piece that has just begun asks for."""
+    """Whether the rest goes behind the work that the piece which has just begun asks for."""
 
     def __len__(self) -> int:
-        """How many have not begun."""
+        """Return how many pieces have not begun."""
         raise NotImplementedError
 
     @property
@@ -150,7 +149,7 @@ class Bundle(Work):
         return len(self)
 
     def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:
-        """Run what is left until `until` (monotonic seconds). Answer the first that the worker has to look after."""
+        """Run what is left, until `until` (monotonic seconds). Return the first piece that needs the worker."""
         raise NotImplementedError
 
 

@@ -61,10 +61,10 @@ class Owner(Protocol):
 
 
 class Worker(Runner):
-    """Steps a coroutine, or serves.
+    """A worker steps one coroutine, or serves: it runs what is ready.
 
-    `task` is that of the event loop, once it has begun. If it is cancelled while it is shielded, it `owes_cancel` until
-    it is not.
+    `task`: its task of the event loop, once it has begun. If it is cancelled while it is shielded, it `owes_cancel`
+    until it leaves the shield.
     """
 
     __slots__ = (
