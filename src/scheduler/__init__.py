@@ -7,7 +7,7 @@ the packages `schedule` and `timerqueue`; they are here so that you need not imp
 from schedule import Missed, ScheduleError
 from timerqueue import LifecycleError, UnknownLimit
 
-from ._jobs import CurrentRun, Job, current_run
+from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
 from ._memory import Record
 from ._runs import Subtask
 from ._scheduler import Scheduler, SchedulerState
@@ -59,6 +59,7 @@ from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailab
 
 __all__ = [
     "AlreadyStopped",
+    "AskedRun",
     "ClockJumped",
     "CurrentRun",
     "Delivery",
@@ -69,6 +70,7 @@ __all__ = [
     "Job",
     "JobAdded",
     "JobChanged",
+    "JobChanges",
     "JobFinished",
     "JobNotFound",
     "JobParked",

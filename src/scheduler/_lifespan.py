@@ -51,6 +51,7 @@ class Lifespan:
         self.started = anyio.Event()
         """It has begun, or it could not: then there is a `failure`."""
         self.failure: Exception | None = None
+        self._has_begun = False
         self._has_ended = False
 
     def stop(self, grace: float) -> None:
@@ -61,6 +62,8 @@ class Lifespan:
             self._grace = grace
             logger.info("the scheduler stops; what runs has %g s", grace)
             self._core.loop.call(self._stop_asked.set)  # before it ran too: it may just have begun
+            if not self._has_begun:
+                self._registry.answer_all()
 
     async def let_time_pass(self) -> None:
         """On a clock that is moved by hand: until `run` is over, for nobody else may move it any more.
@@ -77,6 +80,7 @@ class Lifespan:
         if self._lifecycle.state is LifecycleState.PRE_RUNNING:
             self._core.loop.adopt_thread()
         self._lifecycle.start()
+        self._has_begun = True
 
     async def run(self) -> None:
         """Until it has been stopped and nothing of it runs any more."""
@@ -110,6 +114,7 @@ class Lifespan:
                 self._hand_over()
             if watch is not None:
                 watch.stop()
+            self._registry.answer_all()
             logger.info("the scheduler has stopped; cut off: %s", ", ".join(cut_off) or "nothing")
             self._listeners.tell(SchedulerStopped(self._clock.wall(), cut_off))
 

@@ -17,7 +17,7 @@ from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random,
 from ._assembly import core_of, memory_of
 from ._control import OnConflict, Registry, RunOnce
 from ._jobs import (
-    Job,
+    Handle as Job,
     Policies,
     Tasks,
     call_of,
@@ -239,7 +239,7 @@ class Scheduler:
 
     def jobs(self) -> list[Job]:
         """Return all jobs, in the order in which they were added, without those whose schedules have ended."""
-        return self._jobs.jobs()
+        return self._jobs.jobs()  # type: ignore[return-value] # a list of their own
 
     def pause(self, tag: str | None = None, *, reason: str | None = None, until: datetime | None = None) -> None:
         """Pause all jobs, or those with that tag, until `resume` or until `until` by the wall clock. Any thread.
@@ -329,7 +329,7 @@ class Scheduler:
         return ended
 
     async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
-        jobs = self.jobs()
+        jobs = self._jobs.jobs()
         waiting = RunOnce(jobs, self._listeners, self._core.loop.call_soon)
         for job in jobs:
             self._core.runs.start_now(job)

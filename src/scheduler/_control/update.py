@@ -17,7 +17,6 @@ from schedule import Schedule
 from .._jobs import (
     Definition,
     Job,
-    Lateness,
     Tasks,
     args_of,
     call_of,
@@ -37,6 +36,7 @@ from .._runs import count_what_runs
 from .._values import OPTIONS, InvalidJob, JobChanged
 from .conflict import is_same
 from .early import Early
+from .lateness import Lateness
 
 logger = getLogger(__name__)
 

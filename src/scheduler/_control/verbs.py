@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
-from functools import partial
 from typing import Any, Final
 
 from schedule import Schedule
 from timerqueue import OUT, Lifecycle, LifecycleState
 
-from .._jobs import Job, Lateness, Tasks, count_of, reason_of, until_of
+from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
 from .._loop import Core
 from .._plan import Planners, aware, instant_of, us_of
 from .._starts import REMOVED, next_start, next_starts
 from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved, MissedReason
 from .early import Early
+from .lateness import Lateness
 from .update import Updates
 
 _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
@@ -36,6 +37,8 @@ class Verbs:
         self.lateness = Lateness(core.runs.uncounted)
         self.early = Early(core, core.jobs, is_waiting=has_store)
         self.updates = Updates(core, self._planners, lateness=self.lateness, tasks=tasks, early=self.early)
+        self._open: set[AskedRun] = set()
+        """Runs that were asked for, and have no answer yet."""
 
     # -- of one job ----------------------------------------------------------------------------------------------------
 
@@ -71,11 +74,13 @@ class Verbs:
         """End the job's own pause."""
         self.early.ask(job, self._core.pausing.enable, job)
 
-    def run_now(self, job: Job) -> None:
+    def run_now(self, job: Job) -> AskedRun:
         """Run the job once, beside its ticks."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
-        self.early.ask(job, partial(self._core.runs.start_now, job, by_hand=True))
+        asked = AskedRun(job.id, self._open)
+        self.early.ask(job, self._core.runs.start_now, job, asked)
+        return asked
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         """Let `at` be the job's next start."""
@@ -106,6 +111,13 @@ class Verbs:
     def resume_scope(self, scope: str) -> None:
         """End the pause of the scope."""
         self._core.loop.call(self._core.pausing.resume_scope, scope)
+
+    def answer_all(self) -> None:
+        """Tell all who have asked for a run that there will be none: the scheduler has stopped."""
+        now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+        while self._open:
+            with suppress(KeyError):  # answered meanwhile, in another thread
+                self._open.pop().give_up(now_us)
 
     # -- for both ------------------------------------------------------------------------------------------------------
 

@@ -5,13 +5,14 @@ It knows no queue, no run and no store. A job's verbs ask whoever controls it (`
 any thread; everything else happens on the loop's.
 """
 
+from .asked import AskedRun
 from .call import awaited, call_of, on_the_loop
 from .current import CurrentRun, current_run
-from .definition import Definition
+from .definition import Definition, Unfit
+from .handle import Job as Handle, JobChanges
 from .job import RUN, Attempt, Job
 from .job_list import JobList
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
-from .lateness import Lateness
 from .next_attempt import NextAttempt, Owed
 from .options import (
     DEFAULT,
@@ -41,7 +42,6 @@ from .options import (
 )
 from .tasks import Tasks, name_of
 from .thread_call import Call, NotLaunched
-from .unfit import Unfit
 
 __all__ = [
     "DEFAULT",
@@ -50,13 +50,15 @@ __all__ = [
     "NO_KWARGS",
     "NO_TAGS",
     "RUN",
+    "AskedRun",
     "Attempt",
     "Call",
     "CurrentRun",
     "Definition",
+    "Handle",
     "Job",
+    "JobChanges",
     "JobList",
-    "Lateness",
     "NextAttempt",
     "NotLaunched",
     "Owed",

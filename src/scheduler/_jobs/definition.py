@@ -8,6 +8,7 @@ from typing import Any
 from attrs import frozen
 
 from .._values import Policy
+from ..stores import StoredJob
 from .options import DEFAULT, NO_KWARGS, NO_TAGS
 from .thread_call import Call
 
@@ -23,3 +24,11 @@ class Definition:
     policy: Policy = DEFAULT
     tags: frozenset[str] = NO_TAGS
     name: str | None = None
+
+
+@frozen
+class Unfit:
+    """The row that keeps its job from running, until somebody mends it. `is_readable`: it only waits for its task."""
+
+    row: StoredJob
+    is_readable: bool

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Unpack
 
 from schedule import Schedule
 from timerqueue import OUT, Alarm, Work
@@ -30,10 +30,11 @@ from .._values import (
     counted,
 )
 from ..stores import StoredState, StoredTick
-from .definition import Definition
+from .asked import AskedRun
+from .definition import Definition, Unfit
+from .handle import Job as Handle, JobChanges
 from .next_attempt import NextAttempt, Owed
 from .thread_call import Call, ThreadCall
-from .unfit import Unfit
 
 
 class Control(Protocol):
@@ -47,7 +48,7 @@ class Control(Protocol):
 
     def resume(self, job: Job) -> None: ...
 
-    def run_now(self, job: Job) -> None: ...
+    def run_now(self, job: Job) -> AskedRun: ...
 
     def set_next_start(self, job: Job, at: datetime) -> None: ...
 
@@ -58,11 +59,10 @@ class Control(Protocol):
     def next_starts(self, job: Job, count: int) -> list[datetime]: ...
 
 
-class Job(Alarm):
-    """A job is the handle that `Scheduler.add` returns. You may call its verbs from any thread and any task.
+class Job(Alarm, Handle):
+    """A job as its scheduler knows it: its own entry in the timer heap, and the handle that users hold.
 
-    (Inside, a job is its own entry in the timer heap, and what only some jobs have is made when first needed, because
-    100,000 jobs must fit.)
+    What only some jobs have is made when first needed: 100,000 jobs must fit.
     """
 
     __slots__ = (
@@ -90,6 +90,17 @@ class Job(Alarm):
         "task",
     )
 
+    id: str
+    name: str | None
+    tags: frozenset[str]
+    schedule: Schedule
+    func: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    state: JobState
+
+    asked: Sparse[tuple[AskedRun, ...]] = Sparse(())
+    """Runs that were asked for by hand, and have no answer yet."""
     backlog: Sparse[deque[tuple[int, int]] | None] = Sparse(None)
     """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
     error: Sparse[str | None] = Sparse(None)
@@ -167,20 +178,21 @@ class Job(Alarm):
         count or somebody asks.
         """
 
+    def __dir__(self) -> Iterable[str]:
+        """The names of the handle: what is documented."""
+        return dir(Handle)
+
     def __repr__(self) -> str:
         return f"<Job {self.id!r} {self.schedule} {self.state.value}>"
 
     @property
     def next_start(self) -> datetime | None:
-        """The next start of the job, retries included. None: it does not start by itself."""
         return self.control.next_start(self)
 
     def next_starts(self, count: int) -> list[datetime]:
-        """Return the next `count` regular starts, or as many as there are."""
         return self.control.next_starts(self, count)
 
     def statistics(self) -> JobStatistics:
-        """Return the job's counts at this moment. From another thread, a run that just ends may be missing."""
         runs, tally = self.runs, counted(self.tally)
         while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
             runs, tally = self.runs, counted(self.tally)
@@ -191,49 +203,21 @@ class Job(Alarm):
         return tally.snapshot()
 
     def remove(self) -> None:
-        """Take the job out of its scheduler. If it runs, the run is cancelled. Removing it again changes nothing."""
         self.control.remove(self)
 
     def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
-        """Start the job no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
-
-        Another call gives the pause this reason and this end. Raises InvalidJob unless `until` is aware and in the
-        future.
-        """
         self.control.pause(self, reason, until)
 
     def resume(self) -> None:
-        """Start the job again from its next slot on. What it missed while it was paused stays missed.
-
-        This also brings back a job that was disabled. It ends only the job's own pause: if all jobs, or those with one
-        of its tags, are paused (`Scheduler.pause`), the job waits until that pause ends too.
-        """
         self.control.resume(self)
 
     def set_next_start(self, at: datetime) -> None:
-        """Replace the job's next regular start, and any retry, by `at`. If `at` is past, start it now.
-
-        After that the job follows its schedule: Every its grid, After its interval from the end of that run. A one-shot
-        has moved. If the start comes while a run goes on, it waits for the end of that run, unless the overlap rule
-        lets both run. If you set it during a run, it comes however that run ends. The last call wins, and a new
-        schedule wins over it. A paused job keeps it: after `resume` it counts if it is still to come.
-
-        Raises InvalidJob for a naive datetime, JobNotFound, AlreadyStopped.
-        """
         self.control.set_next_start(self, at)
 
-    def run_now(self) -> None:
-        """Run the job once, now, under its usual limits and its overlap rule.
+    def run_now(self) -> AskedRun:
+        return self.control.run_now(self)
 
-        Its schedule does not move, but After counts from the end of this run.
-        """
-        self.control.run_now(self)
-
-    def update(self, *, schedule: Schedule | str | None = None, **changes: Any) -> None:
-        """Change the schedule, the function or any option of `Scheduler.add`. What you do not name stays.
-
-        This neither causes a run nor loses one. Raises InvalidJob or ScheduleError. Then nothing has changed.
-        """
+    def update(self, *, schedule: Schedule | str | None = None, **changes: Unpack[JobChanges]) -> None:
         self.control.update(self, schedule, changes)
 
     def fire(self) -> None:

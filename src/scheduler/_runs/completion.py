@@ -15,7 +15,7 @@ from timerqueue import LifecycleError, Random, TimerQueue
 from .._jobs import Attempt, Job, NextAttempt
 from .._journal import Journal, ended_tick, stays_due
 from .._plan import Timeline, Verdict, after_run
-from .._starts import MissedTicks, Pausing, is_owed_by
+from .._starts import MissedTicks, Pausing, answer, attempt_ends, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
 from .marks import Marks
 from .overlap import waits_for
@@ -84,6 +84,9 @@ class Completion:
         duration = now - started
         ended = now + self._timeline.offset
         outcome = run.outcome()
+        is_asked = job.sparse is not None and bool(job.asked)
+        if is_asked:
+            attempt_ends(job, run.due_us)
         if not run.is_counted:
             count_begin(run)
         job.counts().end(outcome, ended, duration, run.error_text())
@@ -93,8 +96,11 @@ class Completion:
             retry_at = None if retry_in is None else ended + retry_in
         if job.task is not None:
             self._remember_end(run, outcome, ended)
-        if self._listeners.anybody:
-            self._tell_end(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
+        if is_asked or self._listeners.anybody:
+            end = _end_of(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
+            self._listeners.tell(end)
+            if is_asked:
+                answer(job, run.due_us, end)
         run.error = None  # its traceback holds frames, and those hold the run
 
     def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
@@ -136,23 +142,11 @@ class Completion:
             self._queue.arm(job.retry, now + verdict.retry_in)
         return verdict.retry_in
 
-    def _tell_end(self, run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None) -> None:
-        self._listeners.tell(
-            RunEnded(
-                run.job.id,
-                run.due_us * 1e-6,
-                run.started_at,
-                ended,
-                run.attempt,
-                run.lateness,
-                duration,
-                outcome,
-                None if outcome is SUCCEEDED else run.error_text(),
-                run.traceback_text(),
-                tuple(run.results),
-                retry_at,
-            )
-        )
+    def answer_success(self, run: Run, now: float) -> None:
+        """Tell who has asked for a plain run that has succeeded."""
+        assert run.started is not None
+        ended = now + self._timeline.offset
+        answer(run.job, run.due_us, _end_of(run, SUCCEEDED, ended=ended, duration=now - run.started))
 
     # -- runs that never began --------------------------------------------------------------------------------------
 
@@ -186,3 +180,20 @@ class Completion:
         """Whether the next scheduler goes on with the run's tick."""
         is_to_come = run.owes is None and stays_due(run.job, run.due_us, run.attempt, self._timeline)
         return is_to_come and self._marks.leave_due(run)
+
+
+def _end_of(run: Run, outcome: Outcome, *, ended: float, duration: float, retry_at: float | None = None) -> RunEnded:
+    return RunEnded(
+        run.job.id,
+        run.due_us * 1e-6,
+        run.started_at,
+        ended,
+        run.attempt,
+        run.lateness,
+        duration,
+        outcome,
+        None if outcome is SUCCEEDED else run.error_text(),
+        run.traceback_text(),
+        tuple(run.results),
+        retry_at,
+    )

@@ -15,6 +15,7 @@ from timerqueue import TaskPool, Work
 from .._jobs import Attempt
 from .._journal import Journal
 from .._plan import Timeline
+from .._starts import rename
 from .._values import MissedReason
 from .run import MarkedRun
 
@@ -84,6 +85,7 @@ class Marks:
             return
         has_been = self._timeline.us(run.due, steady=False) <= self._timeline.furthest_us
         if has_been and run.attempt == 1 and run.cause is None:
+            rename(run.job, run.due_us, run.due_us + 1)
             run.due_us += 1
             run.job.counts().runs -= 1
             self._journal.mark(run)

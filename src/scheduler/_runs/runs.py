@@ -6,8 +6,7 @@ The path of a tick is
 
 and with a store, between room and run_began: mark -> (the journal's next batch is committed) -> Marks.committed.
 
-All of it happens in the thread of the event loop, in callbacks of the timer queue and of the pool, so there are no
-locks.
+All of it happens in the thread of the event loop, called by the timer queue and the pool, so there are no locks.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from logging import getLogger
 from schedule import Missed
 from timerqueue import Random, TaskPool, Work
 
-from .._jobs import Job, NextAttempt, NotLaunched, awaited
+from .._jobs import AskedRun, Job, NextAttempt, NotLaunched, awaited
 from .._journal import Journal
 from .._plan import AT_ONCE
-from .._starts import MissedTicks, Pausing, Starts, beside_ticks
+from .._starts import MissedTicks, Pausing, Starts, answer_given_up, ask_for, beside_ticks
 from .._values import (
     SCHEDULED,
     STARTING,
@@ -51,7 +50,6 @@ from .services import Services
 from .subtask import Subtask
 
 logger = getLogger(__name__)
-
 _START = TRANSITIONS[Step.START]
 _BEGIN = TRANSITIONS[Step.BEGIN]
 _END = TRANSITIONS[Step.END]
@@ -165,6 +163,7 @@ class Runs(Services):
         if self.is_stopping or job.is_removed:
             return
         if (job.runs or job.threads) and not may_start(self.missed, job, due, due_us, attempt):
+            answer_given_up(job)
             return
         self.start_unchecked(job, due, due_us, attempt)
 
@@ -226,24 +225,25 @@ class Runs(Services):
         self.active.pop(bundle, None)  # else it has not been submitted yet
         self._look_if_idle()
 
-    def start_now(self, job: Job, *, by_hand: bool = False) -> None:
-        """Run it once, outside its schedule. No two such ticks have the same due instant, nor `by_hand` a slot's."""
+    def start_now(self, job: Job, asked: AskedRun | None = None) -> None:
+        """Run the job once, at an instant that no other such tick has; nor has a slot of a job that is `asked` for."""
         now = self.monotonic()
         us = max(self.timeline.us(now, steady=False), self._last_now_us + 1)
-        self._last_now_us = beside_ticks(job, us, self.timeline) if by_hand else us
-        if by_hand and self.is_stopping:  # asked for in another thread, just before the stop
-            self.missed.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
+        self._last_now_us = us if asked is None else beside_ticks(job, us, self.timeline)
+        if asked is not None:
+            ask_for(job, asked, self._last_now_us)
+            if self.is_stopping and not job.is_removed:  # asked for in another thread, just before the stop
+                self.missed.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
         self.start(job, now, self._last_now_us)
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
-        if job.retry is not attempt or job.is_paused:  # cancelled by somebody before it in the same batch
-            return
-        if self.is_stopping:  # it stays the job's retry, and is remembered as that
+        if job.retry is not attempt or job.is_paused or self.is_stopping:  # taken back in this batch, or remembered
             return
         job.retry = None
         self.start(job, attempt.due, attempt.due_us, attempt.attempt)
         if not job.runs:
             self.starts.after_end(job)
+        answer_given_up(job)
 
     def mark(self, run: MarkedRun, now: float) -> bool:
         if self.is_stopping or self._is_too_late(run, now - run.due):
@@ -316,7 +316,7 @@ class Runs(Services):
             own.succeed(started + offset, now + offset, lateness, now - started)
         job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
         if job.sparse is not None or job.due_us is None or job.planner.waits_for_end:
-            self._follow_end(job)
+            self._follow_end(job, run, now)
 
     def run_ended(self, run: Run, now: float) -> None:
         self.active.pop(run, None)
@@ -344,11 +344,15 @@ class Runs(Services):
         if job.sparse is not None or job.due_us is None or job.planner.waits_for_end:
             self._follow_end(job)
 
-    def _follow_end(self, job: Job) -> None:
+    def _follow_end(self, job: Job, succeeded: Run | None = None, now: float = 0.0) -> None:
+        """Let the job do what is next. `succeeded`: its plain run, which nobody has been told of."""
         if job.sparse is not None:
+            if succeeded is not None and job.asked:
+                self.completion.answer_success(succeeded, now)
             if job.owed is not None:
                 self.owing.start(job)
             self._take_from_backlog(job)
+            answer_given_up(job)
         self.starts.after_end(job)
 
     def _look_if_idle(self) -> None:

@@ -4,6 +4,7 @@ The only folder that puts a job's next start into the queue or takes it out. It 
 with the reason. It never starts a run and knows no store. All of it happens on the loop, but for what adds a job.
 """
 
+from .answers import answer, answer_given_up, ask_for, attempt_ends, rename
 from .calendar_jobs import CalendarJobs
 from .crash_floors import CrashFloors
 from .missed import MissedTicks
@@ -21,8 +22,13 @@ __all__ = [
     "Parking",
     "Pausing",
     "Starts",
+    "answer",
+    "answer_given_up",
+    "ask_for",
+    "attempt_ends",
     "beside_ticks",
     "is_owed_by",
     "next_start",
     "next_starts",
+    "rename",
 ]

@@ -9,6 +9,7 @@ from .._jobs import Job
 from .._journal import Journal, stays_due
 from .._plan import Timeline
 from .._values import Listeners, MissedReason, RunMissed
+from .answers import answer, answer_given_up
 
 logger = getLogger(__name__)
 
@@ -39,8 +40,12 @@ class MissedTicks:
         if not is_exact:
             self.is_exact = job.counts().missed_is_exact = False
         logger.debug("job %r missed %d start(s): %s", job.id, count, reason.value)
-        if self._listeners.anybody:
-            self._listeners.tell(RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact))
+        is_asked = count == 1 and job.sparse is not None and bool(job.asked)
+        if is_asked or self._listeners.anybody:
+            missed = RunMissed(job.id, first_us * 1e-6, last_us * 1e-6, count, reason, is_exact)
+            self._listeners.tell(missed)
+            if is_asked:
+                answer(job, first_us, missed)
 
     def leave_backlog(self, job: Job) -> None:
         """The scheduler stops: what waits for the end of a run is missed, unless the next scheduler goes on with it."""
@@ -55,3 +60,4 @@ class MissedTicks:
         for due_us, attempt in waiting or ():
             if attempt == 1:  # of another attempt's tick there is a record already
                 self.miss(job, due_us, due_us, 1, reason)
+        answer_given_up(job)

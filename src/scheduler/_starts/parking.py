@@ -8,6 +8,7 @@ from timerqueue import TimerQueue
 
 from .._jobs import Job
 from .._values import JobParked, Listeners, error_text, loggable
+from .answers import answer_given_up
 
 logger = getLogger(__name__)
 
@@ -40,3 +41,4 @@ class Parking:
         if job.retry is not None:
             self._queue.disarm(job.retry)
             job.retry = None
+            answer_given_up(job)

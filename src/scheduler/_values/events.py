@@ -59,6 +59,21 @@ class RunMissed:
     count: int
     reason: MissedReason
     is_exact: bool = True
+
+    @property
+    def outcome(self) -> Outcome:
+        """MISSED, as RunEnded has one."""
+        return Outcome.MISSED
+
+    @property
+    def result(self) -> None:
+        """None: there was no run."""
+
+    @property
+    def error(self) -> str:
+        """The reason, in words."""
+        return f"missed: {self.reason.value}"
+
     """False: there were at least `count`; the schedule cannot count them."""
 
 

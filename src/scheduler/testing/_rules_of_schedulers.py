@@ -16,7 +16,7 @@ from attrs import asdict
 
 from timerqueue import SystemClock
 
-from .._jobs import Job
+from .._jobs import Handle as Job
 from .._scheduler import Scheduler
 from .._values import Event, JobState, MissedReason, Outcome, RunEnded, RunMissed
 from ..stores import Batch, Store, StoredState, StoreUnusable

@@ -22,7 +22,7 @@ from schedule import duration as length_of
 from timerqueue import LifecycleState, seeded_random
 from timerqueue.testing import START, ManualClock
 
-from .._jobs import RUN, Attempt, Job
+from .._jobs import RUN, Attempt, Handle as Job
 from .._lifespan import Lifespan
 from .._scheduler import Scheduler
 from .._values import Event, JobAdded, JobStatistics, RunEnded, SchedulerStarted, SchedulerStatistics

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 
+from .._jobs import Attempt
 from .._values import Histogram, LatenessStatistics
-from .job import Attempt
 
 
 class Lateness:

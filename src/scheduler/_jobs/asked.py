@@ -1,0 +1,123 @@
+"""A run that was asked for by hand, as the answer to whoever asked: how it has ended, or why there was none.
+
+The loop answers once. Whoever waits may sit on any event loop or in any thread, so each of them leaves a callable that
+wakes it, and waits for something of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from datetime import timedelta
+from threading import Event, Lock
+from typing import Any
+
+from anyio.lowlevel import current_token
+
+from timerqueue import SystemClock
+
+from .._values import MissedReason, RunEnded, RunMissed
+from .options import seconds_of
+
+
+class AskedRun:
+    """The run that `Job.run_now` has asked for. Await it, or call `result` in a thread; or do neither.
+
+    The answer is the RunEnded of its last attempt. It is a RunMissed if the run never began: because of the overlap
+    rule, or because its job was removed or the scheduler stopped before. Both have `outcome`, `result` and `error`.
+    Nothing is raised for a run that has failed. An attempt that was to be tried again, and is not because something
+    else came first, is the last; `retry_at` says when that would have been.
+    """
+
+    __slots__ = ("__weakref__", "_answer", "_lock", "_open", "_waiting", "due_us", "job_id", "last_end")
+
+    def __init__(self, job_id: str, open_ones: set[AskedRun]) -> None:
+        self.job_id = job_id
+        self.due_us: int | None = None
+        """Its tick, in UTC microseconds; None: the loop has not heard of it yet."""
+        self.last_end: RunEnded | None = None
+        """The end of an attempt that is to be tried again."""
+        self._answer: RunEnded | RunMissed | None = None
+        self._lock = Lock()
+        self._waiting: list[Callable[[], object]] = []
+        self._open = open_ones
+        open_ones.add(self)
+
+    def __repr__(self) -> str:
+        return f"<AskedRun of {self.job_id!r} {'waits' if self._answer is None else self._answer.outcome.value}>"
+
+    def __await__(self) -> Generator[Any, Any, RunEnded | RunMissed]:
+        """Wait for the answer, on any event loop."""
+        return self._wait().__await__()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is an answer."""
+        return self._answer is not None
+
+    def result(self, timeout: timedelta | float | str | None = None) -> RunEnded | RunMissed:
+        """Block this thread until there is an answer, at most for `timeout` of real time.
+
+        Raises TimeoutError, InvalidJob for a timeout that is no duration, and RuntimeError on an event loop, which
+        would stand still.
+        """
+        seconds = None if timeout is None else seconds_of("timeout", timeout)
+        if self._answer is None:
+            _refuse_on_a_loop()
+        done = Event()
+        self._tell(done.set)
+        if not done.wait(seconds):
+            self._forget(done.set)
+            msg = f"the run of job {self.job_id!r} that was asked for has not ended after {seconds:g} s"
+            raise TimeoutError(msg)
+        return self._answered()
+
+    def settle(self, answer: RunEnded | RunMissed) -> None:
+        """Give this answer to all who wait, and to those who come later. The first one counts."""
+        with self._lock:
+            if self._answer is None:
+                self._answer = answer
+            waiting, self._waiting = self._waiting, []
+        self._open.discard(self)
+        for wake in waiting:
+            wake()
+
+    def give_up(self, now_us: int) -> None:
+        """Answer with what there is, at the end of the scheduler."""
+        due = (now_us if self.due_us is None else self.due_us) * 1e-6
+        self.settle(self.last_end or RunMissed(self.job_id, due, due, 1, MissedReason.STOPPED))
+
+    async def _wait(self) -> RunEnded | RunMissed:
+        wake = SystemClock().make_wake()
+        self._tell(wake.set)
+        try:
+            await wake.wait(None)
+        finally:
+            self._forget(wake.set)
+        return self._answered()
+
+    def _tell(self, wake: Callable[[], object]) -> None:
+        """Call `wake` when there is an answer, from any thread."""
+        with self._lock:
+            if self._answer is None:
+                self._waiting.append(wake)
+                return
+        wake()
+
+    def _forget(self, wake: Callable[[], object]) -> None:
+        with self._lock:
+            if wake in self._waiting:
+                self._waiting.remove(wake)
+
+    def _answered(self) -> RunEnded | RunMissed:
+        assert self._answer is not None
+        return self._answer
+
+
+def _refuse_on_a_loop() -> None:
+    """Raise RuntimeError on an event loop."""
+    try:
+        current_token()
+    except RuntimeError:  # as it should be
+        return
+    msg = "result() would block the event loop, and the run with it: await it instead"
+    raise RuntimeError(msg)

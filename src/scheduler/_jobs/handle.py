@@ -1,0 +1,149 @@
+"""The interface of a job: what users hold, documented here and kept by the only kind of job there is (`_jobs.job`).
+
+What a scheduler itself needs of a job is no business of theirs, and does not show beside its verbs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, Unpack
+
+from schedule import Missed, Schedule
+
+from .._plan import Start
+from .._values import Delivery, JobState, JobStatistics, Overlap, Retry
+from .asked import AskedRun
+
+
+class JobChanges(TypedDict, total=False):
+    """The changes that `Job.update` takes beside a schedule: options of `Scheduler.add`, under the same names."""
+
+    func: Callable[..., Any] | str
+    args: Iterable[Any]
+    kwargs: Mapping[str, Any] | None
+    needs: str | Iterable[str] | Mapping[str, int]
+    priority: float
+    timeout: timedelta | float | str | None
+    retry: Retry | None
+    overlap: Overlap
+    max_running: int | None
+    missed: Missed
+    grace: timedelta | float | str
+    catch_up: int
+    delivery: Delivery | str
+    start: Start
+    inline: bool
+    tags: Iterable[str]
+    name: str | None
+
+
+class Job:
+    """A job is the handle that `Scheduler.add` returns. You may call its verbs from any thread and any task."""
+
+    __slots__ = ()
+
+    @property
+    def id(self) -> str:
+        """The name under which the scheduler knows the job."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str | None:
+        """A name for people, if it was given one."""
+        raise NotImplementedError
+
+    @property
+    def tags(self) -> frozenset[str]:
+        """The tags by which it can be paused with others."""
+        raise NotImplementedError
+
+    @property
+    def schedule(self) -> Schedule:
+        """When it starts by itself."""
+        raise NotImplementedError
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The callable that it calls, with `args` and `kwargs`."""
+        raise NotImplementedError
+
+    @property
+    def args(self) -> tuple[Any, ...]:
+        """The positional arguments of each call."""
+        raise NotImplementedError
+
+    @property
+    def kwargs(self) -> Mapping[str, Any]:
+        """The keyword arguments of each call."""
+        raise NotImplementedError
+
+    @property
+    def state(self) -> JobState:
+        """Where it stands at this moment."""
+        raise NotImplementedError
+
+    @property
+    def error(self) -> str | None:
+        """Why it does not start by itself; None: it does."""
+        raise NotImplementedError
+
+    @property
+    def next_start(self) -> datetime | None:
+        """The next start of the job, retries included. None: it does not start by itself."""
+        raise NotImplementedError
+
+    def next_starts(self, count: int) -> list[datetime]:
+        """Return the next `count` regular starts, or as many as there are."""
+        raise NotImplementedError
+
+    def statistics(self) -> JobStatistics:
+        """Return the job's counts at this moment. From another thread, a run that just ends may be missing."""
+        raise NotImplementedError
+
+    def remove(self) -> None:
+        """Take the job out of its scheduler. If it runs, the run is cancelled. Removing it again changes nothing."""
+        raise NotImplementedError
+
+    def pause(self, reason: str | None = None, *, until: datetime | None = None) -> None:
+        """Start the job no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
+
+        Another call gives the pause this reason and this end. Raises InvalidJob unless `until` is aware and in the
+        future.
+        """
+        raise NotImplementedError
+
+    def resume(self) -> None:
+        """Start the job again from its next slot on. What it missed while it was paused stays missed.
+
+        This also brings back a job that was disabled. It ends only the job's own pause: if all jobs, or those with one
+        of its tags, are paused (`Scheduler.pause`), the job waits until that pause ends too.
+        """
+        raise NotImplementedError
+
+    def set_next_start(self, at: datetime) -> None:
+        """Replace the job's next regular start, and any retry, by `at`. If `at` is past, start it now.
+
+        After that the job follows its schedule: Every its grid, After its interval from the end of that run. A one-shot
+        has moved. If the start comes while a run goes on, it waits for the end of that run, unless the overlap rule
+        lets both run. If you set it during a run, it comes however that run ends. The last call wins, and a new
+        schedule wins over it. A paused job keeps it: after `resume` it counts if it is still to come.
+
+        Raises InvalidJob for a naive datetime, JobNotFound, AlreadyStopped.
+        """
+        raise NotImplementedError
+
+    def run_now(self) -> AskedRun:
+        """Run the job once, now, under its usual limits and its overlap rule.
+
+        Its schedule does not move, but After counts from the end of this run. Await what this returns for the outcome,
+        or call its `result()` in a thread, or leave it alone. Raises JobNotFound, AlreadyStopped.
+        """
+        raise NotImplementedError
+
+    def update(self, *, schedule: Schedule | str | None = None, **changes: Unpack[JobChanges]) -> None:
+        """Change the schedule, the function or any option of `Scheduler.add`. What you do not name stays.
+
+        This neither causes a run nor loses one. Raises InvalidJob or ScheduleError. Then nothing has changed.
+        """
+        raise NotImplementedError

@@ -1,0 +1,56 @@
+"""Answers to those who have asked for a run of a job by hand (`Job.run_now`). On the loop.
+
+A tick that will be tried again is not answered yet: the end that there was is kept until the next attempt has ended, or
+until nothing of the tick is left, because something else came first.
+"""
+
+from __future__ import annotations
+
+from .._jobs import AskedRun, Job
+from .._values import MissedReason, RunEnded, RunMissed
+
+
+def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
+    """Remember who has asked for the run of that tick. A job that has been removed meanwhile has none."""
+    asked.due_us = due_us
+    job.asked = (*job.asked, asked)
+    if job.is_removed:
+        answer(job, due_us, RunMissed(job.id, due_us * 1e-6, due_us * 1e-6, 1, MissedReason.REMOVED))
+
+
+def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:
+    """Tell who has asked for the run of that tick, if somebody has; not yet if the tick will be tried again."""
+    for asked in job.asked:
+        if asked.due_us == due_us and isinstance(end, RunEnded) and _has_in_hand(job, due_us):
+            asked.last_end = end
+        elif asked.due_us == due_us:
+            job.asked = tuple(each for each in job.asked if each is not asked)
+            asked.settle(end)
+
+
+def answer_given_up(job: Job) -> None:
+    """Tell who has asked for a run whose tick was to be tried again, and is not after all."""
+    for asked in job.asked:
+        if asked.last_end is not None and asked.due_us is not None:
+            answer(job, asked.due_us, asked.last_end)
+
+
+def attempt_ends(job: Job, due_us: int) -> None:
+    """Forget the end of an earlier attempt at that tick: another one ends now."""
+    for asked in job.asked:
+        if asked.due_us == due_us:
+            asked.last_end = None
+
+
+def rename(job: Job, due_us: int, new_us: int) -> None:
+    """Give the tick that somebody has asked for another due instant."""
+    for asked in job.asked:
+        if asked.due_us == due_us:
+            asked.due_us = new_us
+
+
+def _has_in_hand(job: Job, due_us: int) -> bool:
+    """Whether that tick runs, waits, or will be tried again."""
+    if any(run.due_us == due_us for run in job.runs) or (job.retry is not None and job.retry.due_us == due_us):
+        return True
+    return any(due_us == each for each, _ in job.backlog or ())
