@@ -106,7 +106,7 @@ class AsyncioWake:
 
 
 class TrioWake:
-    """The same out of anyio's parts, for every other event loop, which is trio."""
+    """A wait out of anyio's parts, for every other event loop, which is trio."""
 
     pace = PACE
 
@@ -184,7 +184,7 @@ class Pulse:
 
 
 def _of_trio() -> dict[str, Any]:
-    """What trio keeps for this thread: among it the `task` that it is in, if any.
+    """Return what trio keeps for this thread: among it the `task` that it is in, if any.
 
     Its frames would tell too, but before Python 3.13 a frame that is looked into keeps what was seen, and trio's lives
     long.
