@@ -319,6 +319,24 @@ async def test_what_is_dropped_while_the_store_is_about_to_refuse_it_has_a_recor
     assert errors() == []
 
 
+async def test_what_is_owed_because_of_a_stop_has_a_name_of_its_own_after_the_clock_was_set_back(clock, errors, events):
+    """The store did not work, so that nobody knew yet that its mark would be refused."""
+    memory = MemoryStore()
+    store = FlakyStore(memory)
+    async with scheduler(store, clock, events) as s:
+        s.add("work", EVERY_10_S, id="a", delivery="at_least_once")
+        await clock.travel(14)
+        store.fail_on = range(store.counted + 1, store.counted + 10_000)
+        clock.step(-10)
+        await clock.travel(9)
+        store.fail_on = ()
+        s.stop(grace=0)
+    async with scheduler(memory.another(), clock, events) as s:
+        await clock.travel(1)
+        assert told(await s.history("a")) == [(10, "succeeded", 1), (10.000001, "succeeded", 1)]
+    assert errors() == []
+
+
 async def test_what_is_missed_after_the_clock_was_set_back_has_records_beside_those_of_before(clock, events, errors):
     """As many as are counted: they lie a microsecond beside what has been at these instants the first time."""
     s = Scheduler(store=MemoryStore(), clock=clock)

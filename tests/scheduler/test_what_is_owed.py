@@ -5,8 +5,10 @@ The floor of these schedulers is a minute, so that it ends before the next start
 
 import pytest
 
+from schedule import Every
 from scheduler import JobState, Outcome, Overlap
 from scheduler.stores import RUNNING
+from timerqueue.testing import START
 
 OWING = {"delivery": "at_least_once"}
 HOURLY = "@every 1h"
@@ -92,6 +94,28 @@ async def test_what_is_owed_runs_beside_each_other_as_the_overlap_rule_allows(pr
         assert processes.again() == owed[:2]
         await processes.clock.travel(10)
         assert processes.again() == owed
+
+
+async def test_what_is_owed_goes_before_regular_starts_where_both_wait_for_room(processes, clock):
+    """Though a start that came in the downtime has waited for longer than the attempt is known."""
+    every = Every("10s", anchor=START)
+    async with processes.one(LONG, limits={"x": 1}) as s:
+        options = {"overlap": Overlap.ALLOW, "max_running": 3, "delivery": "at_least_once", "needs": "x"}
+        s.add("work", every, id="job", **options)
+        await clock.travel(11)
+    clock.advance(15)
+
+    def hog(s):
+        s.add(clock.sleep, "@every 1h", args=(3,), id="hog", needs="x", start="now", durable=False)
+
+    async with processes.one(1, limits={"x": 1}, add=hog):
+        await clock.travel(6)
+    assert [(round(due.timestamp() - START.timestamp()), attempt) for due, attempt in processes.begun] == [
+        (10, 1),
+        (10, 2),
+        (20, 1),
+        (30, 1),
+    ]
 
 
 @pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.QUEUE, Overlap.REPLACE])

@@ -215,7 +215,7 @@ class Journal:
         return [*self.pending.marks, *(run for sealed in self.sealed for run in sealed.runs)]
 
     def rename(self, tick: StoredTick) -> None:
-        """Note the record of missed ticks once more, under the next name: the one that it had is taken."""
+        """Note the record of ticks that never began once more, under the next name: the one that it had is taken."""
         self.pending.ended.append(renamed_tick(tick))
 
     def _next_fence(self) -> int:

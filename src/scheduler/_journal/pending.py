@@ -226,9 +226,9 @@ def dropped_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
 
 
 def renamed_tick(tick: StoredTick) -> StoredTick:
-    """The record of missed ticks whose name is taken, under the next one."""
+    """The record of ticks that never began, and whose name is taken, under the next one."""
     due_us = tick.due_us + 1
-    return tick._replace(due_us=due_us, last_due_us=max(due_us, tick.last_due_us or due_us))
+    return tick._replace(due_us=due_us, last_due_us=None if tick.last_due_us is None else max(due_us, tick.last_due_us))
 
 
 def missed_tick(  # noqa: PLR0917 - the columns, in their order

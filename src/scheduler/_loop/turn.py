@@ -211,7 +211,7 @@ class Turn:
         if job.floor is not None:
             self._starts.floors.forgive(job)
         if job.owed is not None:
-            self._runs.owing.start(job)
+            self._runs.owing.start(job, before=job.due)
         if job.retry is None:
             return
         retry = job.policy.retry

@@ -191,7 +191,8 @@ class Commits:
         """Look at ends that were not taken, as their ticks have records of others. Whether some are sent again."""
         are_some_sent_again = False
         for tick in receipt.stale:
-            if tick.outcome == Outcome.MISSED.value:  # its mark was refused, or it had none: the next name is free
+            never_began = tick.outcome == Outcome.MISSED.value or (tick.owed and not tick.attempt)
+            if never_began:  # its mark was refused, or it had none: the next name is free
                 self._journal.rename(tick)
                 are_some_sent_again = True
                 continue

@@ -13,6 +13,7 @@ from bisect import insort
 from collections.abc import Iterable
 from functools import partial
 from logging import getLogger
+from math import inf
 from operator import attrgetter
 from typing import Final, Protocol
 
@@ -65,8 +66,10 @@ class Owing:
         for tick in ticks:
             insort(owed.ticks, tick, key=_BY_DUE)
 
-    def start(self, job: Job) -> None:
-        """Start of what the job owes as much as may run now beside its other runs."""
+    def start(self, job: Job, before: float = inf) -> None:
+        """Start of what the job owes as much as may run now beside its other runs, in line before what is due `before`
+        (monotonic seconds).
+        """
         owed, runs = job.owed, self._runs
         if owed is None or job.is_paused or job.is_removed or runs.is_stopping or runs.is_on_demand:
             return
@@ -78,7 +81,7 @@ class Owing:
             return
         while owed.ticks and has_place(job):
             tick = owed.ticks.pop(0)
-            runs.start_unchecked(job, owed.due, tick.due_us, tick.attempt + 1, tick)
+            runs.start_unchecked(job, min(owed.due, before), tick.due_us, tick.attempt + 1, tick)
         if not owed.ticks:
             self._queue.disarm(owed)
             job.owed = None
