@@ -78,16 +78,7 @@ def memory_of(
 ) -> Memory:
     """Put together what deals with the store."""
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
-    commits = Commits(
-        store,
-        writer,
-        core.journal,
-        queue=core.queue,
-        timeline=core.timeline,
-        listeners=core.listeners,
-        marks=core.runs.marks,
-        retention=retention,
-    )
+    commits = Commits(store, writer, core, retention)
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
     reconciler = Reconciler(registry, core, tasks, crashes)
     intake = Intake()
@@ -95,7 +86,6 @@ def memory_of(
         store,
         writer,
         core=core,
-        journal=core.journal,
         commits=commits,
         reconciler=reconciler,
         intake=intake,

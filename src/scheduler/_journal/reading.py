@@ -43,7 +43,7 @@ class Reading:
     @property
     def is_readable(self) -> bool:
         """The row can be read. With an error too it only waits for its task."""
-        return not isinstance(self.schedule, Unreadable)
+        return type(self.schedule) is not Unreadable
 
 
 def read(row: StoredJob, tasks: Tasks) -> Reading:

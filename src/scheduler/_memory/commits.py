@@ -16,12 +16,12 @@ from contextlib import suppress
 from logging import getLogger
 from typing import Final
 
-from timerqueue import LifecycleError, TimerQueue
+from timerqueue import LifecycleError
 
-from .._journal import Journal, Sealed
-from .._plan import AT_ONCE, Timeline
-from .._runs import Marks
-from .._values import Backoff, Listeners, Outcome, StoreDown, StoreUp
+from .._journal import Sealed
+from .._loop import Core
+from .._plan import AT_ONCE
+from .._values import Backoff, Outcome, StoreDown, StoreUp
 from ..stores import Receipt, Retention, Store, StoreError, StoreTakenOver, Unstorable
 from .pruning import Pruning
 from .writer import Writer
@@ -48,29 +48,18 @@ PRUNE_EVERY: Final = 5
 class Commits:
     """The commits of one scheduler to one store."""
 
-    def __init__(
-        self,
-        store: Store,
-        writer: Writer,
-        journal: Journal,
-        *,
-        queue: TimerQueue,
-        timeline: Timeline,
-        listeners: Listeners,
-        marks: Marks,
-        retention: Retention,
-    ) -> None:
+    def __init__(self, store: Store, writer: Writer, core: Core, retention: Retention) -> None:
         self.store = store
         self.writer = writer
         self.trouble: str | None = None
         """The trouble with the store; None: none that is known."""
         self.count = 0
         """How many batches have been committed."""
-        self._journal = journal
-        self._queue = queue
-        self._timeline = timeline
-        self._listeners = listeners
-        self._marks = marks
+        self._journal = core.journal
+        self._queue = core.queue
+        self._timeline = core.timeline
+        self._listeners = core.listeners
+        self._marks = core.runs.marks
         self._pruning = Pruning(store, writer, retention, self._now_us)
         self._is_open = False
         self._is_sending = False
@@ -81,7 +70,7 @@ class Commits:
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
-        journal.keep(self._ask)
+        core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
         """Write to the store from now on: it is open, and all that it held is known."""

@@ -13,7 +13,6 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from .._journal import Journal
 from .._loop import Core
 from ..stores import Changes, Store, StoredJob
 from .commits import Commits
@@ -36,7 +35,6 @@ class Polling:
         writer: Writer,
         *,
         core: Core,
-        journal: Journal,
         commits: Commits,
         reconciler: Reconciler,
         intake: Intake,
@@ -45,7 +43,7 @@ class Polling:
         self._store = store
         self._writer = writer
         self._core = core
-        self._journal = journal
+        self._journal = core.journal
         self._commits = commits
         self._reconciler = reconciler
         self._intake = intake

@@ -1,0 +1,109 @@
+"""The journal by itself: what is noted, and what a batch holds of it."""
+
+import pytest
+
+from kit import nothing
+from schedule import Every
+from scheduler import MissedReason, Scheduler
+from scheduler._journal import Journal
+from scheduler._plan import Timeline
+from scheduler.stores.memory import MemoryStore
+from timerqueue.testing import START
+
+EVERY = Every(100, anchor=START)
+
+
+def job_of(clock, id="a"):
+    """Make a job that is stored. Its scheduler does not run: what is noted of it here, nobody else notes."""
+    s = Scheduler(clock=clock, store=MemoryStore())
+    s.register("nothing", nothing)
+    return s.add("nothing", EVERY, id=id)
+
+
+@pytest.fixture
+def changes():
+    """How often the journal has said that there is something to send."""
+    return []
+
+
+@pytest.fixture
+def journal(clock, changes):
+    """Make a journal that is kept, of a store that has been opened once."""
+    made = Journal(Timeline(clock), clock.monotonic)
+    made.keep(lambda: changes.append(len(made.pending)))
+    made.open(1)
+    return made
+
+
+def test_without_a_store_nothing_is_noted(clock):
+    s = Scheduler(clock=clock)
+    job = s.add(nothing, EVERY, tags=["x"])
+    for change in (job.pause, job.resume, s.pause, s.resume, job.run_now, job.remove):
+        change()
+    s.pause("x")
+    assert len(s._core.journal.pending) == 0
+
+
+def test_who_sends_is_told_of_each_note(clock, journal, changes):
+    job = job_of(clock)
+    journal.touch(job)
+    journal.touch(job)
+    journal.remember_pause(job)
+    journal.flush(print)
+    assert changes == [1, 1, 2, 3]
+
+
+def test_a_state_is_written_down_when_its_batch_is_sealed(clock, journal):
+    """Not when it is noted: one row for however many changes, as the job stands by then."""
+    job = job_of(clock)
+    journal.touch(job)
+    job.counts().runs = 7
+    journal.seal()
+    job.counts().runs = 8
+    assert [sealed.batch.states["a"].runs for sealed in journal.sealed] == [7]
+    assert len(journal.pending) == 0
+
+
+def test_what_is_noted_after_sealing_stands_in_the_next_batch(clock, journal):
+    one, other = job_of(clock), job_of(clock, "b")
+    journal.remember(one)
+    journal.seal()
+    journal.remember(other)
+    assert (journal.holds("a"), journal.holds("b"), journal.unsaved) == (True, True, 4)
+    assert [*journal.taken().batch.jobs] == ["a"]
+    journal.seal()
+    assert [*journal.taken().batch.jobs] == ["b"]
+    assert (journal.holds("a"), journal.holds("b"), journal.unsaved) == (False, False, 0)
+
+
+def test_missed_ticks_in_a_row_are_one_record_with_a_fence_of_its_own(clock, journal):
+    job = job_of(clock)
+    for due_us in (100, 200, 300):
+        journal.missed(job, due_us, due_us, 1, MissedReason.OVERLAP)
+    journal.missed(job, 400, 400, 1, MissedReason.LATE)
+    journal.seal()
+    ended = journal.taken().batch.ended
+    assert [(tick.due_us, tick.last_due_us, tick.count, tick.reason) for tick in ended] == [
+        (100, 300, 3, "overlap"), (400, 400, 1, "late"),
+    ]  # fmt: skip
+    assert ended[0].fence < ended[1].fence
+
+
+def test_a_row_that_is_written_here_wins_over_what_others_wrote_before(clock, journal):
+    """And of a pause that is noted here the rest of their row stays."""
+    one, other = job_of(clock), job_of(clock, "b")
+    journal.remember(one)
+    row = journal.pending.jobs["a"]
+    journal.unfollowed.update(a=row._replace(name="theirs"), b=row._replace(id="b", name="theirs", paused="theirs"))
+    journal.remember(one)
+    journal.remember_pause(other)
+    assert journal.unfollowed == {"b": row._replace(id="b", name="theirs", paused=None)}
+
+
+def test_a_batch_is_taken_apart_job_by_job_once(clock, journal):
+    for id in "ab":
+        journal.remember(job_of(clock, id))
+    journal.seal()
+    assert journal.take_apart()
+    assert [[*sealed.batch.jobs] for sealed in journal.sealed] == [["a"], ["b"]]
+    assert not journal.take_apart()
