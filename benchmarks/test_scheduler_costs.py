@@ -24,6 +24,15 @@ def test_adding_and_removing_a_job(benchmark: BenchmarkFixture) -> None:
     benchmark(lambda: s.add(nothing, HOUR, id=f"job-{next(numbers)}").remove())
 
 
+def test_adding_a_thousand_jobs_in_one_call(benchmark: BenchmarkFixture) -> None:
+    """`add_many`, before the scheduler runs."""
+    jobs = [(f"job-{index}", HOUR) for index in range(RUNS)]
+
+    added = benchmark(lambda: Scheduler().add_many(nothing, jobs))
+
+    assert len(added) == RUNS
+
+
 def test_a_thousand_runs_at_once(benchmark: BenchmarkFixture) -> None:
     """A thousand jobs that start now, until all have run: their adding, their running, and the end."""
 

@@ -15,6 +15,7 @@ from ._parse import parse
 from ._schedule import AnyOf, Between, Except, Schedule
 
 _SIMPLE: Final = (After, At, Calendar, Cron, Every)
+_NEVER_BOUND: Final = (After, At, Calendar)
 
 
 def text_of(schedule: Schedule, key: str | None = None) -> str:
@@ -26,6 +27,9 @@ def text_of(schedule: Schedule, key: str | None = None) -> str:
     Raises ScheduleError for a schedule of a class of your own, alone or inside another; for one that is bound to
     another key; and for one whose text is too long.
     """
+    kind = type(schedule)
+    if kind in _NEVER_BOUND or (kind is Every and schedule.anchor is None):  # type: ignore[attr-defined] # as nearly all
+        return _faithful(schedule)
     _refuse_foreign(schedule)
     return _faithful(schedule if key is None else _unbound(schedule, key))
 

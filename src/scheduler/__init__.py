@@ -7,6 +7,7 @@ the packages `schedule` and `timerqueue`; they are here so that you need not imp
 from schedule import Missed, ScheduleError
 from timerqueue import LifecycleError, UnknownLimit
 
+from ._control import NewJob
 from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
 from ._memory import Record
 from ._runs import Subtask
@@ -84,6 +85,7 @@ __all__ = [
     "MalformedJob",
     "Missed",
     "MissedReason",
+    "NewJob",
     "NotASubtask",
     "Outcome",
     "Overlap",

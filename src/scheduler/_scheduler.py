@@ -15,7 +15,7 @@ from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._assembly import core_of, memory_of
-from ._control import OnConflict, Registry, RunOnce
+from ._control import OnConflict, Registry, RunOnce, SomeJob
 from ._jobs import (
     Handle as Job,
     Policies,
@@ -181,6 +181,41 @@ class Scheduler:
         return self._registry.add(
             id, schedule, start, policy, on_conflict, task, called, call, args, kwargs, name, tags
         )
+
+    def add_many(
+        self,
+        func: Callable[..., Any] | str,
+        jobs: Iterable[SomeJob],
+        *,
+        needs: str | Iterable[str] | Mapping[str, int] = (),
+        priority: float = 0,
+        timeout: timedelta | float | str | None = None,
+        retry: Retry | None = None,
+        overlap: Overlap = Overlap.SKIP,
+        max_running: int | None = None,
+        missed: Missed = Missed.LATEST,
+        grace: timedelta | float | str = 1.0,
+        catch_up: int = 100,
+        delivery: Delivery | str = Delivery.AT_MOST_ONCE,
+        start: Start = None,
+        inline: bool = False,
+        on_conflict: OnConflict = "error",
+        tags: Iterable[str] = (),
+        durable: bool = True,
+    ) -> list[Job]:
+        """Add many jobs that run `func` with the same options. It costs a third to two thirds of `add` for each.
+
+        `jobs`: tuples (id, schedule), (id, schedule, args) or (id, schedule, args, kwargs), or a NewJob, which
+        also has a name and tags of its own. `tags` are for all. Everything else means what it means in `add`.
+
+        Either all are added, or none: it raises what `add` raises, with the index of the job that is wrong, and
+        DuplicateJob if an id comes twice. It returns one job for each, in this order. From any thread, at any time.
+        """
+        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
+        policy = self._policies.of(options)
+        inline, durable = flag_of("inline", inline), flag_of("durable", durable)
+        task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)
+        return [*self._registry.add_many(jobs, start, policy, on_conflict, task, called, call, tags)]
 
     def register(self, name: str, func: Callable[..., Any], *, inline: bool = False, replace: bool = False) -> None:
         """Let stored jobs name `func` from now on. Jobs that waited for this name come alive. Any thread.

@@ -7,13 +7,16 @@ The only folder whose methods other threads may call, besides the list of jobs. 
 
 from .conflict import OnConflict, duplicate
 from .early import EarlyJob
+from .new_jobs import NewJob, SomeJob
 from .registry import Registry
 from .run_once import RunOnce
 
 __all__ = [
     "EarlyJob",
+    "NewJob",
     "OnConflict",
     "Registry",
     "RunOnce",
+    "SomeJob",
     "duplicate",
 ]

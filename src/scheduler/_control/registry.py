@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
-from schedule import Schedule
+from attrs import Factory, define
+
+from schedule import Schedule, ScheduleError
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
 from .._jobs import NO_KWARGS, NO_TAGS, Call, Job, Tasks, args_of, id_of, kwargs_of, schedule_of, tags_of
 from .._journal import new_row
 from .._loop import Core
 from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out
-from .._values import Histogram, InvalidJob, JobAdded, Policy
+from .._values import Histogram, InvalidJob, JobAdded, Policy, SchedulerError
+from ..stores import StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
+from .new_jobs import Reader, SomeJob, listed, refuse, twice
 from .verbs import Verbs
 
 _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
@@ -84,11 +89,136 @@ class Registry(Verbs):
             if present is None and task is None:
                 self._by_id[id] = job
                 self._begin(job, at_once, due_us)
-            elif (standing := self._put(job, FirstStart(*plan), present, start, on_conflict)) is not job:
+            elif (standing := self._put(job, _row_of(job), FirstStart(*plan), present, start, on_conflict)) is not job:
                 return standing
         if self._listeners.anybody:
             self.tell(JobAdded(id, self._stands_for(plan)))
         return job
+
+    def add_many(  # noqa: PLR0917 - as for `add`
+        self,
+        jobs: Iterable[SomeJob],
+        start: Start,
+        policy: Policy,
+        on_conflict: OnConflict,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        tags: Iterable[str],
+    ) -> list[Job]:
+        """Put many jobs in, all of them or none. Raises as `add` does, and says which of them is wrong."""
+        check_conflict(on_conflict)
+        if policy.needs:
+            self._runs.check_needs(policy.needs)
+        drafts = self._drafts(jobs, start, policy, task, func, call, tags)
+        with self._lock:
+            self.refuse_if_stopped()
+            self._refuse_conflicts(drafts, on_conflict)
+            try:
+                answer = self._put_all(drafts, start, on_conflict)
+            except LifecycleError:  # it has stopped at this very moment
+                for job in drafts.by_id.values():
+                    self._discard(job)
+                self.refuse_if_stopped()
+                raise
+        if self._listeners.anybody:
+            for index, job in enumerate(answer):
+                if job is drafts.by_id[job.id]:
+                    self.tell(JobAdded(job.id, self._stands_for(drafts.plan(index, job))))
+        return answer
+
+    def _drafts(  # noqa: PLR0917 - as for `add`
+        self,
+        jobs: Iterable[SomeJob],
+        start: Start,
+        policy: Policy,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        tags: Iterable[str],
+    ) -> Drafts:
+        """Make the jobs that would be added, and plan their starts. Nothing is changed by it."""
+        given, reader = listed(jobs), Reader(tags)
+        histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
+        drafts, last = Drafts(), None
+        by_id, dues = drafts.by_id, drafts.dues
+        try:
+            for new in given:
+                id, schedule, args, kwargs, name, own_tags = reader.read(new)
+                if id is None:
+                    refuse_without_id(task)
+                    with self._lock:
+                        id = self._jobs.free_id()
+                elif id in by_id:
+                    raise twice(id, list(by_id).index(id))
+                if schedule is not last:
+                    last, plan_of = schedule, self._plans(schedule, start)
+                bound, planner, at_once, due_us, is_dated = plan_of(id)
+                job = Job(self, id, func, args, kwargs, call, bound, planner, policy, histogram, name, own_tags)
+                if task is not None:
+                    job.task = task
+                    drafts.rows.append(row_of_new(job))
+                if is_dated:
+                    job.dated_us = due_us
+                if at_once:
+                    drafts.at_once[id] = None
+                by_id[id] = job
+                dues.append(due_us)
+        except (SchedulerError, ScheduleError) as exc:
+            refuse(len(dues), exc)
+        return drafts
+
+    def _refuse_conflicts(self, drafts: Drafts, on_conflict: OnConflict) -> None:
+        """Raise what adding one of them would raise, before any of them is added."""
+        if self._by_id.keys().isdisjoint(drafts.by_id):
+            return
+        for index, (id, job) in enumerate(drafts.by_id.items()):
+            present = self._by_id.get(id)
+            try:
+                if present is not None and not stays(present, on_conflict) and on_conflict == "update":
+                    refuse_switch(present, job)
+            except SchedulerError as exc:
+                refuse(index, exc)
+
+    def _put_all(self, drafts: Drafts, start: Start, on_conflict: OnConflict) -> list[Job]:
+        """Put in what can be put in. The answer has the ids from now on."""
+        jobs = list(drafts.by_id.values())
+        if not jobs:
+            return jobs
+        is_early = bool(drafts.rows) and self.early.is_waiting
+        if is_early or self._pausing.pauses.any or not self._by_id.keys().isdisjoint(drafts.by_id):
+            return [self._put_one(drafts, index, job, start, on_conflict) for index, job in enumerate(jobs)]
+        self._by_id.update(drafts.by_id)
+        histogram = self.lateness.by_kind.setdefault(jobs[0].policy.kind, jobs[0].lateness)
+        for job in jobs:
+            job.lateness = histogram
+            self._runs.enroll(job)
+        for id in drafts.at_once:
+            self._queue.push(AT_ONCE, self._runs.start_at_once, drafts.by_id[id])
+        self._starts.plan_all_first(jobs, drafts.dues)
+        if drafts.rows:
+            self._core.loop.call(self._remember_all, jobs, drafts.rows)
+        return jobs
+
+    def _put_one(self, drafts: Drafts, index: int, job: Job, start: Start, on_conflict: OnConflict) -> Job:
+        present = self._by_id.get(job.id)
+        if present is not None and stays(present, on_conflict):
+            return present
+        row = drafts.rows[index] if drafts.rows else None
+        return self._put(job, row, FirstStart(*drafts.plan(index, job)), present, start, on_conflict)
+
+    def _remember_all(self, jobs: list[Job], rows: list[StoredJob]) -> None:
+        for job, row in zip(jobs, rows, strict=True):
+            self._core.journal.remember(job, row)
+
+    def _plans(self, schedule: Schedule, start: Start) -> Callable[[str], Plan]:
+        """From the id of each of many jobs with that schedule to how it starts."""
+        with self._lock:
+            return self._planners.first_of_each(schedule, start) or partial(self._plan, schedule, start)
+
+    def _plan(self, schedule: Schedule, start: Start, id: str) -> Plan:
+        with self._lock:
+            return self._planners.first(schedule, id, start)
 
     def _stands_for(self, plan: Plan) -> float | None:
         """In UTC seconds: see JobAdded."""
@@ -96,10 +226,16 @@ class Registry(Verbs):
         slot = left_out(plan, timeline.us(self._core.monotonic(), steady=True))
         return None if slot is None else timeline.reported(slot, steady=True) * 1e-6
 
-    def _put(self, job: Job, first: FirstStart, present: Job | None, start: Start, on_conflict: OnConflict) -> Job:
-        """Put in a job that is stored, or whose id `present` has. The answer has the id from now on."""
-        row = None if job.task is None else new_row(job)
-        job.schedule_text = None if row is None else row.schedule
+    def _put(  # noqa: PLR0917 - as for `add`
+        self,
+        job: Job,
+        row: StoredJob | None,
+        first: FirstStart,
+        present: Job | None,
+        start: Start,
+        on_conflict: OnConflict,
+    ) -> Job:
+        """Put in a job that is stored, in this row, or whose id `present` has. The answer has the id from now on."""
         if present is not None and on_conflict == "update":
             refuse_switch(present, job)
             self.updates.ask_to_renew(present, job, None if planned_alike(present, job, start) else first)
@@ -138,6 +274,34 @@ class Registry(Verbs):
             self._discard(job)
             self.refuse_if_stopped()
             raise
+
+
+@define
+class Drafts:
+    """Jobs that are checked and planned, and not added yet, in their order."""
+
+    by_id: dict[str, Job] = Factory(dict)
+    dues: list[int | None] = Factory(list)
+    """When each starts first, on its planner's base; None: only at once."""
+    rows: list[StoredJob] = Factory(list)
+    """Of each, if they are to be stored."""
+    at_once: dict[str, None] = Factory(dict)
+    """Ids of those that start at once."""
+
+    def plan(self, index: int, job: Job) -> Plan:
+        """How the job there starts."""
+        return job.schedule, job.planner, job.id in self.at_once, self.dues[index], job.dated_us is not None
+
+
+def _row_of(job: Job) -> StoredJob | None:
+    return None if job.task is None else row_of_new(job)
+
+
+def row_of_new(job: Job) -> StoredJob:
+    """The row of a new job that is to be stored. Raises InvalidJob for one that cannot be."""
+    row = new_row(job)
+    job.schedule_text = row.schedule
+    return row
 
 
 def refuse_without_id(task: str | None) -> None:

@@ -76,16 +76,15 @@ def check_json(value: Any, place: str) -> None:
 
 
 def copied(value: T) -> T:
-    """The value, with lists and mappings of its own: what is stored stays what it is, whatever is done to the value."""
-    match value:
-        case dict():
-            return {key: copied(item) for key, item in value.items()}  # type: ignore[return-value]
-        case list():
-            return list(map(copied, value))  # type: ignore[return-value]
-        case tuple():
-            return tuple(map(copied, value))  # type: ignore[return-value]
-        case _:
-            return value
+    """The value, with lists and mappings of its own: what is stored is to stay what it is, whoever has the value."""
+    kind: type = type(value)
+    if kind not in _NESTED:
+        return value
+    if kind is dict:
+        return {key: copied(item) for key, item in value.items()}  # type: ignore[attr-defined, return-value]
+    if kind is list:
+        return list(map(copied, value))  # type: ignore[call-overload, return-value]
+    return tuple(map(copied, value)) if value else value  # type: ignore[call-overload, return-value]
 
 
 def read_json(text: str) -> Any:

@@ -175,7 +175,8 @@ def new_row(job: Job) -> StoredJob:
     the caller does with what was given. Raises InvalidJob for what cannot be stored.
     """
     row = row_of(job)
-    job.args, job.kwargs = copied(job.args), copied(job.kwargs)
+    if job.args or job.kwargs:
+        job.args, job.kwargs = copied(job.args), copied(job.kwargs)
     return row
 
 

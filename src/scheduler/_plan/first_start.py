@@ -84,6 +84,14 @@ class Planners:
             raise InvalidJob(msg)
         return schedule, planner, at_once, due, False
 
+    def first_of_each(self, schedule: Schedule, start: Start) -> Callable[[str], Plan] | None:
+        """Answer how many jobs with that schedule start, by key, as of now. None: ask for each by itself."""
+        if type(schedule) is not Every or not is_grid(schedule) or not (start is None or start == "phase"):
+            return None
+        shared, planner = self.planner_of(schedule, "")
+        now = self._timeline.us(self._monotonic(), steady=True)
+        return lambda key: (shared, planner, False, planner.first(key, now), False)
+
     def planner_of(self, schedule: Schedule, key: str) -> tuple[Schedule, Planner]:
         """Answer the schedule as it stands for the job `key`, and its planner."""
         if self._last is not None and schedule is self._given:

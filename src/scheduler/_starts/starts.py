@@ -2,12 +2,13 @@
 
 Nothing here starts a run. Whoever does leaves the job either with its next start in the queue, or with a run whose end
 will put it there (`after_end`), or out of the scheduler (`retire_if_done`). Everything happens on the loop, but for
-`plan_first` of a job that is being added: that may happen in any thread, because only the queue is touched.
+`plan_first` and `plan_all_first` of jobs that are being added: these may be called in any thread, because only the
+queue is touched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -74,6 +75,22 @@ class Starts:
         job.due_us = due_us
         timeline = self.timeline
         self.queue.arm(job, due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
+
+    def plan_all_first(self, jobs: Sequence[Job], dues: Sequence[int | None]) -> None:
+        """Plan many jobs that have never been planned; None: it has no regular start. Raises LifecycleError after
+        `stop`.
+        """
+        timeline, planned, at = self.timeline, [], []
+        for job, due_us in zip(jobs, dues, strict=True):
+            if due_us is not None:
+                job.due_us = due_us
+                planned.append(job)
+                at.append(due_us * 1e-6 - (timeline.steady_offset if job.planner.steady else timeline.offset))
+        if planned:
+            self.queue.arm_all(planned, at)
+        if self.queue.state is LifecycleState.STOPPED:
+            msg = "the scheduler stopped while these jobs were planned"
+            raise LifecycleError(msg)
 
     def set_next_start(self, job: Job, at_us: int) -> None:
         """Let `at_us`, in UTC microseconds, take the place of its next regular start and of any retry."""

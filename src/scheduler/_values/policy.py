@@ -35,7 +35,7 @@ class Delivery(enum.Enum):
     """The tick is tried again."""
 
 
-@frozen(kw_only=True)
+@frozen(kw_only=True, cache_hash=True)  # many jobs have the same one
 class Policy:
     """The options of `Scheduler.add` in checked form. Durations in seconds."""
 

@@ -1,0 +1,95 @@
+"""New jobs, many in one call: each is read and checked before any of them is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, NoReturn
+
+from schedule import Every, Schedule
+
+from .._jobs import NO_KWARGS, NO_TAGS, args_of, id_of, kwargs_of, schedule_of, tags_of, text_of
+from .._values import DuplicateJob, InvalidJob, shown
+
+
+class NewJob(NamedTuple):
+    """One of the jobs of `Scheduler.add_many`: what it has of its own, in the words of `Scheduler.add`.
+
+    A plain tuple of the same in this order will do, with what stands here for what it leaves out at its end.
+    """
+
+    id: str | None
+    schedule: Schedule | str
+    args: Iterable[Any] = ()
+    kwargs: Mapping[str, Any] | None = None
+    name: str | None = None
+    tags: Iterable[str] = ()
+
+
+SomeJob = (
+    NewJob
+    | tuple[str | None, Schedule | str]
+    | tuple[str | None, Schedule | str, Iterable[Any]]
+    | tuple[str | None, Schedule | str, Iterable[Any], Mapping[str, Any] | None]
+    | tuple[str | None, Schedule | str, Iterable[Any], Mapping[str, Any] | None, str | None]
+)
+"""A new job as users say it: a NewJob, or a plain tuple of its first fields."""
+
+
+def listed(jobs: Iterable[SomeJob]) -> list[SomeJob]:
+    """List the jobs. Raises InvalidJob for what is no list of jobs."""
+    if isinstance(jobs, (str, bytes, Mapping)) or not isinstance(jobs, Iterable):
+        msg = f'jobs must be a list of jobs, such as [("a", "@every 10s"), ("b", "@every 1m", (1,))], not {shown(jobs)}'
+        raise InvalidJob(msg)
+    return list(jobs)
+
+
+class Reader:
+    """Reads the new jobs of one call. `tags` are those of all."""
+
+    def __init__(self, tags: Iterable[str]) -> None:
+        self._tags = tags_of(tags) if tags else NO_TAGS
+        self._schedules: dict[str, Schedule] = {}
+        """Of texts that have been read: many jobs say the same."""
+
+    def read(
+        self, job: SomeJob
+    ) -> tuple[str | None, Schedule, tuple[Any, ...], Mapping[str, Any], str | None, frozenset[str]]:
+        """The fields of a NewJob as a Job takes them. Raises InvalidJob or ScheduleError."""
+        if not isinstance(job, (tuple, list)) or not _LEAST <= len(job) <= len(NewJob._fields):
+            msg = f"it must be a NewJob, or a tuple such as (id, schedule) or (id, schedule, args), not {shown(job)}"
+            raise InvalidJob(msg)
+        id, given, args, kwargs, name, tags = NewJob(*job)
+        if id is not None and (type(id) is not str or not id):
+            id_of(id)
+        return (
+            id,
+            given if type(given) is Every else self._schedule(given),
+            args if type(args) is tuple else args_of(args),
+            NO_KWARGS if kwargs is None else kwargs_of(kwargs),
+            name if name is None else text_of("name", name),
+            self._tags | tags_of(tags) if tags else self._tags,
+        )
+
+    def _schedule(self, given: Schedule | str) -> Schedule:
+        if type(given) is not str:
+            return schedule_of(given)
+        schedule = self._schedules.get(given)
+        if schedule is None:
+            schedule = self._schedules[given] = schedule_of(given)
+        return schedule
+
+
+def refuse(index: int, error: Exception) -> NoReturn:
+    """Raise the error of the job at that index, as one that says which it is."""
+    error.args = (f"jobs[{index}]: {error}",)
+    raise error
+
+
+def twice(id: str, index: int) -> DuplicateJob:
+    """The error of an id that comes twice in one call."""
+    msg = f"its id {id!r} is that of jobs[{index}] too"
+    return DuplicateJob(msg)
+
+
+_LEAST: Final = 2
+"""Its id and its schedule is the least that must be said of a job."""
