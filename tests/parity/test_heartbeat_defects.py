@@ -15,6 +15,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
+from kit import T0, nothing
 from schedule import At, Cron, Every, ScheduleError
 from scheduler import (
     AlreadyStopped,
@@ -30,12 +31,7 @@ from scheduler import (
 from scheduler.testing import simulate
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def test_heartbeat_defect_1_no_wait_shifts_the_phase(clock, events):

@@ -23,16 +23,12 @@ import anyio.lowlevel
 import attrs
 import pytest
 
+from kit import T0, nothing
 from schedule import Every
 from scheduler import AlreadyStopped, JobChanged, Outcome, Retry, RunEnded, RunStarted, Scheduler, Subtask, current_run
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
 
 
 def test_heartbeat_limit_is_kept():

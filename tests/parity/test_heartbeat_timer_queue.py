@@ -12,15 +12,9 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from kit import PATIENCE
+from kit import PATIENCE, settle
 from timerqueue import Entry, LifecycleError, TaskPool, TimerHeap, TimerQueue
 from timerqueue.testing import ManualClock
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(20):
-        await checkpoint()
 
 
 def push_ten_past_due(queue, order, chance):

@@ -2,10 +2,9 @@
 that fail without a trace in the counts.
 """
 
-from datetime import timedelta
-
 import pytest
 
+from kit import at
 from schedule import After, Every
 from scheduler import JobState, Outcome, Retry, RunNotLaunched
 from scheduler._jobs import call
@@ -17,11 +16,6 @@ pytestmark = pytest.mark.slow
 
 TEN = Every(10, anchor=START)
 EACH_SCOPE = pytest.mark.parametrize("tag", [None, "x"], ids=["all", "a tag"])
-
-
-def at(seconds):
-    """Give an instant in seconds from the start."""
-    return START + timedelta(seconds=seconds)
 
 
 @EACH_SCOPE

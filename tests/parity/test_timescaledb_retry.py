@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
+from kit import T0
 from schedule import After, At, Calendar, Cron, Every
 from scheduler import JobState, Outcome, Retry, RunEnded, Scheduler
 from scheduler._plan.after_run import GO_ON, Verdict, after_run
@@ -13,7 +14,6 @@ from scheduler._values.policy import Policy
 from timerqueue import seeded_random
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 SHORTEST, LONGEST = 1 - 15 / 128, 1 + 16 / 128
 
 periods = st.floats(0.001, 1e6)

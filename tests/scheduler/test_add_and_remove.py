@@ -10,16 +10,12 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
+from kit import T0, nothing
 from schedule import After, At, Cron, Every, phase
 from scheduler import DuplicateJob, JobAdded, JobFinished, JobNotFound, JobRemoved, Outcome, RunEnded, Scheduler
 from timerqueue.testing import START, ManualClock
 
-T0 = START.timestamp()
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def test_jobs_are_listed_in_the_order_they_were_added(clock):

@@ -9,6 +9,7 @@ from functools import partial
 import anyio
 import pytest
 
+from kit import nothing
 from schedule import At, Every, Missed, Schedule, ScheduleError
 from scheduler import (
     InvalidJob,
@@ -25,10 +26,6 @@ from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
 
 
 class Broken(Schedule):

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from kit import nothing
 from schedule import After, Calendar, Every, ScheduleError
 from schedule._instant import LAST_INSTANT, LONGEST_DURATION
 from scheduler import InvalidJob, Outcome, Retry, RunEnded, Scheduler, current_run
@@ -16,10 +17,6 @@ from timerqueue.testing import START
 MICROSECOND = timedelta(microseconds=1)
 TOO_LONG = ["400000000d", LONGEST_DURATION + MICROSECOND, timedelta.max, 1e15, 10**400, 10**5000]
 LATE = datetime.max.replace(tzinfo=timezone(timedelta(hours=-14)))
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def failing():

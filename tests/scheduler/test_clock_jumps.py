@@ -5,19 +5,15 @@ from itertools import pairwise
 
 import pytest
 
+from kit import T0, nothing
 from schedule import After, At, Cron, Every, Missed
 from scheduler import ClockJumped, MissedReason, Retry, RunEnded, RunMissed, RunStarted, Scheduler
 from scheduler.testing import simulate
 from timerqueue.testing import START, ManualClock
 
-T0 = START.timestamp()
 HOUR = 3600
 YEARS = 10 * 365.25 * 86_400
 STEPS = [HOUR, -HOUR, YEARS, -YEARS, 0.75, -0.75, 86_400, -86_400]
-
-
-async def nothing():
-    """Take no time."""
 
 
 def at(event):

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 
+from kit import T0, nothing
 from schedule import At, Every
 from scheduler import (
     JobAdded,
@@ -23,12 +24,7 @@ from scheduler import (
 )
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def test_the_events_of_a_run_tell_all_about_it(clock, events):

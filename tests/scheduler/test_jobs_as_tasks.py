@@ -10,17 +10,12 @@ import pytest
 import trio
 from anyio.lowlevel import checkpoint
 
+from kit import settle
 from scheduler import Outcome, Scheduler, Subtask
 
 asyncio_only = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 RUNS = 12
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(20):
-        await checkpoint()
 
 
 @asyncio_only

@@ -10,7 +10,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, T0
 from schedule import After, At, Every
 from scheduler import (
     JobState,
@@ -27,7 +27,6 @@ from scheduler import (
 from scheduler._jobs import call
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY = Every(1_000, anchor=START)
 
 

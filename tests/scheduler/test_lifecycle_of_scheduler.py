@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
-from kit import PATIENCE
+from kit import PATIENCE, nothing
 from schedule import Every
 from scheduler import (
     AlreadyStopped,
@@ -29,10 +29,6 @@ from timerqueue import LifecycleError
 from timerqueue.testing import START, ManualClock
 
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def test_it_runs_once_from_pre_running_to_stopped(clock, events):

@@ -4,21 +4,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from kit import T0, nothing
 from schedule import After, At, Cron, Every, Missed
 from scheduler import MissedReason, RunEnded, RunMissed, Scheduler
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 HOURLY = {
     "every": Every("1h", anchor=START),
     "cron": Cron("0 * * * *"),
     "combined": Cron("0 0-11 * * *") | Cron("0 12-23 * * *"),
 }
-
-
-async def nothing():
-    """Take no time."""
 
 
 def hours(instants):

@@ -6,6 +6,7 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import T0, at, nothing, relative
 from schedule import After, At, Cron, Every
 from scheduler import (
     AlreadyStopped,
@@ -23,22 +24,7 @@ from scheduler import (
 from scheduler.testing import simulate
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY = Every(100, anchor=START)
-
-
-def at(seconds):
-    """Give an instant in seconds from the start."""
-    return START + timedelta(seconds=seconds)
-
-
-def relative(instants):
-    """Give instants in seconds from the start."""
-    return [round(instant - T0, 6) for instant in instants]
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def fail():

@@ -3,17 +3,12 @@
 import anyio
 import pytest
 
+from kit import relative
 from schedule import Every, Missed
 from scheduler import JobState, MissedReason, Outcome, Overlap, Retry, RunEnded, RunMissed, Scheduler
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_SECOND = Every("1s", anchor=START)
-
-
-def relative(instants):
-    """Give instants in seconds from the start."""
-    return [round(at - T0, 6) for at in instants]
 
 
 async def test_skip_omits_what_comes_meanwhile_and_counts_it(clock, events):

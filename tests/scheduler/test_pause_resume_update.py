@@ -4,21 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from kit import T0, nothing, relative
 from schedule import After, At, Cron, Every, ScheduleError
 from scheduler import InvalidJob, JobChanged, JobState, Outcome, Overlap, RunEnded, RunStarted, Scheduler
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_MINUTE = Every("1m", anchor=START)
-
-
-async def nothing():
-    """Take no time."""
-
-
-def relative(instants):
-    """Give instants in seconds from the start."""
-    return [round(at - T0, 6) for at in instants]
 
 
 async def test_a_paused_job_does_not_start(clock, events):

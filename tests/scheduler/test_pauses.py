@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import T0, at, nothing, relative
 from schedule import After, At, Every, Missed, Schedule
 from scheduler import (
     InvalidJob,
@@ -28,22 +29,7 @@ from scheduler.stores.memory import MemoryStore
 from scheduler.testing import FlakyStore, simulate
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY = Every(100, anchor=START)
-
-
-def at(seconds):
-    """Give an instant in seconds from the start."""
-    return START + timedelta(seconds=seconds)
-
-
-def relative(instants):
-    """Give instants in seconds from the start."""
-    return [round(instant - T0, 6) for instant in instants]
-
-
-async def nothing():
-    """Take no time."""
 
 
 async def test_a_pause_of_everything_holds_all_jobs(clock, events):

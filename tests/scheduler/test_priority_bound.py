@@ -28,12 +28,12 @@ from datetime import timedelta
 
 from hypothesis import assume, given, settings, strategies as st
 
+from kit import T0
 from schedule import At
 from scheduler.testing import simulate
 from timerqueue._pool import AGEING
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 ROUNDING = 1e-3
 
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from anyio.to_thread import run_sync
 
+from kit import T0, nothing, relative, until
 from schedule import Every, Missed
 from scheduler import (
     InvalidJob,
@@ -26,13 +26,8 @@ from scheduler import (
 )
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_SECOND = Every("1s", anchor=START)
 EVERY_TEN = Every("10s", anchor=START)
-
-
-async def no_op():
-    """Do nothing."""
 
 
 async def fail():
@@ -40,22 +35,11 @@ async def fail():
     raise ValueError("boom")
 
 
-def relative(instants):
-    """Give instants in seconds from the start."""
-    return [round(at - T0, 6) for at in instants]
-
-
 def in_a_thread(func):
     """Call it in another thread while the loop does not move."""
     thread = threading.Thread(target=func)
     thread.start()
     thread.join()
-
-
-async def until(condition):
-    """Give threads their time until it is so."""
-    while not condition():
-        await run_sync(threading.Event().wait, 0.001)
 
 
 class Tidy:
@@ -81,7 +65,7 @@ async def test_a_start_counted_from_the_end_goes_on_after_one_that_was_found_too
     """With Missed.SKIP such a job once stayed in the list for ever, without a next start."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
-        job = s.add(no_op, "@after 10s", missed=Missed.SKIP)
+        job = s.add(nothing, "@after 10s", missed=Missed.SKIP)
         await clock.travel(1)
         clock.advance(60)
         await clock.travel(0)
@@ -297,8 +281,8 @@ def test_replace_and_all_cannot_be_had_together(clock):
     """One drops what the other makes up for: of ten ticks once one ran."""
     s = Scheduler(clock=clock)
     with pytest.raises(InvalidJob, match="choose one of them"):
-        s.add(no_op, EVERY_SECOND, overlap=Overlap.REPLACE, missed=Missed.ALL)
-    job = s.add(no_op, EVERY_SECOND, overlap=Overlap.REPLACE)
+        s.add(nothing, EVERY_SECOND, overlap=Overlap.REPLACE, missed=Missed.ALL)
+    job = s.add(nothing, EVERY_SECOND, overlap=Overlap.REPLACE)
     with pytest.raises(InvalidJob, match="choose one of them"):
         job.update(missed=Missed.ALL)
     assert job.policy.missed is Missed.LATEST
@@ -365,7 +349,7 @@ async def test_a_run_that_waits_for_room_and_is_dropped_is_told_with_the_reason(
         s.listen(events)
         s.add(clock.sleep, "@every 1h", id="holds", args=(10_000,), start="now")
         await clock.travel(1)
-        job = s.add(no_op, "@every 1h", id="waits", start="now")
+        job = s.add(nothing, "@every 1h", id="waits", start="now")
         await clock.travel(1)
         if verb == "stop":
             s.stop(grace=0)
@@ -386,11 +370,11 @@ async def test_no_run_begins_after_stop_has_returned(clock, events, who):
     async def stop():
         s.stop(grace="1s")
 
-    s.add(stop if who == "a job" else no_op, EVERY_SECOND, id="first")
+    s.add(stop if who == "a job" else nothing, EVERY_SECOND, id="first")
     if who == "a listener":
         s.listen(lambda event: s.stop(grace="1s") if isinstance(event, RunStarted) else None)
     for number in range(99):
-        s.add(no_op, EVERY_SECOND, id=f"{number}")
+        s.add(nothing, EVERY_SECOND, id=f"{number}")
     async with anyio.create_task_group() as group:
         group.start_soon(s.run)
         await clock.travel(5)

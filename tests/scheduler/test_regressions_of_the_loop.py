@@ -9,6 +9,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from kit import nothing, settle
 from schedule import Every, Missed
 from scheduler import (
     ClockJumped,
@@ -26,10 +27,6 @@ from timerqueue.testing import START, ManualClock
 EVERY_SECOND = Every("1s", anchor=START)
 
 
-async def no_op():
-    """Do nothing."""
-
-
 async def fail():
     """Fail without waiting."""
     raise ValueError("boom")
@@ -40,12 +37,6 @@ def in_a_thread(func):
     thread = threading.Thread(target=func)
     thread.start()
     thread.join()
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(50):
-        await checkpoint()
 
 
 class Background:
@@ -67,8 +58,8 @@ async def test_a_clock_step_noticed_when_a_calendar_job_is_due_freezes_nothing(e
     clock = ManualClock(datetime(2026, 1, 1, 11, 59, 50, tzinfo=UTC))
     async with Scheduler(clock=clock) as s:
         s.listen(events)
-        s.add(no_op, "0 12 * * *", id="noon")
-        other = s.add(no_op, "@every 1s", id="other")
+        s.add(nothing, "0 12 * * *", id="noon")
+        other = s.add(nothing, "@every 1s", id="other")
         other.pause()
         await clock.travel(9.5)
         clock._wall_ahead += 5  # stepped, and nobody wakes the loop for it
@@ -87,7 +78,7 @@ async def test_a_job_paused_and_resumed_in_the_turn_in_which_it_is_due_starts_on
     """It once started before its time, and stood in the heap twice."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
-        job = s.add(no_op, schedule, id="job")
+        job = s.add(nothing, schedule, id="job")
         await clock.travel(0)
         waiting = len(s._core.queue)
 
@@ -98,7 +89,7 @@ async def test_a_job_paused_and_resumed_in_the_turn_in_which_it_is_due_starts_on
         for _ in range(3):
             clock.advance(10)
             in_a_thread(blink)
-            await settle()
+            await settle(50)
         assert len(s._core.queue) == waiting
         assert all(start.due <= start.started for start in events.of(RunStarted))
         events.clear()
@@ -111,7 +102,7 @@ async def test_a_job_updated_in_the_turn_in_which_it_is_due_keeps_to_its_new_sch
     """The start of the old schedule must not take place by the new one's time."""
     async with Scheduler(clock=clock) as s:
         s.listen(events)
-        job = s.add(no_op, EVERY_SECOND, id="job")
+        job = s.add(nothing, EVERY_SECOND, id="job")
         clock.advance(1)
         in_a_thread(lambda: job.update(schedule=Every("1h", anchor=START)))
         await clock.travel(0)
@@ -137,7 +128,7 @@ async def test_run_once_of_a_running_scheduler_is_refused_and_harms_nothing(cloc
             except LifecycleError as exc:
                 refusals.append(exc)
 
-        s.add(no_op, EVERY_SECOND, id="good")
+        s.add(nothing, EVERY_SECOND, id="good")
         s.add(mistaken, Every("1h", anchor=START), id="mistaken", start="now")
         await clock.travel(5)
         assert len(refusals) == 1
@@ -197,7 +188,7 @@ async def test_run_once_runs_every_job_however_long_it_waits_for_room(clock):
 async def test_two_updates_from_another_thread_both_hold(clock):
     """The second was once made from the job as it was before the first."""
     async with Scheduler(clock=clock) as s:
-        job = s.add(no_op, "@every 1h")
+        job = s.add(nothing, "@every 1h")
 
         def update():
             job.update(timeout="1s")
@@ -218,7 +209,7 @@ async def test_a_removed_job_does_not_come_back(clock, events, schedule, from_a_
         s.listen(events)
         await clock.travel(0)
         waiting = len(s._core.queue)
-        job = s.add(no_op, "0 0 1 1 *")
+        job = s.add(nothing, "0 0 1 1 *")
         verbs = {
             "remove": job.remove,
             "update": lambda: job.update(schedule=schedule),
@@ -244,7 +235,7 @@ async def test_a_removed_job_does_not_come_back(clock, events, schedule, from_a_
 async def test_a_first_start_given_as_datetime_survives_pause_and_resume(clock, schedule):
     """It was once forgotten: the job started within the hour."""
     async with Scheduler(clock=clock) as s:
-        job = s.add(no_op, schedule, start=clock.now() + timedelta(days=2))
+        job = s.add(nothing, schedule, start=clock.now() + timedelta(days=2))
         planned = job.next_start
         await clock.travel(60)
         job.pause()
@@ -256,17 +247,17 @@ async def test_a_first_start_given_as_datetime_survives_pause_and_resume(clock, 
 async def test_a_yes_is_no_priority_whatever_others_have_given(clock):
     """True equals 1, and was once taken for it once somebody had given that."""
     s = Scheduler(clock=clock)
-    s.add(no_op, EVERY_SECOND, priority=1)
+    s.add(nothing, EVERY_SECOND, priority=1)
     with pytest.raises(InvalidJob):
-        s.add(no_op, EVERY_SECOND, priority=True)
-    s.add(no_op, EVERY_SECOND, priority=1.0)
+        s.add(nothing, EVERY_SECOND, priority=True)
+    s.add(nothing, EVERY_SECOND, priority=1.0)
 
 
 def test_options_of_jobs_that_have_gone_are_not_kept_for_ever(clock):
     """Who needs one limit per host comes by many hosts in a year."""
     s = Scheduler(limits={"host:*": 1}, clock=clock)
     for number in range(3_000):
-        s.add(no_op, EVERY_SECOND, needs=f"host:{number}").remove()
+        s.add(nothing, EVERY_SECOND, needs=f"host:{number}").remove()
     assert len(s._policies) <= 1_000
 
 
@@ -284,7 +275,7 @@ async def test_many_small_steps_of_the_clock_do_not_add_up(clock, events, step):
             wall.append(clock.wall())
 
         s.add(note, "* * * * *", id="calendar")
-        s.add(no_op, "@every 60s", id="interval")
+        s.add(nothing, "@every 60s", id="interval")
         for _ in range(180):
             await clock.travel(10)
             clock.step(step)
@@ -325,7 +316,7 @@ async def test_a_listener_that_raises_a_cancellation_hurts_nobody(clock, events,
     async with Scheduler(limit=2, clock=clock) as s:
         s.listen(rude)
         s.listen(events)
-        s.add(no_op, EVERY_SECOND)
+        s.add(nothing, EVERY_SECOND)
         s.add(clock.sleep, EVERY_SECOND, args=(0.1,))
         await clock.travel(10.5)
         assert len(events.of(RunEnded)) == 20
@@ -338,14 +329,14 @@ async def test_a_listener_that_is_added_twice_is_ended_one_by_one(clock):
     told = []
     s = Scheduler(clock=clock)
     end_first, end_second = s.listen(told.append), s.listen(told.append)
-    s.add(no_op, EVERY_SECOND)
+    s.add(nothing, EVERY_SECOND)
     assert len(told) == 2
     end_first()
     end_first()
-    s.add(no_op, EVERY_SECOND)
+    s.add(nothing, EVERY_SECOND)
     assert len(told) == 3
     end_second()
-    s.add(no_op, EVERY_SECOND)
+    s.add(nothing, EVERY_SECOND)
     assert len(told) == 3
 
 

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from kit import T0
 from schedule import After, At, Every, ScheduleError
 from scheduler import JobChanged, JobState, Outcome, Retry, RunEnded, RunStarted, Scheduler
 from timerqueue import seeded_random
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 PERIOD = Every("10m", anchor=START)
 
 

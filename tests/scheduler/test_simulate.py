@@ -9,6 +9,7 @@ import anyio
 import attrs
 import pytest
 
+from kit import T0, nothing
 from schedule import After, At, Calendar, Cron, Every, Missed, Window
 from scheduler import (
     ClockJumped,
@@ -29,13 +30,8 @@ from scheduler import (
 from scheduler.testing import simulate
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
 TEN_YEARS = 10 * 365.25 * 86_400
-
-
-async def nothing():
-    """Take no time."""
 
 
 @BACKENDS

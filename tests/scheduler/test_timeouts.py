@@ -3,11 +3,11 @@
 import anyio
 import pytest
 
+from kit import T0
 from schedule import Every
 from scheduler import JobState, MissedReason, Outcome, RunAbandoned, RunEnded, Scheduler, Subtask
 from timerqueue.testing import START
 
-T0 = START.timestamp()
 EVERY_MINUTE = Every("1m", anchor=START)
 
 

@@ -4,13 +4,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from kit import settle
 from timerqueue import TaskPool
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(50):
-        await checkpoint()
 
 
 @pytest.mark.parametrize("make_scope", [anyio.CancelScope, lambda: anyio.move_on_after(3600)])
@@ -33,7 +28,7 @@ async def test_work_that_leaves_a_cancel_scope_open_hurts_no_other(make_scope):
             pool.start_soon(leak)
             for _ in range(4):
                 pool.start_soon(decent)
-        await settle()
+        await settle(50)
         assert (pool.active, pool.waiting) == (0, 0)
     assert len(open_scopes) == 5
     assert len(good) == 20

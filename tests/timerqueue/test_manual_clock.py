@@ -8,17 +8,11 @@ import pytest
 from anyio.lowlevel import checkpoint
 from hypothesis import given, settings, strategies as st
 
-from kit import PATIENCE
+from kit import PATIENCE, settle
 from timerqueue import TaskPool, TimerQueue
 from timerqueue.testing import ManualClock
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(20):
-        await checkpoint()
 
 
 async def sleep_and_note(clock, seconds, notes):

@@ -12,6 +12,7 @@ import pytest
 import trio
 from anyio.lowlevel import checkpoint
 
+from kit import settle
 from timerqueue import TaskPool, Work
 
 asyncio_only = pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -19,12 +20,6 @@ asyncio_only = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 variable = contextvars.ContextVar("variable", default="fresh")
 keyed = weakref.WeakKeyDictionary()
 ROUNDS = 20
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(20):
-        await checkpoint()
 
 
 def me():

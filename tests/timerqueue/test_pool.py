@@ -15,6 +15,7 @@ import anyio
 import pytest
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint
 
+from kit import nothing, settle
 from timerqueue import LifecycleError, TaskPool, UnknownLimit, Work, needs_of
 from timerqueue.testing import ManualClock
 
@@ -22,16 +23,6 @@ variable = ContextVar("variable", default="untouched")
 
 asyncio_only = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 both_backends = pytest.mark.parametrize("backend", ["asyncio", "trio"])
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(20):
-        await checkpoint()
-
-
-async def no_op():
-    """Do nothing, without waiting."""
 
 
 class Gate:
@@ -119,7 +110,7 @@ async def test_anything_that_can_be_awaited_can_be_run():
 
     async with TaskPool() as pool:
         pool.start_soon(Awaitable)
-        pool.start_soon(partial(no_op))
+        pool.start_soon(partial(nothing))
     assert ran == ["awaited"]
 
 
@@ -158,9 +149,9 @@ async def test_an_unknown_limit_is_refused_and_costs_nothing():
     """The misspelt name is an error where it was written."""
     async with TaskPool(limits={"http": 1}) as pool:
         with pytest.raises(UnknownLimit, match="'htpp'"):
-            pool.start_soon(no_op, needs="htpp")
+            pool.start_soon(nothing, needs="htpp")
         with pytest.raises(ValueError, match="never room for 2"):
-            pool.start_soon(no_op, needs={"http": 2})
+            pool.start_soon(nothing, needs={"http": 2})
         assert pool.active == 0
 
 
@@ -396,7 +387,7 @@ async def test_what_a_task_raises_before_there_is_a_coroutine_is_logged_too(erro
 
     async with TaskPool() as pool:
         pool.start_soon(fail)
-        pool.start_soon(no_op)
+        pool.start_soon(nothing)
     assert [record.exc_info[0] for record in caplog.records] == [error]
     assert pool.active == 0
 
@@ -727,7 +718,7 @@ async def test_killing_waiting_work_drops_it():
     gate = Gate()
     async with TaskPool(1) as pool:
         pool.start_soon(gate.enter)
-        waiting = Told(no_op)
+        waiting = Told(nothing)
         pool.submit(waiting)
         pool.kill(waiting)
         gate.opened.set()
@@ -819,10 +810,10 @@ async def test_cleaning_up_may_wait_under_a_shield():
 async def test_nothing_starts_after_the_end():
     """It is an error each time, and not silence."""
     async with TaskPool() as pool:
-        pool.start_soon(no_op)
+        pool.start_soon(nothing)
     for _ in range(2):
         with pytest.raises(LifecycleError, match="stopped"):
-            pool.start_soon(no_op)
+            pool.start_soon(nothing)
     assert (pool.active, pool.waiting) == (0, 0)
 
 
@@ -866,7 +857,7 @@ async def test_cancelling_the_last_work_drains_the_pool(end):
     """However it ends."""
     async with TaskPool(1) as pool:
         running = pool.start_soon(anyio.Event().wait)
-        waiting = pool.start_soon(no_op)
+        waiting = pool.start_soon(nothing)
         await settle()
         async with anyio.create_task_group() as group:
             group.start_soon(pool.drained)
@@ -926,7 +917,7 @@ async def test_others_have_their_turn_during_a_hundred_thousand_tasks():
 
     async with anyio.create_task_group() as group, TaskPool(math.inf) as pool:
         for _ in range(100_000):
-            pool.start_soon(no_op)
+            pool.start_soon(nothing)
         group.start_soon(count_turns, pool)
     assert next(turns) > 3
 

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from kit import settle
 from timerqueue import Alarm, LifecycleError, LifecycleState, TaskPool, TimerQueue
 from timerqueue.testing import ManualClock
 
@@ -27,12 +28,6 @@ async def running(queue):
         await settle()
         yield queue
         queue.stop()
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(20):
-        await checkpoint()
 
 
 async def in_threads(work):

@@ -7,8 +7,8 @@ from threading import Thread
 
 import anyio
 import pytest
-from anyio.lowlevel import checkpoint
 
+from kit import settle
 from timerqueue._wake import Pulse, make_wake
 
 WHO = ContextVar("who", default="nobody")
@@ -26,12 +26,6 @@ class Waiter:
         while True:
             await self.wake.wait(self.seconds)
             self.ended += 1
-
-
-async def settle():
-    """Give everybody on the loop some turns."""
-    for _ in range(10):
-        await checkpoint()
 
 
 def in_thread(call):

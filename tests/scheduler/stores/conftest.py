@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import kit
 from scheduler import Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
@@ -111,12 +110,6 @@ class Work(list):
 @pytest.fixture
 def work():
     return Work()
-
-
-@pytest.fixture
-def until():
-    """Wait for what threads or other processes do."""
-    return kit.until
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from attrs import frozen
 
+from kit import no_hint
 from scheduler import Delivery, JobState, Scheduler, current_run
 from scheduler.stores import RUNNING, Batch, Retention, StoreUnusable
 from scheduler.testing import FlakyStore
@@ -48,10 +49,6 @@ GRIDS = {"*/20 * * * * *": 20, "* * * * *": 60}
 PAUSES = ("a", "b", "tag:x", "*")
 IDS = PAUSES[:2]
 UNREADABLE = "{"
-
-
-def no_hint():
-    """Nobody is told."""
 
 
 def us_of(instant):

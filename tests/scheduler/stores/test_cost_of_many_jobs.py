@@ -4,15 +4,12 @@ import sys
 
 import pytest
 
+from kit import nothing
 from scheduler import Scheduler
 from scheduler.stores.memory import MemoryStore
 
 FEW = 4_000
 MANY = 20_000
-
-
-async def nothing():
-    pass
 
 
 class Steps:

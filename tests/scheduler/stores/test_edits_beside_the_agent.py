@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from kit import until
 from schedule import At
 from scheduler import JobRemoved, Retry, Scheduler
 from scheduler.stores.sqlite import SQLiteStore
@@ -48,7 +49,7 @@ async def look(agent):
 
 
 @pytest.mark.parametrize("how", ["by a verb", "by the agent itself"])
-async def test_an_edit_outlives_a_pause_and_is_followed(agent, by_hand, until, how):
+async def test_an_edit_outlives_a_pause_and_is_followed(agent, by_hand, how):
     """The whole row was written for it, and the edit was lost without a word."""
     async with agent as s:
         job = s.add("fail", "@every 100d", id="a", retry=Retry.constant("1h", max_retries=0))
@@ -112,7 +113,7 @@ async def test_a_row_that_cannot_be_read_keeps_its_text_when_it_is_paused(agent,
         assert (s.get("a").args, s.get("a").error) == ((7,), "moving")
 
 
-async def test_a_job_whose_schedule_is_over_stays_if_somebody_has_given_it_another(agent, by_hand, until):
+async def test_a_job_whose_schedule_is_over_stays_if_somebody_has_given_it_another(agent, by_hand):
     """It was removed by its id alone, and the edit of that very second was lost."""
     async with agent as s:
         at = datetime.now(UTC) + timedelta(seconds=0.5)

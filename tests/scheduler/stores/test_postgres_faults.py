@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from kit import PATIENCE, wait_until
+from kit import PATIENCE, no_hint, wait_until
 from scheduler.stores import (
     RUNNING,
     Batch,
@@ -27,10 +27,6 @@ from scheduler.stores._postgres.connection import Connection, psycopg as driver,
 from scheduler.stores.postgres import PostgresStore
 
 pytestmark = pytest.mark.slow
-
-
-def no_hint():
-    """Nobody listens."""
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from kit import no_hint
 from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick, StoreUnavailable, StoreUnusable
 from scheduler.stores._postgres.schema import MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
@@ -27,10 +28,6 @@ NASTY = [
     "a,b",
     " ",
 ]
-
-
-def no_hint():
-    """Nobody listens."""
 
 
 @pytest.fixture

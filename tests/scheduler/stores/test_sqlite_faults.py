@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import scheduler
-from kit import PATIENCE
+from kit import PATIENCE, no_hint
 from scheduler.stores import (
     RUNNING,
     Batch,
@@ -48,10 +48,6 @@ def marks(number):
 path, *arguments = sys.argv[1:]
 store = SQLiteStore(path, **dict(argument.split("=") for argument in arguments))
 """
-
-
-def no_hint():
-    """Nobody is told."""
 
 
 @contextmanager

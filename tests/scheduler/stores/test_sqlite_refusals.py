@@ -7,16 +7,13 @@ from contextlib import closing
 
 import pytest
 
+from kit import no_hint
 from scheduler.stores import Batch, StoredJob, StoredState, StoreUnavailable, StoreUnusable
 from scheduler.stores._sqlite import schema
 from scheduler.stores.sqlite import SQLiteStore
 
 NOW_US = 1_800_000_000_000_000
 JOBS = {f"{number:05}": StoredJob(f"{number:05}", "task", "every 1m", name="x" * 100) for number in range(2_000)}
-
-
-def no_hint():
-    """Nobody is told."""
 
 
 def opened(path):

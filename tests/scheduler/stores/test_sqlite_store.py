@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from kit import no_hint
 from scheduler.stores import (
     EVERYTHING,
     RUNNING,
@@ -21,10 +22,6 @@ from scheduler.stores.sqlite import SQLiteStore
 
 NOW_US = 1_800_000_000_000_000
 HOSTILE = ["'; DROP TABLE job; --", '"', "%_\\", "a'b\"c", "?1", ":id", "{rows}", "\n", "-- x", "naïve ☃ 🎲"]
-
-
-def no_hint():
-    """Nobody is told."""
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from itertools import count
 
 import pytest
 
+from kit import until
 from scheduler import Retry, Scheduler, StoreDown, StoreUp
 from scheduler.testing import FlakyStore
 
@@ -16,10 +17,9 @@ NEVER = "0 0 1 1 *"
 class Scenario:
     """Always the same steps, over a store that is new each time."""
 
-    def __init__(self, store, events, until):
+    def __init__(self, store, events):
         self.store = store
         self.events = events
-        self.until = until
         self.scheduler = Scheduler(store=store, blocked_after=None, poll="20ms")
         self.scheduler.register("good", self.good)
         self.scheduler.register("bad", self.bad)
@@ -40,13 +40,13 @@ class Scenario:
             await s.flush()
             for job in (good, bad, gone):
                 job.run_now()
-            await self.until(lambda: len(self.events.outcomes()) == 4)
+            await until(lambda: len(self.events.outcomes()) == 4)
             good.pause("to look at it")
             bad.update(timeout="1m")
             await s.flush()
             gone.remove()
             good.run_now()
-            await self.until(lambda: len(self.events.outcomes()) == 5)
+            await until(lambda: len(self.events.outcomes()) == 5)
             await s.flush()
             self.commits = self.store.calls["commit"]
 
@@ -83,14 +83,14 @@ def new_place(place, tmp_path, numbers=count(1)):  # noqa: B008 - one count for 
     ],
     indirect=["place"],
 )
-async def test_a_commit_that_fails_is_repeated_and_nothing_else_changes(new_place, events, until, before_or_after):
+async def test_a_commit_that_fails_is_repeated_and_nothing_else_changes(new_place, events, before_or_after):
     """Each of them, whether it had been carried out or not."""
 
     async def play(fail_on):
         place = new_place()
         events.clear()
         store = FlakyStore(place.store(), fail_on=fail_on, before_or_after=before_or_after)
-        scenario = Scenario(store, events, until)
+        scenario = Scenario(store, events)
         await scenario.play()
         return scenario.commits, result(place)
 
@@ -107,11 +107,11 @@ async def test_a_commit_that_fails_is_repeated_and_nothing_else_changes(new_plac
 
 @pytest.mark.parametrize("place", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("verb", ["changes", "prune"])
-async def test_another_verb_that_fails_does_no_harm(new_place, events, until, verb):
+async def test_another_verb_that_fails_does_no_harm(new_place, events, verb):
     """It is asked again when the time has come."""
     faultless, flaky = new_place(), new_place()
-    await Scenario(FlakyStore(faultless.store()), events, until).play()
+    await Scenario(FlakyStore(faultless.store()), events).play()
     events.clear()
     store = FlakyStore(flaky.store(), fail_on=range(1, 3), verbs=[verb])
-    await Scenario(store, events, until).play()
+    await Scenario(store, events).play()
     assert result(flaky) == result(faultless)

@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from anyio.to_thread import run_sync
 
+from kit import until
 from scheduler import StoreDown, StoreUp
 from scheduler.stores._postgres.connection import Connection
 
@@ -41,14 +42,14 @@ def terminate(postgres_server):
     return terminate
 
 
-async def check_that_it_goes_on(until, work, events):
+async def check_that_it_goes_on(work, events):
     begun = len(work)
     await until(lambda: len(work) >= begun + 3)
     assert [type(event) for event in events.of(StoreDown, StoreUp)] in ([StoreDown, StoreUp], [StoreDown, StoreUp] * 2)
 
 
 @pytest.mark.parametrize("how", ["fast", "immediate"])
-async def test_a_restart_of_the_server_is_survived(place, postgres_server, ticking, work, events, until, how):
+async def test_a_restart_of_the_server_is_survived(place, postgres_server, ticking, work, events, how):
     """An orderly one and a crash. What was acknowledged is there, what runs is on record."""
     async with ticking(place.store()) as s:
         await until(lambda: len(work) >= 3)
@@ -60,14 +61,14 @@ async def test_a_restart_of_the_server_is_survived(place, postgres_server, ticki
         await run_sync(postgres_server.start)
         await until(lambda: events.of(StoreUp))
         await until(lambda: ("extra", 1) in {(run[0], run[2]) for run in work})
-        await check_that_it_goes_on(until, work, events)
+        await check_that_it_goes_on(work, events)
         assert begun < len(work)
     rows, ticks = place.content()
     assert set(rows) == {"extra", "ticks"}
     work.check(ticks)
 
 
-async def test_connections_that_are_ended_are_made_anew(place, ticking, work, events, until, backends, terminate):
+async def test_connections_that_are_ended_are_made_anew(place, ticking, work, events, backends, terminate):
     """All of them, the one that listens included: jobs written by hand are still seen at once."""
     async with ticking(place.store()) as s:
         await until(lambda: len(work) >= 3)
@@ -75,14 +76,14 @@ async def test_connections_that_are_ended_are_made_anew(place, ticking, work, ev
         assert len(before) >= 2
         await run_sync(terminate, before)
         await until(lambda: events.of(StoreUp))
-        await check_that_it_goes_on(until, work, events)
+        await check_that_it_goes_on(work, events)
         await s.history("ticks")
         assert not {*before} & {*await run_sync(backends)}
     work.check(place.content()[1])
 
 
 async def test_a_server_that_stands_still_stops_no_loop(
-    place, postgres_server, ticking, work, events, until, backends, monkeypatch
+    place, postgres_server, ticking, work, events, backends, monkeypatch
 ):
     """Nothing starts without a mark, all else goes on, and when it moves again so does all."""
     monkeypatch.setattr(Connection, "patience", 5)
@@ -106,5 +107,5 @@ async def test_a_server_that_stands_still_stops_no_loop(
             await until(lambda: len(beats) >= count + 10)
             assert len(work) == begun
         await until(lambda: events.of(StoreUp))
-        await check_that_it_goes_on(until, work, events)
+        await check_that_it_goes_on(work, events)
     work.check(place.content()[1])

@@ -5,7 +5,7 @@ from threading import Event
 import anyio
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, until
 from scheduler import SchedulerError, StoreDown, StoreUp
 from scheduler._memory import commits, memory
 from scheduler.stores import StoreUnusable
@@ -41,7 +41,7 @@ def store(place, monkeypatch):
     store.may_answer.set()
 
 
-async def test_the_loop_goes_on_while_a_commit_does_not_return(place, store, ticking, work, events, until):
+async def test_the_loop_goes_on_while_a_commit_does_not_return(place, store, ticking, work, events):
     """What is not stored keeps its times, what is stored waits for its marks, and all of it comes back."""
     beats = []
 
@@ -63,7 +63,7 @@ async def test_the_loop_goes_on_while_a_commit_does_not_return(place, store, tic
     work.check(place.content()[1])
 
 
-async def test_a_scheduler_stops_though_a_commit_does_not_return(place, store, ticking, work, events, until):
+async def test_a_scheduler_stops_though_a_commit_does_not_return(place, store, ticking, work, events):
     """After its last words have been waited for. What was not durable is a crash to the next one."""
     with anyio.fail_after(PATIENCE):
         async with ticking(store):
@@ -72,7 +72,7 @@ async def test_a_scheduler_stops_though_a_commit_does_not_return(place, store, t
             await until(lambda: events.of(StoreDown))
 
 
-async def test_a_store_that_answers_after_the_end_is_let_go(place, store, ticking, work, events, until):
+async def test_a_store_that_answers_after_the_end_is_let_go(place, store, ticking, work, events):
     """The process may go on, and somebody in it may want the same file."""
     async with ticking(store):
         await until(lambda: len(work) >= 2)
@@ -94,7 +94,7 @@ async def test_a_store_that_answers_after_the_end_is_let_go(place, store, tickin
     await until(is_free)
 
 
-async def test_a_flush_that_waits_is_told_when_the_scheduler_stops(place, store, ticking, work, events, until):
+async def test_a_flush_that_waits_is_told_when_the_scheduler_stops(place, store, ticking, work, events):
     """Not left waiting for an answer that nobody will give."""
     told = []
 

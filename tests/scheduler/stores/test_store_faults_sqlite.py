@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, until
 from scheduler import Scheduler, StoreDown, StoreUp
 from scheduler._memory import memory
 from scheduler.stores import StoreUnusable
@@ -63,7 +63,7 @@ def impatient(monkeypatch):
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("trouble", "words"), [(locked, "locked"), (gone, "removed"), (exchanged, "replaced")])
 async def test_while_the_database_is_in_trouble_nothing_starts_and_then_all_goes_on(
-    place, path, ticking, work, events, until, trouble, words
+    place, path, ticking, work, events, trouble, words
 ):
     """What is wrong is said once, and nothing is lost."""
     async with ticking(place.store()) as s:
@@ -91,9 +91,7 @@ async def test_while_the_database_is_in_trouble_nothing_starts_and_then_all_goes
     assert [type(event) for event in events.of(StoreDown, StoreUp)] == [StoreDown, StoreUp]
 
 
-async def test_a_scheduler_whose_database_is_gone_can_be_stopped(
-    place, path, ticking, until, events, monkeypatch, caplog
-):
+async def test_a_scheduler_whose_database_is_gone_can_be_stopped(place, path, ticking, events, monkeypatch, caplog):
     """What it could not save, it says in the log."""
     monkeypatch.setattr(memory, "LAST_WORDS", 0.5)
     with anyio.fail_after(PATIENCE):
@@ -110,7 +108,7 @@ async def test_a_file_that_is_no_database_is_refused_at_the_start(place, path):
         await Scheduler(store=place.store()).run()
 
 
-async def test_a_corrupt_database_is_refused_at_the_start(place, path, ticking, until, work):
+async def test_a_corrupt_database_is_refused_at_the_start(place, path, ticking, work):
     """Nothing is written to it."""
     async with ticking(place.store()):
         await until(lambda: len(work) >= 2)

@@ -2,10 +2,11 @@
 
 import pytest
 
+from kit import until
 from scheduler import Scheduler, StoreDown, StoreError
 
 
-async def test_a_state_that_does_not_fit_stops_no_other_job(place, events, until, caplog):
+async def test_a_state_that_does_not_fit_stops_no_other_job(place, events, caplog):
     """A number beyond 64 bits was taken for a store that is down, for good: nothing of any job was stored any more."""
     s = Scheduler(store=place.store(), blocked_after=None, poll="1h")
     s.listen(events)
