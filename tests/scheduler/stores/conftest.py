@@ -6,11 +6,11 @@ import sys
 import time
 from collections import defaultdict
 from contextlib import asynccontextmanager, contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from kit import check_every_slot
 from scheduler import Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
@@ -103,8 +103,7 @@ class Work(list):
         records = {(tick.job_id, tick.due_us): tick.attempt for found in ticks.values() for tick in found}
         assert [run for run in self if records.get(run[:2], 0) < run[2]] == []
         assert len(set(self)) == len(self)
-        for earlier, later in pairwise(ticks["ticks"]):
-            assert later.due_us == (earlier.last_due_us or earlier.due_us) + SLOT
+        check_every_slot(ticks["ticks"], SLOT)
 
 
 @pytest.fixture

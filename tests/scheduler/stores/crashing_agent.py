@@ -134,9 +134,9 @@ class CrashingStore:
             "remove": any(row is None for row in rows),
             "pause": any(pause.paused is not None for pause in batch.paused.values()),
             "mark": batch.marks,
-            "end": outcomes - {"crashed"} and not self.is_stopping,
+            "end": outcomes - {"crashed", "missed"} and not self.is_stopping,
             "crash": "crashed" in outcomes,
-            "last end": batch.ended and self.is_stopping,
+            "last end": "cancelled" in outcomes and self.is_stopping,
         }
         return (what for what, is_there in held.items() if is_there)
 
