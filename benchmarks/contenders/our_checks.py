@@ -1,16 +1,12 @@
-"""The agent's HTTP check as its probe makes it: timeouts, phases, bounds and the verdict included."""
+"""The agent's HTTP check as the agent makes it: timeouts, phases, bounds and the verdict included."""
 
 import asyncio
 
 from answering import measured, server
 from child import Values, serve
 
-from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.checks.http.http_check import SCHEMES, HttpCheck
-from scheduler.agent.checks.net.resolve import Family, Resolver
-from scheduler.agent.checks.target_check import Mode, TargetCheck
-from scheduler.agent.text.redact import Redactor
-from scheduler.agent.text.url import parse_url
+from scheduler.agent.checks import BY_SCHEME, PORTS, CheckResult, Family, Mode, Resolver, Status, TargetCheck
+from scheduler.agent.text import Redactor, parse_url
 from timerqueue import SystemClock
 
 
@@ -21,8 +17,8 @@ def http_check(checks: int, at_once: int) -> Values:
 
 
 async def _checked(port: int, checks: int, at_once: int) -> Values:
-    probe = TargetCheck(
-        check=HttpCheck(url=parse_url(f"http://127.0.0.1:{port}/", SCHEMES), contains="hello"),
+    target_check = TargetCheck(
+        check=BY_SCHEME["http"].make(url=parse_url(f"http://127.0.0.1:{port}/", PORTS), contains="hello"),
         needs=(),
         timeout=10.0,
         mode=Mode.ANY,
@@ -34,7 +30,7 @@ async def _checked(port: int, checks: int, at_once: int) -> Values:
     )
 
     async def check() -> None:
-        result = await probe.run()
+        result = await target_check.run()
         assert isinstance(result, CheckResult)
         assert result.status is Status.UP
 
