@@ -10,8 +10,9 @@ from timerqueue import LifecycleError, UnknownLimit
 from ._control import NewJob
 from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
 from ._memory import Record
+from ._running import SchedulerState
 from ._runs import Subtask
-from ._scheduler import Scheduler, SchedulerState
+from ._scheduler import Scheduler
 from ._tune_gc import tune_gc
 from ._values import (
     AlreadyStopped,

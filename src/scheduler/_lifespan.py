@@ -54,6 +54,11 @@ class Lifespan:
         self._has_begun = False
         self._has_ended = False
 
+    @property
+    def state(self) -> LifecycleState:
+        """PRE_RUNNING, RUNNING, or STOPPED as soon as `stop` is called."""
+        return self._lifecycle.state
+
     def stop(self, grace: float) -> None:
         """As Scheduler.stop."""
         first = self._lifecycle.stop()

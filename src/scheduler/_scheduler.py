@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from logging import getLogger
-from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, TypeVar, overload
 
-import anyio
 from anyio.abc import TaskGroup
 
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._assembly import core_of, memory_of
-from ._control import OnConflict, Registry, RunOnce, SomeJob
+from ._control import OnConflict, Registry, SomeJob
 from ._jobs import (
     Handle as Job,
     Policies,
@@ -37,17 +35,18 @@ from ._jobs import (
 from ._lifespan import Lifespan
 from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
-from ._values import Delivery, Listener, Overlap, Pause, Retry, RunEnded, SchedulerStatistics, scope_of
-from .stores import Retention, Store
+from ._running import Running
+from ._values import Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
+from .stores import Retention, Store, store_at
 
 logger = getLogger(__name__)
 
-SchedulerState = LifecycleState
-
 F = TypeVar("F", bound=Callable[..., Any])
+E = TypeVar("E", bound=Event)
+E2 = TypeVar("E2", bound=Event)
 
 
-class Scheduler:
+class Scheduler(Running):
     """A scheduler runs jobs on their schedules, under limits, until you stop it. It runs once.
 
     `limit`: how many tasks run at a time, subtasks too. `limits`: how many units there are of each name in `needs`;
@@ -55,7 +54,8 @@ class Scheduler:
     `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
     loop may stand still before a LoopBlocked event; None: for ever. `random`: where the jitter of retries comes from.
 
-    `store`: where to keep jobs, their counts and the history of their runs. Then a job names a registered task, its
+    `store`: where to keep jobs, their counts and the history of their runs: a Store, or a URL such as
+    "sqlite:///jobs.db" or "postgresql://user@host/database". Then a job names a registered task, its
     arguments are JSON, and each run is recorded before it begins. `crash_floor`: how long a job rests after its process
     died during a run. `retention`: how much history to keep. `poll`: how often to look for changes by others.
 
@@ -70,13 +70,15 @@ class Scheduler:
         clock: Clock | None = None,
         max_subtasks: int = 10_000,
         kill_after: timedelta | float | str = "5s",
-        store: Store | None = None,
+        store: Store | str | None = None,
         crash_floor: timedelta | float | str = "5m",
         retention: Retention | None = None,
         poll: timedelta | float | str = "1s",
         blocked_after: timedelta | float | str | None = "1s",
         random: Random | None = None,
     ) -> None:
+        if isinstance(store, str):
+            store = store_at(store)
         self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
         self._pool = TaskPool(limit_of("limit", limit), limits_of(limits), clock=self._clock)
         self._lifecycle = Lifecycle("Scheduler")
@@ -95,7 +97,7 @@ class Scheduler:
             None
             if store is None
             else memory_of(
-                part_of("store", store, "commit", 'SQLiteStore("jobs.db")'),
+                part_of("store", store, "commit", '"sqlite:///jobs.db"'),
                 self._core,
                 self._registry,
                 self._tasks,
@@ -116,11 +118,6 @@ class Scheduler:
 
     def _lifespan(self, **parts: Any) -> Lifespan:
         return Lifespan(**parts)
-
-    @property
-    def state(self) -> SchedulerState:
-        """The state: PRE_RUNNING, RUNNING or, as soon as `stop` is called, STOPPED."""
-        return self._lifecycle.state
 
     def add(
         self,
@@ -272,6 +269,16 @@ class Scheduler:
         """Return the job of that id. Raises JobNotFound."""
         return self._jobs.get(id)
 
+    def __contains__(self, job: object) -> bool:
+        """Return whether there is a job of that id, or whether that job is one of this scheduler's."""
+        if isinstance(job, Job):
+            return self._jobs.find(job.id) is job
+        return isinstance(job, str) and self._jobs.find(job) is not None
+
+    def remove(self, id: str) -> None:
+        """Take the job of that id out, as `Job.remove` does. Raises JobNotFound. Any thread."""
+        self._jobs.get(id).remove()
+
     def jobs(self) -> list[Job]:
         """Return all jobs, in the order in which they were added, without those whose schedules have ended."""
         return self._jobs.jobs()  # type: ignore[return-value] # a list of their own
@@ -296,9 +303,26 @@ class Scheduler:
         """Return the pauses of everything and of tags that hold now. If one job is paused, its `error` says why."""
         return list(self._core.pausing.pauses)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` on the loop with every event. Call what this returns to stop listening."""
-        return self._listeners.add(listener)
+    @overload
+    def listen(self, listener: Listener) -> Callable[[], None]: ...
+
+    @overload
+    def listen(self, listener: Callable[[E], object], kind: type[E], /) -> Callable[[], None]: ...
+
+    @overload
+    def listen(self, listener: Callable[[E | E2], object], kind: type[E], other: type[E2], /) -> Callable[[], None]: ...
+
+    @overload
+    def listen(
+        self, listener: Callable[[Any], object], kind: type[Event], other: type[Event], /, *kinds: type[Event]
+    ) -> Callable[[], None]: ...
+
+    def listen(self, listener: Callable[[Any], object], *kinds: type[Any]) -> Callable[[], None]:
+        """Call `listener` on the loop with every event, or with those of some kinds: `s.listen(callback, RunEnded)`.
+
+        Call what this returns to stop listening. Raises TypeError.
+        """
+        return self._listeners.add(listener, *kinds)
 
     def resize(self, limit: float | None = None, limits: Mapping[str, float] | None = None) -> None:
         """Change the limit, change named limits, or add some. Runs go on: a smaller limit drains. Any thread.
@@ -324,77 +348,3 @@ class Scheduler:
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
         )
-
-    def stop(self, grace: timedelta | float | str = "5s") -> None:
-        """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.
-
-        This returns at once, and `run` returns when everything is over. More calls change nothing. Do not call it in a
-        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
-        """
-        seconds = seconds_of("grace", grace)
-        self._life.stop(seconds)
-
-    async def run(self) -> None:
-        """Run until `stop`. Raises LifecycleError if the scheduler has run, or was stopped, before."""
-        self._life.start()
-        await self._life.run()
-        self._life.raise_failure()
-
-    async def run_once(
-        self,
-        *,
-        timeout: timedelta | float | str | None = None,  # noqa: ASYNC109 - of the scheduler's clock, and it does not raise
-    ) -> dict[str, RunEnded]:
-        """Run every job once, now, with all its subtasks, then stop. Return how each ended, by job id.
-
-        Schedules are ignored; limits, timeouts and retries hold. The answer leaves out jobs that were removed
-        meanwhile, and those that had not ended after `timeout`.
-        """
-        seconds = some_seconds_of("timeout", timeout)
-        self._life.start()
-        self._core.runs.run_on_demand()
-        ended: dict[str, RunEnded] = {}
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._life.run, name="scheduler")
-            await self._life.started.wait()
-            if self._life.failure is None:
-                ended = await self._once(seconds)
-            self.stop(grace=0)
-        self._life.raise_failure()
-        return ended
-
-    async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
-        jobs = self._jobs.jobs()
-        waiting = RunOnce(jobs, self._listeners, self._core.loop.call_soon)
-        for job in jobs:
-            self._core.runs.start_now(job)
-        if seconds is not None:
-            self._core.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
-        await waiting.wait()
-        return waiting.ended
-
-    async def __aenter__(self) -> Self:
-        self._life.start()
-        self._group = await anyio.create_task_group().__aenter__()
-        self._group.start_soon(self._life.run, name="scheduler")
-        try:
-            await self._life.started.wait()
-        except BaseException as exc:
-            self.stop(grace=0)
-            await self._group.__aexit__(type(exc), exc, exc.__traceback__)
-            raise
-        if self._life.failure is not None:
-            await self._group.__aexit__(None, None, None)
-            self._life.raise_failure()
-        return self
-
-    async def __aexit__(
-        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        assert self._group is not None
-        self.stop(grace=0 if exc is not None else "5s")
-        try:
-            await self._life.let_time_pass()
-        finally:
-            # What the body raised goes on by itself: the group is only to wait for `run`.
-            await self._group.__aexit__(None, None, None)

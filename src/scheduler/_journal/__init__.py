@@ -11,6 +11,7 @@ from .definition import stored_job
 from .journal import Journal
 from .pending import Flushed, Sealed, ended_tick
 from .reading import Reading, check_interval, read, unreadable
+from .results import result_text
 from .rows import check_pause, new_row, pause_of, row_of, starting_at, state_of, stays_due, tally_of
 from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
@@ -26,6 +27,7 @@ __all__ = [
     "new_row",
     "pause_of",
     "read",
+    "result_text",
     "row_of",
     "sound_job",
     "sound_pause",

@@ -12,7 +12,6 @@ from .._jobs import Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome
 from ..stores import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
-from .results import result_text
 from .rows import state_of
 
 MOST_JOBS: Final = 2_000
@@ -190,10 +189,17 @@ def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
     return row._replace(paused=pause.paused, paused_until_us=pause.paused_until_us)
 
 
-def ended_tick(
-    run: Attempt, outcome: Outcome, ended: float, error: str | None, trace: str | None, *, owed: bool
+def ended_tick(  # noqa: PLR0917 - made for each stored run
+    run: Attempt,
+    outcome: Outcome,
+    ended: float,
+    error: str | None,
+    trace: str | None,
+    result: str | None,
+    *,
+    owed: bool,
 ) -> StoredTick:
-    """The record of a run that has ended, at `ended` in UTC seconds."""
+    """The record of a run that has ended, at `ended` in UTC seconds. `result`: its last, as JSON."""
     return StoredTick(
         run.job.id,
         run.due_us,
@@ -205,7 +211,7 @@ def ended_tick(
         run.lateness,
         error,
         trace,
-        result=result_text(run.results) if run.results else None,
+        result=result,
         owed=owed,
     )
 

@@ -13,7 +13,7 @@ from typing import Protocol
 from timerqueue import LifecycleError, Random, TimerQueue
 
 from .._jobs import Attempt, Job, NextAttempt
-from .._journal import Journal, ended_tick, stays_due
+from .._journal import Journal, ended_tick, result_text, stays_due
 from .._plan import Timeline, Verdict, after_run
 from .._starts import MissedTicks, Pausing, answer, attempt_ends, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
@@ -94,8 +94,11 @@ class Completion:
         if outcome is not SUCCEEDED:
             retry_in = self._follow(run, self._verdict(run, outcome, now), now)
             retry_at = None if retry_in is None else ended + retry_in
+        result = result_text(run.results) if run.results else None
+        if run.results:
+            job.counts().last_result = result
         if job.task is not None:
-            self._remember_end(run, outcome, ended)
+            self._remember_end(run, outcome, ended, result)
         if is_asked or self._listeners.anybody:
             end = _end_of(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
             self._listeners.tell(end)
@@ -103,11 +106,11 @@ class Completion:
                 answer(job, run.due_us, end)
         run.error = None  # its traceback holds frames, and those hold the run
 
-    def _remember_end(self, run: Run, outcome: Outcome, ended: float) -> None:
+    def _remember_end(self, run: Run, outcome: Outcome, ended: float, result: str | None) -> None:
         if isinstance(run, MarkedRun):
             error = None if outcome is SUCCEEDED else run.error_text()
             is_owed = self._is_owed(run)
-            record = ended_tick(run, outcome, ended, error, run.traceback_text(), owed=is_owed)
+            record = ended_tick(run, outcome, ended, error, run.traceback_text(), result, owed=is_owed)
             self._journal.ended(run.job, record)
 
     def _is_owed(self, run: Run) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from logging import getLogger
+from typing import Any, Final, get_args
 
 from .events import Event, Listener
 from .telling import error_text, loggable
 
 logger = getLogger(__name__)
+
+_KINDS: Final = frozenset(get_args(Event))
 
 
 class Listeners:
@@ -23,13 +26,19 @@ class Listeners:
         self.anybody: Mapping[object, Listener] = self._registrations
         """True if anybody listens. Ask before making an event that is made often."""
 
-    def add(self, listener: Listener) -> Callable[[], None]:
-        """Tell `listener` from now on, until the callable that this returns is called."""
+    def add(self, listener: Callable[[Any], object], *kinds: type) -> Callable[[], None]:
+        """Tell `listener` from now on, until the callable that this returns is called. `kinds`: of those events alone.
+
+        Raises TypeError.
+        """
         if not callable(listener):
             msg = f"a listener must be something that can be called with an event, not {listener!r}"
             raise TypeError(msg)
+        if not _KINDS.issuperset(kinds):
+            msg = f"a listener is told of kinds of event, such as RunEnded, RunMissed, not of {kinds!r}"
+            raise TypeError(msg)
         registration = object()  # one of its own, should the same listener be added twice
-        self._registrations[registration] = listener
+        self._registrations[registration] = _of_kinds(listener, kinds) if kinds else listener
 
         def end() -> None:
             self._registrations.pop(registration, None)
@@ -45,3 +54,11 @@ class Listeners:
             except BaseException as exc:
                 kind, error = type(event).__name__, error_text(exc)
                 logger.exception("a listener raised on %s: %s", kind, error, exc_info=loggable(exc))
+
+
+def _of_kinds(listener: Callable[[Any], object], kinds: tuple[type, ...]) -> Listener:
+    def told(event: Event) -> None:
+        if isinstance(event, kinds):
+            listener(event)
+
+    return told

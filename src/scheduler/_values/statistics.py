@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import copy
 from typing import Any, Final
@@ -82,6 +83,8 @@ class Tally:
     consecutive_crashes = Sparse(0)
     total_duration_failures = Sparse(0.0)
     last_error: Sparse[str | None] = Sparse(None)
+    last_result: Sparse[str | None] = Sparse(None)
+    """As JSON: no object of a run is kept."""
 
     def __init__(self) -> None:
         self.successes = self._other_runs = 0
@@ -194,6 +197,7 @@ class Tally:
             last_successful_finish=self.last_successful_finish,
             last_outcome=self.last_outcome,
             last_error=self.last_error,
+            last_result=None if self.last_result is None else json.loads(self.last_result),
         )
 
 
@@ -218,7 +222,8 @@ class JobStatistics:
     Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`.
     `consecutive_crashes`: how often in a row its process was found dead under it. `missed_is_exact`: False, if at least
     so many were missed. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the
-    successes.
+    successes. `last_result`: what the last run that returned anything has returned last, since this scheduler began, as
+    JSON gives it back; None if JSON cannot hold it in 2,048 characters.
     """
 
     runs: int
@@ -241,6 +246,7 @@ class JobStatistics:
     last_outcome: Outcome | None
     last_error: str | None
     missed_is_exact: bool = True
+    last_result: object = None
 
 
 @frozen

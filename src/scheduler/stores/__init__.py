@@ -23,6 +23,7 @@ from ._rows import (
     size_of,
 )
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
+from ._url import store_at
 
 __all__ = [
     "AT_LEAST",
@@ -47,4 +48,5 @@ __all__ = [
     "StoredTick",
     "Unstorable",
     "size_of",
+    "store_at",
 ]

@@ -7,9 +7,13 @@ say so. Tuples, because 10,000 of them a second are made and handed to a driver 
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Final, NamedTuple
 
-from attrs import Factory, define, frozen
+from attrs import Factory, define, field, frozen
+
+from schedule import ScheduleError, duration
 
 RUNNING: Final = "running"
 """The outcome of a tick that has been marked and has not ended: whoever finds it after a restart has found a crash."""
@@ -175,18 +179,45 @@ class Changes:
         return bool(self.jobs or self.pauses)
 
 
+def _seconds(age: timedelta | float | str | None) -> float | None:
+    """A length of time in seconds. Raises ValueError for words that are none."""
+    if not isinstance(age, (str, timedelta)):
+        return age
+    try:
+        return duration(age).total_seconds()
+    except ScheduleError as exc:
+        msg = f"age: {exc}"
+        raise ValueError(msg) from None
+
+
+def _bytes(size: int | str | None) -> int | None:
+    """A number of bytes. Raises ValueError for words that are none."""
+    if not isinstance(size, str):
+        return size
+    found = _SIZE.fullmatch(size.strip())
+    if found is None:
+        msg = f'total_bytes must be a number of bytes, or such as "256 MiB" or "1 GB", not {size!r}'
+        raise ValueError(msg)
+    number, prefix, binary = found.groups()
+    power = " kmgt".index((prefix or " ").lower())
+    return int(number) * int((1_024 if binary else 1_000) ** power)
+
+
+_SIZE: Final = re.compile(r"(\d{1,15})\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
+
+
 @frozen(kw_only=True)
 class Retention:
     """How much history to keep. What is over any of the three bounds is deleted, oldest first.
 
-    `per_job`: ended ticks of one job. `age`: seconds since the end. `total_bytes`: bytes of all ticks together,
-    roughly. None: no such bound. Ticks that run or are owed stay in any case. Raises ValueError for a bound that makes
-    no sense.
+    `per_job`: ended ticks of one job. `age`: seconds since the end, or "30d". `total_bytes`: bytes of all ticks
+    together, roughly, or "256 MiB". None: no such bound. Ticks that run or are owed stay in any case. Raises ValueError
+    for a bound that makes no sense.
     """
 
     per_job: int | None = 1_000
-    age: float | None = 30 * 86_400.0
-    total_bytes: int | None = 256 * 1024 * 1024
+    age: float | None = field(default=30 * 86_400.0, converter=_seconds)
+    total_bytes: int | None = field(default=256 * 1024 * 1024, converter=_bytes)
 
     def __attrs_post_init__(self) -> None:
         for name in ("per_job", "age", "total_bytes"):

@@ -1,0 +1,108 @@
+"""The running of a scheduler, as users ask for it: as a context manager, to the end, or each job once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from timerqueue import Clock, LifecycleState
+
+from ._control import RunOnce
+from ._jobs import seconds_of, some_seconds_of
+from ._lifespan import Lifespan
+from ._loop import Core
+from ._values import RunEnded
+
+SchedulerState = LifecycleState
+
+
+class Running:
+    """The base of Scheduler that runs it. Once."""
+
+    _clock: Clock
+    _core: Core
+    _life: Lifespan
+    _group: TaskGroup | None
+
+    @property
+    def state(self) -> SchedulerState:
+        """The state: PRE_RUNNING, RUNNING or, as soon as `stop` is called, STOPPED."""
+        return self._life.state
+
+    def stop(self, grace: timedelta | float | str = "5s") -> None:
+        """Start nothing more, let runs go on for `grace`, then cancel them. Any thread.
+
+        This returns at once, and `run` returns when everything is over. More calls change nothing. Do not call it in a
+        handler of `signal.signal`, which interrupts the loop at any point: use `anyio.open_signal_receiver`.
+        """
+        seconds = seconds_of("grace", grace)
+        self._life.stop(seconds)
+
+    async def run(self) -> None:
+        """Run until `stop`. Raises LifecycleError if the scheduler has run, or was stopped, before."""
+        self._life.start()
+        await self._life.run()
+        self._life.raise_failure()
+
+    async def run_once(
+        self,
+        *,
+        timeout: timedelta | float | str | None = None,  # noqa: ASYNC109 - of the scheduler's clock, and it does not raise
+    ) -> dict[str, RunEnded]:
+        """Run every job once, now, with all its subtasks, then stop. Return how each ended, by job id.
+
+        Schedules are ignored; limits, timeouts and retries hold. The answer leaves out jobs that were removed
+        meanwhile, and those that had not ended after `timeout`.
+        """
+        seconds = some_seconds_of("timeout", timeout)
+        self._life.start()
+        self._core.runs.run_on_demand()
+        ended: dict[str, RunEnded] = {}
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._life.run, name="scheduler")
+            await self._life.started.wait()
+            if self._life.failure is None:
+                ended = await self._once(seconds)
+            self.stop(grace=0)
+        self._life.raise_failure()
+        return ended
+
+    async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
+        jobs = self._core.jobs.jobs()
+        waiting = RunOnce(jobs, self._core.listeners, self._core.loop.call_soon)
+        for job in jobs:
+            self._core.runs.start_now(job)
+        if seconds is not None:
+            self._core.queue.push(self._clock.monotonic() + seconds, waiting.give_up)
+        await waiting.wait()
+        return waiting.ended
+
+    async def __aenter__(self) -> Self:
+        self._life.start()
+        self._group = await anyio.create_task_group().__aenter__()
+        self._group.start_soon(self._life.run, name="scheduler")
+        try:
+            await self._life.started.wait()
+        except BaseException as exc:
+            self.stop(grace=0)
+            await self._group.__aexit__(type(exc), exc, exc.__traceback__)
+            raise
+        if self._life.failure is not None:
+            await self._group.__aexit__(None, None, None)
+            self._life.raise_failure()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        assert self._group is not None
+        self.stop(grace=0 if exc is not None else "5s")
+        try:
+            await self._life.let_time_pass()
+        finally:
+            # What the body raised goes on by itself: the group is only to wait for `run`.
+            await self._group.__aexit__(None, None, None)
