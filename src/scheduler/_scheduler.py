@@ -200,13 +200,13 @@ class Scheduler(Running):
         tags: Iterable[str] = (),
         durable: bool = True,
     ) -> list[Job]:
-        """Add many jobs that run `func` with the same options. It costs a third to two thirds of `add` for each.
+        """Add many jobs that run `func` with the same options, for a third to two thirds of what `add` costs for each.
 
-        `jobs`: tuples (id, schedule), (id, schedule, args) or (id, schedule, args, kwargs), or a NewJob, which
-        also has a name and tags of its own. `tags` are for all. Everything else means what it means in `add`.
+        `jobs`: tuples (id, schedule), (id, schedule, args) or (id, schedule, args, kwargs), or NewJobs, which also have
+        a name and tags of their own. `tags` are for all of them. The other options mean what they mean in `add`.
 
-        Either all are added, or none: it raises what `add` raises, with the index of the job that is wrong, and
-        DuplicateJob if an id comes twice. It returns one job for each, in this order. From any thread, at any time.
+        All jobs are added, or none. It raises what `add` raises, with the index of the wrong job, and DuplicateJob if
+        an id comes twice. It returns the jobs in this order. From any thread, at any time.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
         policy = self._policies.of(options)

@@ -66,15 +66,15 @@ _collector: Final = _Collector()
 def tune_gc() -> Iterator[None]:
     """Keep garbage collections from stopping the event loop, until the end of the block.
 
-    Enter it when everything is loaded: modules, caches, and the jobs that there are from the beginning. What is there
-    is collected once and then frozen, which takes as long as one full collection: it is not looked at any more. New
-    objects are looked at after 5,000 more of them, not after 700 or 2,000 (`gc.get_threshold`).
+    Enter it when everything is loaded: modules, caches, and the first jobs. Python then collects once and freezes what
+    is loaded, which takes as long as one full collection. After that the collector does not look at it any more. It
+    looks at new objects after every 5,000 of them, not after every 700 or 2,000 (`gc.get_threshold`).
 
-    Garbage in circles is found as ever, if it was made inside the block: memory stays flat. What had been there before
-    is freed when its last reference goes; only if it has become part of a circle it stays until the end of the block.
+    Reference cycles that are made inside the block are found as before, so memory stays flat. An older object is freed
+    when nothing refers to it any more. Only an older object that has become part of a cycle stays until the block ends.
 
-    Whoever has frozen objects, set higher thresholds or switched collections off keeps that, and at the end of the
-    block all is as it was. It may be entered many times, in any thread: the last to leave restores.
+    Your own settings win: frozen objects, higher thresholds, collections that are switched off. At the end of the block
+    everything is as it was. You may enter it many times, in any thread: the last to leave restores.
     """
     _collector.tune()
     try:

@@ -12,9 +12,9 @@ from .._values import DuplicateJob, InvalidJob, shown
 
 
 class NewJob(NamedTuple):
-    """One of the jobs of `Scheduler.add_many`: what it has of its own, in the words of `Scheduler.add`.
+    """A job for `Scheduler.add_many`: the options of `Scheduler.add` that are its own.
 
-    A plain tuple of the same in this order will do, with what stands here for what it leaves out at its end.
+    A plain tuple in this order works too. It may leave out values at its end; then the defaults here count.
     """
 
     id: str | None

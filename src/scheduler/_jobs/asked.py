@@ -20,12 +20,12 @@ from .options import seconds_of
 
 
 class AskedRun:
-    """The run that `Job.run_now` has asked for. Await it, or call `result` in a thread; or do neither.
+    """The run that you asked for with `Job.run_now`. Await it, or call `result` in a thread, or do neither.
 
     The answer is the RunEnded of its last attempt. It is a RunMissed if the run never began: because of the overlap
-    rule, or because its job was removed or the scheduler stopped before. Both have `outcome`, `result` and `error`.
-    Nothing is raised for a run that has failed. An attempt that was to be tried again, and is not because something
-    else came first, is the last; `retry_at` says when that would have been.
+    rule, because its job was removed, or because the scheduler stopped. Both have `outcome`, `result` and `error`. A
+    run that failed raises nothing here. If something else comes before a retry, the attempt before it was the last, and
+    its `retry_at` says when the retry would have been.
     """
 
     __slots__ = ("__weakref__", "_answer", "_lock", "_open", "_waiting", "due_us", "job_id", "last_end")
@@ -55,10 +55,10 @@ class AskedRun:
         return self._answer is not None
 
     def result(self, timeout: timedelta | float | str | None = None) -> RunEnded | RunMissed:
-        """Block this thread until there is an answer, at most for `timeout` of real time.
+        """Block this thread until there is an answer, for at most `timeout` of real time.
 
-        Raises TimeoutError, InvalidJob for a timeout that is no duration, and RuntimeError on an event loop, which
-        would stand still.
+        Raises TimeoutError, and InvalidJob for a timeout that is not a duration. On an event loop, which would stand
+        still, it raises RuntimeError.
         """
         seconds = None if timeout is None else seconds_of("timeout", timeout)
         if self._answer is None:
