@@ -36,6 +36,7 @@ def journal(clock, changes):
 
 
 def test_without_a_store_nothing_is_noted(clock):
+    """No verb of a job or of the scheduler leaves anything to send."""
     s = Scheduler(clock=clock)
     job = s.add(nothing, EVERY, tags=["x"])
     for change in (job.pause, job.resume, s.pause, s.resume, job.run_now, job.remove):
@@ -45,6 +46,7 @@ def test_without_a_store_nothing_is_noted(clock):
 
 
 def test_who_sends_is_told_of_each_note(clock, journal, changes):
+    """Each note and each flush says so; a job that is noted already is noted once."""
     job = job_of(clock)
     journal.touch(job)
     journal.touch(job)
@@ -65,6 +67,7 @@ def test_a_state_is_written_down_when_its_batch_is_sealed(clock, journal):
 
 
 def test_what_is_noted_after_sealing_stands_in_the_next_batch(clock, journal):
+    """A sealed batch takes nothing more, and what it holds is unsaved until it is taken."""
     one, other = job_of(clock), job_of(clock, "b")
     journal.remember(one)
     journal.seal()
@@ -77,6 +80,7 @@ def test_what_is_noted_after_sealing_stands_in_the_next_batch(clock, journal):
 
 
 def test_missed_ticks_in_a_row_are_one_record_with_a_fence_of_its_own(clock, journal):
+    """Ticks that are missed for another reason have another record, with a greater fence."""
     job = job_of(clock)
     for due_us in (100, 200, 300):
         journal.missed(job, due_us, due_us, 1, MissedReason.OVERLAP)
@@ -101,6 +105,7 @@ def test_a_row_that_is_written_here_wins_over_what_others_wrote_before(clock, jo
 
 
 def test_a_batch_is_taken_apart_job_by_job_once(clock, journal):
+    """Taking apart what holds one job each changes nothing."""
     for id in "ab":
         journal.remember(job_of(clock, id))
     journal.seal()
