@@ -42,6 +42,7 @@ _ISO: Final = re.compile(
     rf"(?:T(?:(?P<hours>{_NUMBER})H)?(?:(?P<minutes>{_NUMBER})M)?(?:(?P<seconds>{_NUMBER})S)?)?(?<![PT])",
     re.IGNORECASE,
 )
+_NOTHING: Final = timedelta(0)
 _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNORECASE)
 
 
@@ -86,6 +87,7 @@ def duration_text(value: timedelta) -> str:
     return found or "0s"
 
 
+@lru_cache(maxsize=256, typed=True)  # the same few lengths are given for thousands of jobs
 def _seconds(value: float) -> timedelta:
     if isinstance(value, float) and not math.isfinite(value):
         raise ScheduleError(f"duration {value!r} is not a finite number of seconds")
@@ -98,7 +100,7 @@ def _seconds(value: float) -> timedelta:
     return _within_bounds(found, value)
 
 
-@lru_cache(maxsize=256)  # the same few texts are given for thousands of jobs
+@lru_cache(maxsize=256)  # as above
 def _text(value: str) -> timedelta:
     text = value.strip()
     found = _PLAIN.fullmatch(text) or _ISO.fullmatch(text) or (_UNITS.fullmatch(text) if text else None)
@@ -124,7 +126,7 @@ def _advice(text: str) -> str:
 
 
 def _within_bounds(found: timedelta, given: object) -> timedelta:
-    if found < timedelta(0):
+    if found < _NOTHING:
         raise _negative(given)
     if found > LONGEST_DURATION:
         raise _too_long(given)

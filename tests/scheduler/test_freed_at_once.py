@@ -189,6 +189,24 @@ async def test_the_worker_of_a_slice_is_left_by_its_task(clock):
         assert kept((Worker,)) <= before
 
 
+async def test_schedules_that_differ_are_not_taken_for_one(clock):
+    """Of one interval there are several schedules: with a pause after the end, an anchor, or jitter."""
+    kinds = [
+        Every("1m"),
+        After("1m"),
+        Every("1m", anchor=START),
+        Every("1m", jitter="10s"),
+        At(START + timedelta(days=1)),
+    ]
+    async with Scheduler(clock=clock) as s:
+        jobs = [s.add(clock.sleep, kind, args=(0,)) for kind in [*kinds, *kinds, Every("2m")]]
+        assert [job.schedule for job in jobs if not getattr(job.schedule, "jitter", None)] == [
+            kind for kind in [*kinds, *kinds, Every("2m")] if not getattr(kind, "jitter", None)
+        ]
+        jittered = [job.schedule for job in jobs if getattr(job.schedule, "jitter", None)]
+        assert [(each.interval, each.key) for each in jittered] == [(timedelta(minutes=1), jobs[n].id) for n in (3, 8)]
+
+
 async def test_of_equal_schedules_few_are_kept(clock):
     """A program that makes a schedule for each job keeps none for each job."""
     async with Scheduler(clock=clock) as s:

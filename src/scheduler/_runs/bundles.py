@@ -18,7 +18,7 @@ from itertools import groupby
 from logging import getLogger
 from typing import Any, Final, Protocol
 
-from timerqueue import UNKNOWN, Bundle, Detached, Host, Runner
+from timerqueue import Bundle, Detached, Host, Runner
 
 from .._jobs import RUN, Job, awaited
 from .._values import RUNNING
@@ -101,31 +101,32 @@ class RunBundle(RunPlace):
     def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912, PLR0915 - as said above
         left, owner, fresh = self.left, self._owner, workers.context.copy
         monotonic, cancelling = workers.monotonic, worker.cancelling
-        next_run, succeeded, listeners = left.popleft, owner.run_succeeded, owner.listeners
-        habit_of, known, habit, first = workers.habits.of, None, UNKNOWN, left[0] if left else None
+        next_run, succeeded, listeners = left.popleft, owner.run_succeeded, owner.listeners.anybody
+        habit_of, is_quiet, first = workers.habits.of, False, left[0] if left else None
+        known: Any = None
         now = monotonic()
         while left and now < until:
             workers.current = run = next_run()
             job = run.job
             if job.func is not known:
                 known = job.func
-                habit = habit_of(known)
-                if not habit.is_quiet and run is not first and not workers.begins_elsewhere:
+                is_quiet = habit_of(known).is_quiet
+                if not is_quiet and run is not first and not workers.begins_elsewhere:
                     left.appendleft(run)
                     break
             context = fresh()
             running: Any = None
             value: Any = None
             try:
-                if job.is_plain and not listeners.anybody and not owner.is_stopping:
+                if job.is_plain and not listeners and not owner.is_stopping:
                     run.started = now if now > run.due else run.due  # noqa: FURB136 - as in Run.open
                     job.state = RUNNING
                     context.run(_belongs_to, run)
-                    running = job.func(*job.args)
+                    running = known(*job.args)
                 else:
                     running = context.run(run.open, now)
                 if running is not None:
-                    if not habit.is_quiet:
+                    if not is_quiet:
                         return self._leaves(Detached(run, context, running, is_new=True), worker)
                     yielded = context.run(running.send, None)
                     return self._leaves(Detached(run, context, running, is_waiting=True, yielded=yielded), worker)
@@ -245,30 +246,28 @@ class SubtaskBundle(Bundle):
     def func(self) -> Callable[..., Any] | None:  # type: ignore[override] # of what comes next
         return self.left[0].func if self.left else None
 
-    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901, PLR0912 - as said above
+    def run_on(self, workers: Host, worker: Runner, until: float) -> Detached | None:  # noqa: C901 - as said above
         left, base = self.left, self.context
         fresh = (workers.context if base is None else base).copy
         monotonic, cancelling, next_subtask = workers.monotonic, worker.cancelling, left.popleft
         workers.current = self
         workers.steps += 1  # this is not what a watchdog has seen here in an earlier slice
-        habit_of, known, habit, first = workers.habits.of, None, UNKNOWN, left[0] if left else None
+        habit_of, is_quiet, first = workers.habits.of, False, left[0] if left else None
+        known: Any = None
         now = monotonic()
         while left and now < until:
             subtask = next_subtask()
             if subtask.func is not known:
                 known = subtask.func
-                habit = habit_of(known)
-                if not habit.is_quiet and subtask is not first and not workers.begins_elsewhere:
+                is_quiet = habit_of(known).is_quiet
+                if not is_quiet and subtask is not first and not workers.begins_elsewhere:
                     left.appendleft(subtask)
                     break
             context = fresh()
             running: Any = None
             try:
-                if subtask.kwargs:
-                    running = subtask.func(*subtask.args, **subtask.kwargs)
-                else:
-                    running = subtask.func(*subtask.args)
-                if not habit.is_quiet:
+                running = known(*subtask.args, **subtask.kwargs) if subtask.kwargs else known(*subtask.args)
+                if not is_quiet:
                     return Detached(self._moves_out(workers, worker, subtask, context), context, running, is_new=True)
                 yielded = context.run(running.send, None)
                 return self._leaves(workers, worker, subtask, context, running, is_waiting=True, yielded=yielded)
