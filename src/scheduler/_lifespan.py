@@ -18,6 +18,7 @@ from ._control import Registry
 from ._jobs import RUN
 from ._loop import Core, StallWatch
 from ._memory import Memory
+from ._plan import AT_ONCE
 from ._values import SchedulerStarted, SchedulerStopped
 
 logger = getLogger(__name__)
@@ -112,6 +113,7 @@ class Lifespan:
                     self._core.runs.stop_starting()
                     cut_off = cut_off or self._running_ids()  # those are some only if it is cancelled from outside
                     self._core.runs.stop(only_waiting=False)
+                    self._core.queue.fire_until(AT_ONCE)  # what was asked for since the last turn is done or missed
                     self._core.queue.stop()
         finally:
             if self._memory is not None:

@@ -203,6 +203,16 @@ class TimerQueue:
             self._lifecycle.stop()
         self._call_loop()
 
+    def fire_until(self, due: float) -> None:
+        """Fire here and now all that is due until `due` (monotonic seconds), as a turn would. On the loop."""
+        while True:
+            with self._lock:
+                batch = self._heap.pop_due(due, BATCH)
+            if not batch:
+                return
+            self._fired += len(batch)
+            self._fire(batch, self.clock.monotonic())
+
     def statistics(self) -> QueueStatistics:
         return QueueStatistics(len(self._heap), self._fired, self._wake_ups, self._lateness_max)
 

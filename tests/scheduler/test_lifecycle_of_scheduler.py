@@ -25,6 +25,7 @@ from scheduler import (
     SchedulerStopped,
     Subtask,
 )
+from scheduler.stores.memory import MemoryStore
 from timerqueue import LifecycleError
 from timerqueue.testing import START, ManualClock
 
@@ -400,3 +401,30 @@ async def test_stop_removes_no_job(clock, events):
         s.add(nothing, EVERY_SECOND, id="a")
     assert s.get("a") in s.jobs()
     assert not events.of(JobRemoved)
+
+
+@pytest.mark.parametrize("kind", ["memory", "store"])
+async def test_what_was_to_start_now_is_told_as_missed_when_the_scheduler_stops_first(clock, events, kind):
+    """Its tick is not lost in silence, though maybe no turn of the loop comes between the two: trio draws lots."""
+    for _ in range(20):
+        async with Scheduler(clock=clock, store=None if kind == "memory" else MemoryStore()) as s:
+            s.listen(events)
+            await clock.travel(1)
+            s.add(nothing, "@every 1h", start="now", durable=False)
+            s.stop()
+    assert len(events.outcomes()) + len(events.missed()) == 20
+    assert set(events.missed()) <= {(1, MissedReason.STOPPED)}
+
+
+async def test_what_another_thread_has_asked_for_just_before_the_stop_is_done(clock):
+    """Nobody is told that it was not."""
+    store = MemoryStore()
+    async with Scheduler(clock=clock, store=store) as s:
+        s.register("nothing", nothing)
+        job = s.add("nothing", "@every 1h", id="a")
+        await s.flush()
+        thread = threading.Thread(target=lambda: [job.pause("by a thread"), job.update(priority=3), s.stop()])
+        thread.start()
+        thread.join()
+    ((row, _),) = [each for chunk in store.load() for each in chunk]
+    assert (row.paused, row.options) == ("by a thread", '{"priority":3}')

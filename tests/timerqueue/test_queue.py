@@ -339,6 +339,25 @@ async def test_an_entry_that_meddles_with_one_of_its_own_batch_is_told_the_truth
     assert (answers, calls) in [([True], []), ([False], ["victim"])]
 
 
+async def test_what_is_due_until_some_moment_can_be_fired_here_and_now():
+    """With what that pushes; the rest waits on, and no loop need run."""
+    queue, said = TimerQueue(clock=ManualClock()), []
+
+    def says_and_pushes(word):
+        said.append(word)
+        queue.push(2, said.append, "pushed meanwhile")
+        queue.push(4, said.append, "pushed for later")
+
+    queue.push(3, said.append, "later")
+    queue.push(1, says_and_pushes, "first")
+    queue.push(2, said.append, "second")
+    queue.fire_until(2)
+    assert said == ["first", "second", "pushed meanwhile"]
+    assert (len(queue), queue.statistics().fired) == (2, 3)
+    queue.fire_until(2)
+    assert len(said) == 3
+
+
 async def test_nothing_fires_after_an_entry_has_stopped_the_queue():
     """Not even what was due together with it."""
     calls = []

@@ -232,8 +232,8 @@ class Runs(Services):
         self._last_now_us = us if asked is None else beside_ticks(job, us, self.timeline)
         if asked is not None:
             ask_for(job, asked, self._last_now_us)
-            if self.is_stopping and not job.is_removed:  # asked for in another thread, just before the stop
-                self.missed.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
+        if self.is_stopping and not job.is_removed:  # asked for just before the stop
+            self.missed.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
         self.start(job, now, self._last_now_us)
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
