@@ -14,6 +14,7 @@ from schedule import After, At, Every
 from scheduler import Job, Overlap, Retry, Scheduler, Subtask
 from scheduler.stores.memory import MemoryStore
 from timerqueue import Alarm, Work, Worker
+from timerqueue.testing import START
 
 
 class Thing:
