@@ -6,6 +6,7 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -59,6 +60,25 @@ def test_the_service_may_open_what_its_limits_need(unit):
     """A connection for each check at a time, and files of its own."""
     limits = parse_config(BLOCKS["toml"], "uptime.toml", {}).limits
     assert int(unit["Service"]["LimitNOFILE"]) >= 2 * limits.total
+
+
+@pytest.mark.parametrize(("token", "said"), [("SHOP_TOKEN=hunter22", "restarted"), ("SHOP=hunter22", "")])
+def test_the_file_is_checked_with_the_secrets_of_the_service(tmp_path, token, said):
+    """The line of the page, as a shell reads it: without them the check would refuse what the service runs."""
+    (line,) = re.findall(r"^    (.* && systemctl restart uptime)$", SECTION, re.MULTILINE)
+    text = BLOCKS["toml"].replace("/var/lib/timerqueue", str(tmp_path))
+    (tmp_path / "uptime.toml").write_text(f'{text}headers = {{ Authorization = {{ env = "SHOP_TOKEN" }} }}\n')
+    (tmp_path / "secrets.env").write_text(f"{token}\n")
+    for documented, here in [
+        ("/etc/timerqueue", str(tmp_path)),
+        ("timerqueue check", f"{sys.executable} -m scheduler.agent check"),
+        ("systemctl restart uptime", "echo restarted"),
+    ]:
+        assert documented in line
+        line = line.replace(documented, here)
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.stdout.strip().endswith(said) if said else "restarted" not in done.stdout
+    assert ("SHOP_TOKEN" in done.stderr) == (not said)
 
 
 async def test_the_command_of_the_unit_runs_and_ends_at_sigterm(started, ran, command, up, tmp_path):
