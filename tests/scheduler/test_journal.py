@@ -5,8 +5,9 @@ import pytest
 from kit import nothing
 from schedule import Every
 from scheduler import MissedReason, Scheduler
-from scheduler._journal import Journal
+from scheduler._journal import Journal, Sealed
 from scheduler._plan import Timeline
+from scheduler.stores import Batch, JobPause, StoredState, StoredTick
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
@@ -112,3 +113,46 @@ def test_a_batch_is_taken_apart_job_by_job_once(clock, journal):
     assert journal.take_apart()
     assert [[*sealed.batch.jobs] for sealed in journal.sealed] == [["a"], ["b"]]
     assert not journal.take_apart()
+
+
+class Counted(str):
+    """An id that counts how often it is compared."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    compared = 0
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_taking_a_batch_apart_takes_each_part_once():
+    """Not all of it is looked through for each job: there may be thousands, and the loop must not stand still."""
+    count = 300
+    ids = [Counted(f"job-{number}") for number in range(count)]
+    ticks = [StoredTick(id, 1, 1, number, "succeeded") for number, id in enumerate(ids)]
+    batch = Batch(
+        jobs=dict.fromkeys(ids),
+        states={id: StoredState(id) for id in ids},
+        pauses={"*": None},
+        ended=ticks,
+        marks=ticks,
+        paused={id: JobPause() for id in ids},
+        finished=dict.fromkeys(ids, "@daily"),
+    )
+    Counted.compared = 0
+    pauses, *parts = Sealed(batch, [], [print]).by_job()
+    assert Counted.compared < 10 * count
+    assert (pauses.batch, pauses.flushed) == (Batch(pauses={"*": None}), [])
+    assert [part.job_ids() for part in parts] == [[id] for id in ids]
+    one = ids[7]
+    assert parts[7].batch == Batch(
+        jobs={one: None},
+        states={one: StoredState(one)},
+        ended=[ticks[7]],
+        marks=[ticks[7]],
+        paused={one: JobPause()},
+        finished={one: "@daily"},
+    )
+    assert [part.flushed for part in parts] == [[]] * (count - 1) + [[print]]

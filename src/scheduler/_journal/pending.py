@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sized
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from attrs import Factory, define
 
@@ -13,6 +13,8 @@ from .._plan import Timeline
 from .._values import MissedReason, Outcome
 from ..stores import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
 from .rows import state_of
+
+T = TypeVar("T")
 
 MOST_JOBS: Final = 2_000
 """Rows, and states that have no tick with them, in one batch."""
@@ -38,26 +40,27 @@ class Sealed:
 
     def by_job(self) -> list[Sealed]:
         """One for the pauses and one for each job. Who waits for all of it waits for the last."""
-        parts = [self._of(job_id) for job_id in self.job_ids()]
-        if self.batch.pauses:
-            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
+        batch = self.batch
+        by_id = {job_id: Sealed(Batch(), [], []) for job_id in self.job_ids()}
+        for job_id, part in by_id.items():
+            _copy(batch.jobs, part.batch.jobs, job_id)
+            _copy(batch.states, part.batch.states, job_id)
+            _copy(batch.paused, part.batch.paused, job_id)
+            _copy(batch.finished, part.batch.finished, job_id)
+        for tick in batch.ended:
+            by_id[tick.job_id].batch.ended.append(tick)
+        for tick in batch.missed:
+            by_id[tick.job_id].batch.missed.append(tick)
+        for tick in batch.marks:
+            by_id[tick.job_id].batch.marks.append(tick)
+        for run in self.runs:
+            by_id[run.job.id].runs.append(run)
+        parts = [*by_id.values()]
+        if batch.pauses:
+            parts.insert(0, Sealed(Batch(pauses=batch.pauses), [], []))
         if parts:
             parts[-1].flushed = self.flushed
         return parts
-
-    def _of(self, job_id: str) -> Sealed:
-        batch = self.batch
-        part = Batch(
-            {key: row for key, row in batch.jobs.items() if key == job_id},
-            {key: state for key, state in batch.states.items() if key == job_id},
-            {},
-            [tick for tick in batch.ended if tick.job_id == job_id],
-            [tick for tick in batch.missed if tick.job_id == job_id],
-            [tick for tick in batch.marks if tick.job_id == job_id],
-            {key: pause for key, pause in batch.paused.items() if key == job_id},
-            {key: text for key, text in batch.finished.items() if key == job_id},
-        )
-        return Sealed(part, [run for run in self.runs if run.job.id == job_id], [])
 
 
 @define
@@ -182,6 +185,11 @@ def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
     for id in taken:
         del rows[id]
     return taken
+
+
+def _copy(source: dict[str, T], target: dict[str, T], key: str) -> None:
+    if key in source:
+        target[key] = source[key]
 
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:
