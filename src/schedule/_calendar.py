@@ -11,13 +11,14 @@ from zoneinfo import ZoneInfo
 from attrs import field, frozen
 
 from ._errors import ScheduleError, shown
-from ._instant import utc
+from ._instant import MICROSECOND, utc
 from ._schedule import Schedule
 from ._wall import find_zone, first_instant, zone_name
 
 _INTERVAL: Final = re.compile(r"([1-9][0-9]{0,5})\s*(day|week|month|year)s?", re.IGNORECASE)
 _MONTHS: Final = {"day": 0, "week": 0, "month": 1, "year": 12}
 _DAYS: Final = {"day": 1, "week": 7, "month": 0, "year": 0}
+HALF_A_DAY: Final = timedelta(hours=12)
 
 
 def _normal(interval: str) -> str:
@@ -74,10 +75,25 @@ class Calendar(Schedule):
 
     def count(self, after: datetime, until: datetime) -> int | None:
         """Return how many slots are later than `after` and not later than `until`. None: the calendar ends first."""
+        after, until = utc(after), utc(until)
         try:
-            return max(0, self._first_after(utc(until)) - self._first_after(utc(after)))
+            found = self._first_after(until) - self._first_after(after)
+            return max(0, found - self._fallen_together(after, until))
         except (OverflowError, ValueError):
             return None
+
+    def _fallen_together(self, after: datetime, until: datetime) -> int:
+        """How many slots are one with the slot before them: a zone that leaves out a whole day has two at its end."""
+        offset = self._offset(after) + HALF_A_DAY
+        if self._offset(until) < offset:  # what zones do each year is less
+            return 0
+        while until - after > MICROSECOND:
+            middle = after + (until - after) // 2
+            after, until = (middle, until) if self._offset(middle) < offset else (after, middle)
+        return max(0, self._first_after(until) - self._first_after(after) - 1)
+
+    def _offset(self, when: datetime) -> timedelta:
+        return self._wall(when) - when.replace(tzinfo=None)
 
     def _first_after(self, after: datetime) -> int:
         """The index of the first slot later than `after`."""

@@ -211,3 +211,19 @@ def test_slots_are_counted_by_their_indexes(interval, tz, origin, before, length
     while slot is not None and slot <= after + length:
         walked, slot = walked + 1, calendar.next(slot)
     assert calendar.count(after, after + length) == walked
+
+
+@pytest.mark.parametrize("interval", ["1 day", "2 days", "1 week", "1 month"])
+@pytest.mark.parametrize("zone", ["Pacific/Apia", "Pacific/Kwajalein", "Pacific/Kiritimati", "Europe/Berlin"])
+def test_slots_that_fall_together_are_counted_once(interval, zone):
+    """Where a zone has left out a whole day, two slots are one instant."""
+    for origin in (datetime(1993, 8, 1, 12), datetime(1994, 12, 27, 10), datetime(2011, 12, 24, 10)):
+        origin = origin.replace(tzinfo=UTC)  # noqa: PLW2901 - one value, in two steps
+        calendar = Calendar(interval, origin=origin, tz=zone)
+        for first in range(0, 40, 3):
+            after, slots = origin + timedelta(days=first), []
+            while (slot := calendar.next(slots[-1] if slots else after)) <= origin + timedelta(days=60):
+                slots.append(slot)
+            for number, slot in enumerate(slots):
+                assert calendar.count(after, slot) == number + 1
+                assert calendar.count(after, slot - timedelta(microseconds=1)) == number
