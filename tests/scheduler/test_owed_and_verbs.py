@@ -73,6 +73,18 @@ async def test_it_is_tried_again_though_the_job_runs_by_hand_at_that_moment(proc
     assert processes.attempts(due) == [1, 2]
 
 
+async def test_a_run_by_hand_does_not_end_the_rest(processes):
+    """Nobody has said that what made the job crash is mended."""
+    (due,) = await processes.owe()
+    async with processes.one(**FLOOR) as s:
+        await processes.clock.travel(5)
+        s.get("job").run_now()
+        await processes.clock.travel(54)
+        assert (len(processes.begun), processes.attempts(due)) == (2, [1])
+        await processes.clock.travel(2)
+    assert processes.attempts(due) == [1, 2]
+
+
 @pytest.mark.parametrize("schedule", ["@after 10m", HOURLY])
 async def test_a_start_that_was_set_beside_what_is_owed_outlives_the_process(processes, schedule):
     """Also of a job that counts from the end of its runs, of which the owed attempt is one: it went silent for good."""
@@ -104,6 +116,12 @@ GIVEN_UP = {
     "at most once": lambda s: s.get("job").update(delivery="at_most_once"),
     "added again, at most once": lambda s: s.add("work", HOURLY, id="job", on_conflict="update"),
 }
+WHY = {
+    "remove": "its job has been removed",
+    "replace": "its job has been re",  # removed, or replaced where the store had not been read
+    "at most once": "its job's delivery is at most once now",
+    "added again, at most once": "its job's delivery is at most once now",
+}
 BEFORE_THE_STORE_IS_READ = ("replace", "added again, at most once")
 """Verbs that need no handle."""
 
@@ -127,7 +145,7 @@ async def test_a_verb_that_gives_up_what_is_owed_says_so(processes, dies, verb, 
         await processes.clock.travel(7_200)
     record = processes.record(due)
     assert (record.attempt, record.owed) == (1, False)
-    assert "; given up: " in record.error
+    assert f"; given up: {WHY[verb]}" in record.error
     assert processes.store.owed() == []
     async with processes.one(**FLOOR):
         await processes.clock.travel(7_200)
@@ -154,6 +172,18 @@ async def test_a_row_that_gives_up_what_is_owed_says_so(processes, dies, how, is
     assert processes.attempts(due) == [1]
     assert "; given up: " in processes.record(due).error
     assert processes.store.owed() == []
+
+
+async def test_of_a_job_that_was_deleted_before_its_crash_was_found_nothing_is_owed(processes):
+    """The record says of what the tick has died, and that its job is gone."""
+    (due,) = await processes.owe()
+    processes.store.delete("job")
+    async with processes.one(**FLOOR):
+        await processes.clock.travel(300)
+    record = processes.record(due)
+    assert (record.outcome, record.owed, processes.attempts(due)) == ("crashed", False, [1])
+    assert "died" in record.error
+    assert "its job has been removed since" in record.error
 
 
 def change_by_hand(processes, how):

@@ -48,6 +48,21 @@ async def test_a_start_in_between_loses_neither_the_tick_nor_the_rest(processes,
     assert processes.summary([due]) == [(2, "succeeded")]
 
 
+@HOW_IT_ENDS
+async def test_processes_that_stop_as_soon_as_they_have_started_lose_nothing_that_is_owed(processes, dies):
+    """One of them tries it again, and only one."""
+    (due,) = await processes.owe(dies=dies)
+    for seconds in (1, 10, 10):
+        async with processes.one(0, **FLOOR):
+            pass
+        processes.clock.advance(seconds)
+    async with processes.one(0, **FLOOR):
+        await processes.clock.travel(60)
+    assert processes.attempts(due)[-1] == len(processes.attempts(due)) >= 2
+    assert processes.ended == [(due, processes.attempts(due)[-1])]
+    assert processes.store.owed() == []
+
+
 @pytest.mark.parametrize("schedule", [HOURLY, "@every 2h", "0 * * * *", "@after 90m"])
 @HOW_IT_ENDS
 async def test_a_program_that_adds_its_jobs_at_each_start_may_change_the_schedule(processes, dies, schedule):

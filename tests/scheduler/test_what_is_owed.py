@@ -74,12 +74,13 @@ async def test_at_most_once_owes_nothing(processes, dies):
 
 
 @HOW_IT_ENDS
-async def test_all_ticks_that_one_end_has_cut_off_are_tried_again_oldest_first(processes, dies):
-    """Though the job is never without a run: it starts each 10 s and takes 15."""
-    allow = {"overlap": Overlap.ALLOW, "max_running": 20}
-    owed = await processes.owe(dies=dies, schedule="@every 10s", runs=3, **allow)
-    async with processes.one(15, **FLOOR):
-        await processes.clock.travel(120)
+@pytest.mark.parametrize(("seconds", "most"), [(10, 20), (60, 3)])
+async def test_all_ticks_that_one_end_has_cut_off_are_tried_again_oldest_first(processes, dies, seconds, most):
+    """Though the job is never without a run, and maybe runs as often as it may: it takes longer than to its next."""
+    allow = {"overlap": Overlap.ALLOW, "max_running": most}
+    owed = await processes.owe(dies=dies, schedule=f"@every {seconds}s", runs=3, **allow)
+    async with processes.one(1.5 * seconds, **FLOOR):
+        await processes.clock.travel(12 * seconds)
     assert processes.again() == owed
     assert processes.summary(owed) == [(2, "succeeded")] * 3
 
@@ -138,6 +139,18 @@ async def test_what_is_owed_goes_before_regular_starts(processes, dies):
     async with processes.one(25, **FLOOR):
         await processes.clock.travel(200)
     assert [due for due, _ in processes.begun][3:6] == owed
+
+
+async def test_what_is_owed_goes_before_regular_starts_long_after_the_rest(processes):
+    """Both are found due at once, by a process after the one that has found the crash."""
+    (due,) = await processes.owe(schedule="@every 10s")
+    async with processes.one(**FLOOR) as s:
+        await s.flush()
+    processes.clock.advance(1_000)
+    async with processes.one(**FLOOR):
+        await processes.clock.travel(5)
+    assert processes.begun[:2] == [(due, 1), (due, 2)]
+    assert processes.summary([due]) == [(2, "succeeded")]
 
 
 @pytest.mark.parametrize("deaths", [1, 2])
