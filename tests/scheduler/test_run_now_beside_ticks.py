@@ -140,3 +140,30 @@ async def test_a_start_now_says_for_which_slot_it_stands(scheduler, clock, event
         assert job.next_start == datetime.fromtimestamp(START.timestamp() + following, UTC)
         await clock.travel(9)
         assert job.statistics().runs == (2 if following <= 10 else 1)
+
+
+class Always(Schedule):
+    """A user's schedule: each microsecond."""
+
+    def next(self, after):
+        """Arithmetic."""
+        return after + timedelta(microseconds=1)
+
+    def __repr__(self):
+        return "Always()"
+
+
+@pytest.mark.parametrize("schedule", [Every("1us"), Always()], ids=repr)
+@pytest.mark.parametrize("verb", ["run_now", "set_next_start"])
+async def test_a_start_by_hand_of_a_job_whose_slots_leave_no_microsecond_free_comes_too(clock, events, schedule, verb):
+    """There is nothing beside its ticks: the loop had looked for that without end."""
+    async with Scheduler(clock=clock) as s:
+        job = s.add(work, schedule, id="a", inline=True, start=clock.now() + timedelta(microseconds=1))
+        await clock.travel(3e-6)
+        s.listen(events)
+        runs = job.statistics().runs
+        job.run_now() if verb == "run_now" else job.set_next_start(clock.now())
+        await clock.travel(0)
+        assert job.statistics().runs > runs
+        assert len(dues(events)) == len(set(dues(events)))
+        s.stop(0)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 
 from .._jobs import Job
 from .._plan import Timeline, some_instant_of
+
+MOST_TRIES: Final = 100
+"""Microseconds that are looked at for one that is no slot. What has slots in each of so many has them everywhere."""
 
 
 def next_start(job: Job, timeline: Timeline) -> datetime | None:
@@ -40,7 +44,10 @@ def after_last_run(job: Job, now_us: int, shift_us: int) -> int | None:
 
 
 def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
-    """The first microsecond from `us` on at which no tick of the job has been, is, or will be due; as users see it."""
+    """The first microsecond from `us` on at which no tick of the job has been, is, or will be due; as users see it.
+
+    Where each of a hundred is a slot, as of an interval of one microsecond, it is one that no tick in hand has.
+    """
     taken = {run.due_us for run in job.runs}
     taken.update(due_us for due_us, _ in job.backlog or ())
     if job.due_us is not None:
@@ -48,7 +55,11 @@ def beside_ticks(job: Job, us: int, timeline: Timeline) -> int:
     if job.retry is not None:
         taken.add(job.retry.due_us)
     shift = timeline.shift_us if job.planner.steady else 0
-    while us in taken or (job.tally is not None and _may_have_been(job, us - shift)):
+    tries = range(us, us + MOST_TRIES) if job.tally is not None else ()
+    beside = next((each for each in tries if each not in taken and not _may_have_been(job, each - shift)), None)
+    if beside is not None:
+        return beside
+    while us in taken:
         us += 1
     return us
 
