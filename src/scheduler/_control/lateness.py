@@ -20,7 +20,7 @@ class Lateness:
 
     def of(self, kind: str) -> Histogram:
         """The one that the jobs of that kind share."""
-        return self.by_kind.setdefault(kind, Histogram())
+        return self.by_kind.get(kind) or self.by_kind.setdefault(kind, Histogram())
 
     def now(self) -> Mapping[str, Histogram]:
         """Of every run that has begun. Any thread."""

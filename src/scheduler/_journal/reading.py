@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from attrs import frozen
 
@@ -32,8 +32,7 @@ class Unreadable(Schedule):
         return None
 
 
-@frozen
-class Reading:
+class Reading(NamedTuple):
     """A row that has been read. `error`: why its job cannot start."""
 
     schedule: Schedule

@@ -39,6 +39,7 @@ MOST: Final = 2**62
 MOST_ATTEMPTS: Final = 2**31
 MOST_SECONDS: Final = 1e18
 
+_SUCCEEDED: Final = Outcome.SUCCEEDED.value
 _OUTCOMES: Final = frozenset(outcome.value for outcome in Outcome)
 _REASONS: Final = frozenset(reason.value for reason in MissedReason)
 
@@ -135,10 +136,12 @@ def _is_sound_at_a_glance(row: StoredState) -> bool:
     for seconds in row[15:19]:
         if type(seconds) is not float or not -MOST_SECONDS <= seconds <= MOST_SECONDS:
             return False
-    rest = (row.next_by_hand is True or row.next_by_hand is False, row.retry_due_us is None, row.retry_at_us is None)
+    if row.retry_due_us is not None or row.retry_attempt is not None or row.retry_at_us is not None:
+        return False
     texts = row.last_error is None and (row.next_of is None or type(row.next_of) is str)
-    is_known = row.last_outcome is None or row.last_outcome == Outcome.SUCCEEDED.value
-    return all(rest) and texts and is_known and row.retry_attempt is None and row.runs >= row.successes + row.failures
+    is_known = row.last_outcome is None or row.last_outcome == _SUCCEEDED
+    is_set = row.next_by_hand is True or row.next_by_hand is False
+    return texts and is_known and is_set and row.runs >= row.successes + row.failures
 
 
 def _as_text(value: object) -> str:

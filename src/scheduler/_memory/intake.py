@@ -25,7 +25,8 @@ class Intake:
     def job(self, row: StoredJob) -> StoredJob | None:
         """The row, made sound; None: it can be no job."""
         sound, wrong = sound_job(row)
-        self._say("job", wrong, row.id)
+        if wrong:
+            self._say("job", wrong, row.id)
         return sound
 
     def state(self, row: StoredState | None) -> StoredState | None:
@@ -33,7 +34,8 @@ class Intake:
         if row is None:
             return None
         sound, wrong = sound_state(row)
-        self._say("job_state", wrong, row.job_id)
+        if wrong:
+            self._say("job_state", wrong, row.job_id)
         return sound
 
     def pause(self, row: StoredPause) -> StoredPause | None:

@@ -129,7 +129,7 @@ class Reconciler:
         job = self._enter(row, reading, first)
         if state is not None and job.tally is None:
             job.tally = tally_of(state, job.schedule)
-        if state is not None and (state.last_start_us or 0) > self._now_us():
+        if state is not None and state.last_start_us is not None and state.last_start_us > self._now_us():
             self._core.timeline.has_been(state.last_start_us)
         state, quarantine = self._crashes.take(job, state, lost, is_readable=reading.is_readable)
         if reading.error is not None:
@@ -138,10 +138,12 @@ class Reconciler:
             self._registry.pause(job, quarantine)
         if reading.error is not None:
             return
-        job.stood = None
         self._core.runs.enroll(job)
-        self._core.starts.look_at_owed(job)
-        self._core.pausing.reconsider(job)
+        if job.sparse is not None:  # else it owes nothing, is held by no pause and was never parked
+            job.stood = None
+            self._core.starts.look_at_owed(job)
+        if job.sparse is not None or self._core.pausing.pauses.any:
+            self._core.pausing.reconsider(job)
         self._pause_as(job, row)
         if state is None:
             self._journal.touch(job)

@@ -65,9 +65,9 @@ class Restart:
     def _is_simple(self, job: Job, state: StoredState) -> bool:
         """Whether the next start is to come within an interval, and there is nothing else to be seen to."""
         interval = job.planner.interval
-        if job.is_paused or state.next_by_hand or interval is None or state.next_us is None:
-            return False
-        if state.not_before_us is not None or state.retry_at_us is not None or job.owed is not None:
+        if job.sparse is not None or state.next_by_hand or interval is None or state.next_us is None:
+            return False  # it may be paused, owe something or rest
+        if state.not_before_us is not None or state.retry_at_us is not None:
             return False
         if state.next_of != job.schedule_text or not 0 < state.next_us - self._now_us() <= interval:
             return False
