@@ -344,7 +344,7 @@ async def test_many_jobs_are_added_from_another_thread(clock):
 
 
 @pytest.mark.parametrize(
-    ("schedule", "share"), [(Every("1h"), 0.75), ("@every 1h", 0.6)], ids=["one schedule", "its text"]
+    ("schedule", "share"), [(Every("1h"), 0.8), ("@every 1h", 0.7)], ids=["one schedule", "its text"]
 )
 @pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "stored"])
 async def test_one_of_many_takes_fewer_steps_than_one_alone(clock, schedule, is_stored, share):
