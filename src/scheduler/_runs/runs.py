@@ -179,8 +179,12 @@ class Runs(Services):
         else:
             job.runs = (run,)
             job.state = _START[job.state]
-        if self._held is None or run.needs or job.task is not None or self.has_priorities:
-            self._submit(run)
+        if self._held is None:
+            self.active[run] = None
+            self.pool.submit(run)
+        elif run.needs or job.task is not None or self.has_priorities:
+            self._bundle = None
+            self._held.append(run)
         else:
             self._take_in(self._held, due).put(run)
 
@@ -194,19 +198,12 @@ class Runs(Services):
                 run.ask_as_job()
             elif isinstance(run, Run) and (bundle := run.bundle) is not None and not run.is_missed:
                 run.ask_as_job()
-                self._submit(run)  # before it leaves: there is something to do all the time
+                self.active[run] = None  # before it leaves: there is something to do all the time
+                self.pool.submit(run)
                 bundle.take_out(run)
                 self.pool.has_shrunk(bundle)
             else:
                 self.pool.ask_anew(run, needs, priority)
-
-    def _submit(self, run: Run) -> None:
-        if self._held is None:
-            self.active[run] = None
-            self.pool.submit(run)
-        else:
-            self._bundle = None
-            self._held.append(run)
 
     def bundle_from(self, due: float) -> RunBundle | None:
         """Where plain runs go while runs are held, of which the next is due at `due`. None: priorities decide."""
