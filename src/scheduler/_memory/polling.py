@@ -6,14 +6,14 @@ before: see `Journal.unfollowed`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from logging import getLogger
-from typing import Final
 
 from timerqueue import LifecycleError
 
 from .._loop import Core
+from .._starts import in_slices
 from ..stores import Changes, Store, StoredJob
 from .commits import Commits
 from .intake import Intake
@@ -21,9 +21,6 @@ from .reconciler import Reconciler
 from .writer import Writer
 
 logger = getLogger(__name__)
-
-SLICE: Final = 100
-"""Jobs that follow their rows before others on the event loop have their turn."""
 
 
 class Polling:
@@ -97,19 +94,18 @@ class Polling:
             if not self._journal.holds(id):
                 unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
         if not is_going_on:
-            self._follow_some()
+            in_slices(self._core.queue, self._rows_to_follow(), self._follow)
 
-    def _follow_some(self) -> None:
-        """Let some jobs follow their rows, and the rest later: others are not to wait."""
+    def _rows_to_follow(self) -> Iterator[tuple[str, StoredJob | None]]:
+        """Take the changed rows one after another, those that come meanwhile too."""
         unfollowed = self._journal.unfollowed
-        for id in list(islice(unfollowed, SLICE)):
-            if id in unfollowed:
-                self._follow(id, unfollowed.pop(id))
-        if unfollowed:
-            self._core.loop.call_soon(self._follow_some)
+        while unfollowed:
+            id = next(iter(unfollowed))
+            yield id, unfollowed.pop(id)
 
-    def _follow(self, id: str, row: StoredJob | None) -> None:
+    def _follow(self, changed: tuple[str, StoredJob | None]) -> None:
         """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""
+        id, row = changed
         try:
             self._reconciler.change(id, row)
         except Exception:

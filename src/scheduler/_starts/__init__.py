@@ -10,6 +10,7 @@ from .crash_floors import CrashFloors
 from .missed import MissedTicks
 from .parking import Parking
 from .pausing import NEVER_EARLY, Pausing
+from .slices import in_slices
 from .starts import REMOVED, Starts, is_owed_by
 from .upcoming import beside_ticks, next_start, next_starts
 
@@ -27,6 +28,7 @@ __all__ = [
     "ask_for",
     "attempt_ends",
     "beside_ticks",
+    "in_slices",
     "is_owed_by",
     "next_start",
     "next_starts",

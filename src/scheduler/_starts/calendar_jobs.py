@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from functools import partial
 
 from .._jobs import Job
 from .parking import Parking
+from .slices import in_slices
 from .starts import Starts
-
-REPLAN_SLICE: Final = 200
-"""Jobs planned anew in one go after the clock was set."""
 
 
 class CalendarJobs:
@@ -25,22 +23,16 @@ class CalendarJobs:
 
         Clocks are seldom set: it is cheaper to look at all jobs then than to keep a list of those whom it concerns.
         """
-        self._replan([job for job in jobs if not job.planner.steady], jumped, now)
+        follows = [job for job in jobs if not job.planner.steady]
+        in_slices(self._starts.queue, iter(follows), partial(self._replan, jumped=jumped, now=now))
 
-    def _replan(self, jobs: list[Job], jumped: float, now: float) -> None:
-        """Some at a time, so that nothing else waits for it."""
-        for job in jobs[:REPLAN_SLICE]:
-            if job.due_us is not None and not job.is_removed and not job.planner.steady:
-                self._replan_one(job, jumped, now)
-        if len(jobs) > REPLAN_SLICE:
-            self._starts.queue.push(now, self._replan, jobs[REPLAN_SLICE:], jumped, now)
-
-    def _replan_one(self, job: Job, jumped: float, now: float) -> None:
+    def _replan(self, job: Job, jumped: float, now: float) -> None:
         """Plan the job's start anew.
 
         Forward: a start that was jumped over is due now, like one after downtime. Back: see Planner.replanned.
         """
-        assert job.due_us is not None
+        if job.due_us is None or job.is_removed or job.planner.steady:
+            return
         if jumped > 0 or job.is_due_by_hand:
             self._starts.plan(job, job.due_us)
             return

@@ -6,20 +6,18 @@ hold it are separate: ending one leaves the other. Everything here happens in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from logging import getLogger
-from operator import length_hint
 from typing import Final
 
 from timerqueue import Alarm, LifecycleError
 
 from .._jobs import Job, JobList
 from .._journal import Journal
-from .._plan import AT_ONCE, instant_of, us_of
+from .._plan import instant_of, us_of
 from .._values import (
     NO_REASON,
     Cause,
@@ -35,15 +33,13 @@ from .._values import (
 )
 from .missed import MissedTicks
 from .parking import Parking
+from .slices import in_slices
 from .starts import Starts
 
 logger = getLogger(__name__)
 
 NEVER_EARLY: Final = 20
 """Microseconds by which a calendar instant may seem to lie ahead when its timer fires: what floating point costs."""
-
-SLICE: Final = 200
-"""Jobs that are held or let go of in one go."""
 
 
 class PauseEnd(Alarm):
@@ -200,19 +196,15 @@ class Pausing:
                     self._missed.drop_backlog(job, MissedReason.PAUSED)
                 if job.runs and not had_pause:
                     hold_back(job)
-        self._settle(iter(jobs))
+        in_slices(self._starts.queue, iter(jobs), self._settle)
 
-    def _settle(self, jobs: Iterator[Job]) -> None:
-        for job in islice(jobs, SLICE):
-            if job.is_removed or job.held_by is None:
-                continue
-            if self.pauses.covering(job.tags) is None:
-                self.reconsider(job)
-            elif job.paused_by is None and not job.is_parked:
-                self._halt(job)
-        if length_hint(jobs):
-            with suppress(LifecycleError):  # the scheduler has stopped
-                self._starts.queue.push(AT_ONCE, self._settle, jobs)
+    def _settle(self, job: Job) -> None:
+        if job.is_removed or job.held_by is None:
+            return
+        if self.pauses.covering(job.tags) is None:
+            self.reconsider(job)
+        elif job.paused_by is None and not job.is_parked:
+            self._halt(job)
 
     # -- what both have in common --------------------------------------------------------------------------------------
 
