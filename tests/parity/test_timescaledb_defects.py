@@ -91,7 +91,7 @@ async def test_defect_an_orderly_stop_is_no_crash(lives, clock):
         counts = s.get("a").statistics()
         assert lives.starts() == [0, 10]
         assert (counts.consecutive_crashes, counts.consecutive_failures) == (0, 0)
-        assert (counts.runs, counts.crashes, counts.cancellations) == (2, 1, 1)  # the one that goes on counts as one
+        assert (counts.runs, counts.running, counts.crashes, counts.cancellations) == (2, 1, 0, 1)
         await clock.travel(5)
         assert s.get("a").statistics().crashes == 0
 

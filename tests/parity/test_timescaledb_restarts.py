@@ -118,12 +118,12 @@ async def test_timescaledb_s8_f4_a_job_that_is_enabled_again_fails_again(lives, 
 
 @EACH_KIND
 async def test_timescaledb_s13_f5_a_scheduler_that_dies_in_a_run_leaves_a_crash(lives, clock, schedule):
-    """Runs, successes, failures and crashes are 1, 0, 0 and 1 at once, and one in a row when it is found."""
+    """Its state in the store counts it as a crash at once; here it runs, until it is found as one in a row."""
     async with lives.life(killed=True) as s:
         s.add("sleep", schedule, id="a", args=(500,), start="now")
         await clock.travel(50)
         counts = s.get("a").statistics()
-        assert (counts.runs, counts.successes, counts.failures, counts.crashes) == (1, 0, 0, 1)
+        assert (counts.runs, counts.successes, counts.failures, counts.running) == (1, 0, 0, 1)
         assert counts.last_finish is None
     state = lives.state()
     assert (state.runs, state.successes, state.failures, state.last_finish_us) == (1, 0, 0, None)

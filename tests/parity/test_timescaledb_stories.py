@@ -128,10 +128,11 @@ class Story:
         for job in s.jobs():
             counts = job.statistics()
             lines = [line for line in self.lines if line.job_id == job.id]
-            assert counts.runs == counts.successes + counts.failures + counts.crashes == len(lines)
+            assert counts.runs == counts.successes + counts.failures + counts.crashes + counts.running == len(lines)
             assert counts.successes == sum(line.end == "ok" for line in lines)
             assert counts.failures == sum(line.end in {"failed", "cancelled"} for line in lines)
-            assert counts.crashes == sum(line.end in {None, "killed"} for line in lines)
+            assert counts.crashes == sum(line.end == "killed" for line in lines)
+            assert counts.running == sum(line.end is None for line in lines)
             if job.state is JobState.SCHEDULED:
                 assert job.next_start is not None
                 assert job.next_start.timestamp() >= self.clock.wall() - ROUNDING

@@ -65,6 +65,7 @@ class Verbs:
 
     def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
         """Hold the job until it is resumed, or until `until`."""
+        refuse_if_removed(job)
         reason, until = reason_of(reason), self._until(until)
         if job.task is not None and job.unfit is None:
             check_pause(job, reason)
@@ -72,6 +73,7 @@ class Verbs:
 
     def resume(self, job: Job) -> None:
         """End the job's own pause."""
+        refuse_if_removed(job)
         self.early.ask(job, self._core.pausing.enable, job)
 
     def run_now(self, job: Job) -> AskedRun:
@@ -91,6 +93,7 @@ class Verbs:
 
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
         """Change the job's schedule, or anything else that its definition has."""
+        refuse_if_removed(job)
         self.updates.update(job, schedule, changes)
 
     def next_start(self, job: Job) -> datetime | None:
@@ -150,6 +153,7 @@ class Verbs:
         job.due_us = None
         for run in job.runs:
             run.terminate(Cause.REMOVED)
+        job.leave()
 
     def _delete_row(self, job: Job) -> None:
         """Take the row of a job that has gone out of the store, unless another has its id by now."""

@@ -109,7 +109,7 @@ class Job:
         """Start the job no more until `resume`, or until `until` by the wall clock. A run that goes on may end.
 
         Another call gives the pause this reason and this end. Raises InvalidJob unless `until` is aware and in the
-        future.
+        future, and JobNotFound for a job that is gone.
         """
         raise NotImplementedError
 
@@ -117,7 +117,7 @@ class Job:
         """Start the job again from its next slot on. What it missed while it was paused stays missed.
 
         This also brings back a job that was disabled. It ends only the job's own pause: if all jobs, or those with one
-        of its tags, are paused (`Scheduler.pause`), the job waits until that pause ends too.
+        of its tags, are paused (`Scheduler.pause`), the job waits until that pause ends too. Raises JobNotFound.
         """
         raise NotImplementedError
 
@@ -144,6 +144,7 @@ class Job:
     def update(self, *, schedule: Schedule | str | None = None, **changes: Unpack[JobChanges]) -> None:
         """Change the schedule, the function or any option of `Scheduler.add`. What you do not name stays.
 
-        This neither causes a run nor loses one. Raises InvalidJob or ScheduleError. Then nothing has changed.
+        This neither causes a run nor loses one. Raises InvalidJob, ScheduleError or JobNotFound: then nothing has
+        changed.
         """
         raise NotImplementedError

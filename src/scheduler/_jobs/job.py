@@ -196,11 +196,13 @@ class Job(Alarm, Handle):
         runs, tally = self.runs, counted(self.tally)
         while runs is not self.runs:  # another thread's loop has begun or ended one between the two looks
             runs, tally = self.runs, counted(self.tally)
+        running = 0
         for run in runs:
             started = run.started
-            if not run.is_counted and started is not None:
+            if not run.is_a_run and started is not None:
                 tally.begin(run.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
-        return tally.snapshot()
+            running += started is not None or run.is_a_run
+        return tally.snapshot(running)
 
     def remove(self) -> None:
         self.control.remove(self)
@@ -254,6 +256,11 @@ class Job(Alarm, Handle):
             self.state = advance(self.state, Step.DISABLE)
         elif not self.is_paused and self.state is JobState.DISABLED:
             self.state = advance(self.state, Step.ENABLE)
+
+    def leave(self) -> None:
+        """Be GONE, as soon as no run goes on any more."""
+        if not self.runs and self.state is not JobState.GONE:
+            self.state = advance(self.state, Step.LEAVE)
 
     def counts(self) -> Tally:
         """To be changed, by the loop alone."""
@@ -315,6 +322,11 @@ class Attempt(Work):
     def is_owed(self) -> bool:
         """Whether this is another attempt at a tick that must not be lost: nothing takes its place."""
         return self.attempt > 1 and self.job.policy.delivery is Delivery.AT_LEAST_ONCE
+
+    @property
+    def is_a_run(self) -> bool:
+        """Its job's counts have it among the runs."""
+        return self.is_counted
 
     @property
     def lateness(self) -> float:

@@ -327,6 +327,10 @@ class MarkedRun(Run):
         """Why it does not begin, if that is because of its mark."""
 
     @property
+    def is_a_run(self) -> bool:
+        return self.is_held or self.is_counted
+
+    @property
     def fence(self) -> int:
         return self.fence_number
 

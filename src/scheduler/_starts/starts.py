@@ -137,6 +137,8 @@ class Starts:
     def after_end(self, job: Job) -> None:
         """Plan the start that is counted from the end of a run, and let go of a job that is done."""
         if job.is_removed or self.is_stopping:
+            if job.is_removed:
+                job.leave()
             return
         if job.sparse is None and not job.planner.waits_for_end:
             if job.due_us is None and not job.runs:
@@ -171,6 +173,7 @@ class Starts:
     def _retire(self, job: Job) -> None:
         """Take out a job whose schedule has ended. Its history stays; its row goes, if no other has its id by now."""
         self._jobs.discard(job)
+        job.leave()
         if job.task is not None and self._jobs.find(job.id) is None:
             self._journal.delete_row(job, is_finished=True)
         logger.info("job %r has finished: its schedule has no further start", job.id)

@@ -24,6 +24,9 @@ class JobState(enum.Enum):
     DISABLED = "disabled"
     """The job does not start by itself: it is paused, parked or out of retries. `Job.error` says why."""
 
+    GONE = "gone"
+    """It was removed, or its schedule has ended: its scheduler knows it no more."""
+
     __hash__ = object.__hash__  # members are single objects; enum's own hash is a Python call, made on every run
 
 
@@ -42,6 +45,7 @@ class Step(enum.Enum):
     END = "end"
     DISABLE = "disable"
     ENABLE = "enable"
+    LEAVE = "leave"
 
     __hash__ = object.__hash__
 
@@ -61,6 +65,7 @@ TRANSITIONS: Final[Mapping[Step, Mapping[JobState, JobState]]] = MappingProxyTyp
         },
         Step.DISABLE: {JobState.SCHEDULED: JobState.DISABLED},
         Step.ENABLE: {JobState.DISABLED: JobState.SCHEDULED},
+        Step.LEAVE: {JobState.SCHEDULED: JobState.GONE, JobState.DISABLED: JobState.GONE},
     }
 )
 

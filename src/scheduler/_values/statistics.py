@@ -175,12 +175,14 @@ class Tally:
         self.last_error = error
         self.consecutive_crashes += 1
 
-    def snapshot(self) -> JobStatistics:
+    def snapshot(self, running: int = 0) -> JobStatistics:
+        """The counts at this moment. `running`: how many of the runs go on."""
         return JobStatistics(
             runs=self.runs,
+            running=running,
             successes=self.successes,
             failures=self.failures,
-            crashes=self.runs - self.successes - self.failures,
+            crashes=max(self.runs - self.successes - self.failures - running, 0),
             timeouts=self.timeouts,
             cancellations=self.cancellations,
             missed=self.missed,
@@ -217,7 +219,7 @@ def counted(counts: Tally | Success | None) -> Tally:
 
 @frozen(kw_only=True)
 class JobStatistics:
-    """A job's counts at one moment: runs = successes + failures + crashes, where a run that goes on counts as a crash.
+    """A job's counts at one moment: runs = successes + failures + crashes + running.
 
     Timeouts and cancellations are among the failures; a cancellation is not one of `consecutive_failures`.
     `consecutive_crashes`: how often in a row its process was found dead under it. `missed_is_exact`: False, if at least
@@ -247,6 +249,7 @@ class JobStatistics:
     last_error: str | None
     missed_is_exact: bool = True
     last_result: object = None
+    running: int = 0
 
 
 @frozen

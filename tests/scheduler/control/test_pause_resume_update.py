@@ -6,7 +6,7 @@ import pytest
 
 from kit import T0, nothing, relative
 from schedule import After, At, Cron, Every, ScheduleError
-from scheduler import InvalidJob, JobChanged, JobState, Outcome, Overlap, RunEnded, RunStarted, Scheduler
+from scheduler import InvalidJob, JobChanged, JobNotFound, JobState, Outcome, Overlap, RunEnded, RunStarted, Scheduler
 from timerqueue.testing import START
 
 EVERY_MINUTE = Every("1m", anchor=START)
@@ -313,15 +313,15 @@ async def test_next_starts_looks_ahead(clock):
         assert every.next_start.tzinfo is not None
 
 
-async def test_verbs_on_a_removed_job_are_harmless(clock, events):
-    """A handle may outlive its job; nothing comes back to life."""
+async def test_verbs_on_a_removed_job_are_refused_and_harmless(clock, events):
+    """A handle may outlive its job; nothing comes back to life. They had done nothing, without a word."""
     async with Scheduler(clock=clock) as s:
         job = s.add(nothing, EVERY_MINUTE, id="a")
         job.remove()
         s.listen(events)
-        job.pause()
-        job.resume()
-        job.update(schedule="@every 1s")
+        for verb in (job.pause, job.resume, lambda: job.update(schedule="@every 1s")):
+            with pytest.raises(JobNotFound, match="job 'a' has been removed"):
+                verb()
         await clock.travel(65)
         assert events.starts() == []
         assert s.jobs() == []

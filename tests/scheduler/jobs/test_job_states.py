@@ -1,6 +1,7 @@
 """Whatever is done to a job, it goes only where the table of states has a way."""
 
 import math
+from datetime import timedelta
 
 import anyio
 import pytest
@@ -22,6 +23,7 @@ from scheduler import (
     Scheduler,
 )
 from scheduler._values.state import TRANSITIONS, Step, advance
+from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START, ManualClock
 
 WAYS = {(before, after) for ways in TRANSITIONS.values() for before, after in ways.items()}
@@ -39,8 +41,8 @@ def test_a_step_is_in_the_table_or_is_refused(step, state):
 
 
 def test_every_state_can_be_reached_and_left():
-    """No state is there for nothing, and none is a trap."""
-    assert {after for _, after in WAYS} == set(JobState) == {before for before, _ in WAYS}
+    """No state is there for nothing, and none is a trap but the last."""
+    assert {after for _, after in WAYS} == set(JobState) == {before for before, _ in WAYS} | {JobState.GONE}
 
 
 async def test_a_run_takes_its_job_through_the_states(clock, events):
@@ -179,16 +181,22 @@ class JobMachine(RuleBasedStateMachine):
 
     @rule(verb=st.sampled_from(["pause", "resume"]))
     def pause_or_resume(self, verb):
-        """Both are always allowed."""
-        self.do(getattr(self.job, verb))
+        """Both are allowed until it is gone."""
+        self.ask(getattr(self.job, verb))
 
     @rule()
     def run_now(self):
         """Allowed as long as it has not been removed and has not finished."""
+        self.ask(self.job.run_now)
+
+    def ask(self, verb):
+        """Ask it of the job, which refuses it once it is gone, and then alone."""
         try:
-            self.do(self.job.run_now)
+            self.do(verb)
         except JobNotFound:
             assert self.job not in self.scheduler.jobs()
+        else:
+            assert not self.removed
 
     @rule()
     def hog_the_limit(self):
@@ -198,12 +206,12 @@ class JobMachine(RuleBasedStateMachine):
     @rule(schedule=LASTING)
     def change_the_schedule(self, schedule):
         """To one that does not end."""
-        self.do(lambda: self.job.update(schedule=schedule))
+        self.ask(lambda: self.job.update(schedule=schedule))
 
     @rule(options=OPTIONS)
     def change_options(self, options):
         """Any of them."""
-        self.do(lambda: self.job.update(**options))
+        self.ask(lambda: self.job.update(**options))
 
     @precondition(lambda self: not self.removed)
     @rule()
@@ -223,19 +231,22 @@ class JobMachine(RuleBasedStateMachine):
         assert counts.runs == len([event for event in of_job if isinstance(event, RunStarted)])
         assert counts.successes == len([event for event in ended if event.outcome is Outcome.SUCCEEDED])
         assert counts.failures == len(ended) - counts.successes
-        assert counts.crashes == counts.runs - len(ended) >= 0
+        assert counts.running == counts.runs - len(ended) >= 0
+        assert counts.crashes == 0
         assert counts.missed == sum(event.count for event in of_job if isinstance(event, RunMissed))
 
     @invariant()
     def the_state_says_what_is(self):
-        """A job without a run waits or is disabled; with one it is neither."""
+        """A job without a run waits, is disabled or is gone; with one it is none of these."""
         if not hasattr(self, "job"):
             return
-        active = self.job.statistics().crashes
+        active = self.job.statistics().running
         if active:
             assert self.job.state in (JobState.RUNNING, JobState.TERMINATING)
+        elif self.removed:
+            assert self.job.state is JobState.GONE
         else:
-            assert self.job.state in (JobState.SCHEDULED, JobState.STARTING, JobState.DISABLED)
+            assert self.job.state in (JobState.SCHEDULED, JobState.STARTING, JobState.DISABLED, JobState.GONE)
 
     @invariant()
     def a_job_that_waits_has_a_next_start_or_a_reason(self):
@@ -287,3 +298,67 @@ AsyncioMachine.TestCase.settings = FEW
 TrioMachine.TestCase.settings = FEW
 TestOnAsyncio = AsyncioMachine.TestCase
 TestOnTrio = TrioMachine.TestCase
+
+
+# -- a job that is gone ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["removed", "removed while paused", "removed while it runs", "ended"])
+@pytest.mark.parametrize("store", [None, MemoryStore], ids=["memory", "store"])
+async def test_a_job_that_is_gone_says_so_and_its_verbs_raise(clock, how, store):
+    """It was SCHEDULED for good, and pause, resume and update of it did nothing without a word."""
+
+    async def work():
+        await clock.sleep(5)
+
+    async with Scheduler(clock=clock, store=store and store()) as s:
+        s.register("work", work)
+        schedule = At(clock.now() + timedelta(seconds=1)) if how == "ended" else Every("10s", anchor=clock.now())
+        job = s.add("work", schedule, id="a")
+        await clock.travel(11 if how == "removed while it runs" else 3)
+        if how == "removed while paused":
+            job.pause()
+        if how == "ended":
+            assert job.state is JobState.RUNNING
+        else:
+            job.remove()
+        assert (job.state is JobState.GONE) == (how in {"removed", "removed while paused"})
+        await clock.travel(20)
+        assert job.state is JobState.GONE
+        for verb in (
+            job.pause,
+            job.resume,
+            job.run_now,
+            lambda: job.set_next_start(clock.now()),
+            lambda: job.update(priority=1),
+        ):
+            with pytest.raises(JobNotFound, match="job 'a' has been removed, or its schedule has ended"):
+                verb()
+        job.remove()
+        assert job.next_start is None
+        assert job.next_starts(3) == []
+        assert job.state is JobState.GONE
+    assert repr(job).endswith("gone>")
+
+
+# -- what runs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", [None, MemoryStore], ids=["memory", "store"])
+@pytest.mark.parametrize("overlap", [Overlap.SKIP, Overlap.ALLOW])
+async def test_a_run_that_goes_on_is_no_crash(clock, store, overlap):
+    """It counted as one from its beginning, with a store from its mark, to its end."""
+
+    async def work():
+        await clock.sleep(5)
+
+    async with Scheduler(clock=clock, store=store and store()) as s:
+        s.register("work", work)
+        job = s.add("work", Every("1d"), id="a", overlap=overlap)
+        job.run_now()
+        await clock.travel(1)
+        counts = job.statistics()
+        assert (counts.runs, counts.running, counts.crashes, counts.successes) == (1, 1, 0, 0)
+        await clock.travel(5)
+        counts = job.statistics()
+        assert (counts.runs, counts.running, counts.crashes, counts.successes) == (1, 0, 0, 1)

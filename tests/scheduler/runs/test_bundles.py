@@ -394,7 +394,7 @@ async def test_the_statistics_count_a_run_while_it_goes_on():
         await clock.travel(1.9)
         s.stop(grace=0)
     for job, scheduler in seen[:2]:
-        assert (job.runs, job.successes, job.crashes) == (1, 0, 1)
+        assert (job.runs, job.successes, job.running, job.crashes) == (1, 0, 1, 0)
         assert job.last_start is not None
         assert scheduler.runs == scheduler.lateness["default"].total == 1
 
