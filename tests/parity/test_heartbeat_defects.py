@@ -77,7 +77,7 @@ async def test_heartbeat_defect_3_a_start_delayed_by_a_limit_alone_is_counted(cl
             s.add(clock.sleep, "@every 1h", id=f"{number}", args=(3,), needs="http", start="now")
         await clock.travel(6)
         assert s.get("1").statistics().lateness_max == pytest.approx(3)
-        assert s.statistics().lateness["http"].quantile(1) >= 3
+        assert s.statistics().lateness["http"].quantile(1) >= 2.9
 
 
 @pytest.mark.parametrize("expression", ["0 0 31 2 *", "0 0 30 2 *"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from copy import deepcopy
 
 from .._jobs import Attempt
 from .._values import Histogram, LatenessStatistics
@@ -24,7 +23,7 @@ class Lateness:
 
     def now(self) -> Mapping[str, Histogram]:
         """Of every run that has begun. Any thread."""
-        histograms = {kind: deepcopy(histogram) for kind, histogram in dict(self.by_kind).items()}
+        histograms = {kind: histogram.copy() for kind, histogram in dict(self.by_kind).items()}
         for run in self._uncounted():
             histograms.setdefault(run.job.policy.kind, Histogram()).add(run.lateness)
         return histograms

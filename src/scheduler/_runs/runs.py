@@ -24,18 +24,17 @@ from .._journal import Journal
 from .._plan import AT_ONCE
 from .._starts import MissedTicks, Pausing, Starts, answer_given_up, ask_for, beside_ticks
 from .._values import (
+    BUCKET_OF,
     SCHEDULED,
     STARTING,
     TRANSITIONS,
     Cause,
-    JobState,
     Listeners,
     MissedReason,
     Overlap,
     RunStarted,
     Step,
     Tally,
-    advance,
 )
 from ..stores import StoredTick
 from .bundles import RunBundle, SubtaskBundle, on_their_own, places_of
@@ -281,10 +280,6 @@ class Runs(Services):
         policy, is_first = run.job.policy, run.attempt == 1 and not self.is_on_demand
         return is_first and policy.missed is _SKIP and lateness > policy.grace
 
-    def run_terminates(self, run: Run) -> None:
-        if run.job.state is JobState.RUNNING:
-            run.job.state = advance(run.job.state, Step.TERMINATE)
-
     def not_launched(self, run: Run, work: Work, error: NotLaunched) -> None:
         job = run.job
         job.counts().launch_failures += 1
@@ -311,7 +306,10 @@ class Runs(Services):
         else:
             own = tally if type(tally) is Tally else job.counts()
             own.succeed(started + offset, now + offset, lateness, now - started)
-        job.lateness.counts[int(lateness * 1e6).bit_length()] += 1  # as Histogram.add does
+        try:
+            job.lateness.counts[BUCKET_OF[int(lateness * 250_000)]] += 1  # as Histogram.add does
+        except IndexError:
+            job.lateness.add(lateness)
         if job.sparse is not None or job.due_us is None or job.planner.waits_for_end:
             self._follow_end(job, run, now)
 

@@ -10,7 +10,7 @@ from timerqueue import LifecycleError, Needs, TaskPool, TimerQueue, Work
 
 from .._jobs import Attempt
 from .._plan import Timeline
-from .._values import Listeners, RunAbandoned
+from .._values import JobState, Listeners, RunAbandoned, Step, advance
 from .deadline import Deadline
 
 logger = getLogger(__name__)
@@ -39,6 +39,11 @@ class Services:
         """Take the deadline back."""
         self.queue.disarm(deadline)
         deadline.let_go()
+
+    def run_terminates(self, run: Attempt) -> None:
+        """Say of its job that a run of it has been cancelled and goes on."""
+        if run.job.state is JobState.RUNNING:
+            run.job.state = advance(run.job.state, Step.TERMINATE)
 
     def kill(self, run: Attempt, works: Sequence[Work]) -> None:
         """End the work of a run by force, and tell of it."""

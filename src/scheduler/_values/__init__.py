@@ -47,6 +47,8 @@ from .retry import Retry
 from .sparse import Sparse
 from .state import RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from .statistics import (
+    BUCKET_OF,
+    UNITS,
     Histogram,
     JobStatistics,
     LatenessStatistics,
@@ -59,6 +61,7 @@ from .statistics import (
 from .telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, error_text, loggable, shown, trace_text
 
 __all__ = [
+    "BUCKET_OF",
     "EVERYTHING",
     "LONGEST",
     "LONGEST_ERROR",
@@ -71,6 +74,7 @@ __all__ = [
     "SUCCEEDED",
     "TAG",
     "TRANSITIONS",
+    "UNITS",
     "AlreadyStopped",
     "Backoff",
     "Cause",

@@ -14,21 +14,49 @@ from timerqueue import LimitStatistics
 from .outcome import SUCCEEDED, Outcome
 from .sparse import Sparse
 
-BUCKETS: Final = 64
+UNITS: Final = 250_000
+"""Units of lateness in a second."""
+
+BUCKETS: Final = 43 * 16
+"""For a lateness of months."""
+
+
+def bucket_of(units: int) -> int:
+    """The bucket of a lateness in units of 4 us: one for each up to 32, then 16 for each doubling."""
+    octave = max(units.bit_length() - 5, 0)
+    return min(octave * 16 + (units >> octave), BUCKETS - 1)
+
+
+def _middle(bucket: int) -> float:
+    """The middle of a bucket, in seconds. What is in there lies within 3 % or 2 us of it."""
+    octave = max(bucket // 16 - 1, 0)
+    first = (bucket - octave * 16) << octave
+    return (first + (1 << octave) / 2) / UNITS if bucket else 0.0
+
+
+BUCKET_OF: Final = bytes(map(bucket_of, range(1 << 10))) + b"".join(
+    bytes((bucket_of(first),)) * 64 for first in range(1 << 10, 1 << 18, 64)
+)
+"""The buckets of what is less than a second late, by units: to look one up takes no call."""
 
 
 @define(eq=False)
 class Histogram:
-    """Latenesses by powers of two: bucket n counts what is below 2**n microseconds and not below half of that."""
+    """Latenesses, counted in buckets whose widths grow with them: see `bucket_of`."""
 
     counts: list[int] = field(factory=lambda: [0] * BUCKETS)
 
     def add(self, seconds: float) -> None:
-        self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] += 1
+        """Count a run that began so late."""
+        self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] += 1
 
     def take_back(self, seconds: float) -> None:
         """Take back a value that was added by mistake."""
-        self.counts[int(seconds * 1e6).bit_length() if seconds > 0 else 0] -= 1
+        self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] -= 1
+
+    def copy(self) -> Histogram:
+        """The same counts, apart from these."""
+        return Histogram(self.counts.copy())
 
     def snapshot(self) -> LatenessStatistics:
         return LatenessStatistics(tuple(self.counts))
@@ -36,7 +64,7 @@ class Histogram:
 
 @frozen
 class LatenessStatistics:
-    """A histogram at one moment: `counts[n]` runs began less than 2**n us late, and not less than half of that."""
+    """A histogram of latenesses at one moment. `quantile` reads it; `counts` are those of its buckets, in order."""
 
     counts: tuple[int, ...]
 
@@ -45,15 +73,12 @@ class LatenessStatistics:
         return sum(self.counts)
 
     def quantile(self, share: float) -> float:
-        """Seconds below which that share of the runs began, rounded up to a power of two of a microsecond.
-
-        0.0 without runs.
-        """
+        """Seconds within which that share of the runs began, right to 3 % or 2 us. 0.0 without runs."""
         left = share * self.total
         for bucket, count in enumerate(self.counts):
             left -= count
             if count and left <= 0:
-                return (1 << bucket) / 1e6
+                return _middle(bucket)
         return 0.0
 
 
