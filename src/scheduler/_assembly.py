@@ -76,7 +76,10 @@ def memory_of(
     retention: Retention,
     poll: float,
 ) -> Memory:
-    """Put together what deals with the store."""
+    """Put together what deals with the store. Raises TypeError for what is no Retention."""
+    if not isinstance(retention, Retention):
+        msg = f'retention must be a Retention, such as Retention(age="30d"), not {retention!r}'
+        raise TypeError(msg)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
     commits = Commits(store, writer, core, retention)
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)

@@ -1,8 +1,10 @@
 """The short ways to what users want most: a job by its id, one kind of event, a store by its URL, the last result."""
 
 import gc
+import re
 import subprocess
 import sys
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -76,11 +78,29 @@ async def test_a_listener_is_told_of_several_kinds_of_events(clock, events):
     assert [type(event) for event in events] == [RunStarted, RunEnded]
 
 
-@pytest.mark.parametrize("kind", [int, "RunEnded", RunEnded | RunMissed, None])
+@pytest.mark.parametrize("kind", [int, "RunEnded", RunEnded | RunMissed, None, [RunEnded]])
 def test_what_is_no_kind_of_event_is_refused(kind):
-    """A listener for it would never be called."""
-    with pytest.raises(TypeError, match="kinds of event, such as RunEnded"):
-        Scheduler().listen(print, kind)
+    """A listener for it would never be called. The error names that one, and not those beside it."""
+    with pytest.raises(TypeError, match=re.escape(f"such as RunEnded, RunMissed, not of {kind!r}")):
+        Scheduler().listen(print, RunStarted, kind)
+
+
+def test_a_kind_of_event_is_no_listener():
+    """Whoever forgets the callback would find an error in the log for each event."""
+    with pytest.raises(TypeError, match=r"called with an event, not .*RunEnded"):
+        Scheduler().listen(RunEnded)
+
+
+class _Awaited:
+    async def __call__(self, event):
+        """Do nothing."""
+
+
+@pytest.mark.parametrize("listener", [_Awaited(), _Awaited().__call__, partial(_Awaited().__call__)])
+def test_a_listener_that_would_have_to_be_awaited_is_refused(listener):
+    """Nobody would await it, and none of its code would ever run."""
+    with pytest.raises(TypeError, match="a listener is called and not awaited"):
+        Scheduler().listen(listener, RunEnded)
 
 
 # -- a store by its URL ------------------------------------------------------------------------------------------------

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from logging import getLogger
 from typing import Any, Final, get_args
 
+from timerqueue import is_async
+
 from .events import Event, Listener
 from .telling import error_text, loggable
 
 logger = getLogger(__name__)
 
-_KINDS: Final = frozenset(get_args(Event))
+_KINDS: Final[tuple[object, ...]] = get_args(Event)
 
 
 class Listeners:
@@ -31,12 +33,7 @@ class Listeners:
 
         Raises TypeError.
         """
-        if not callable(listener):
-            msg = f"a listener must be something that can be called with an event, not {listener!r}"
-            raise TypeError(msg)
-        if not _KINDS.issuperset(kinds):
-            msg = f"a listener is told of kinds of event, such as RunEnded, RunMissed, not of {kinds!r}"
-            raise TypeError(msg)
+        _check(listener, kinds)
         registration = object()  # one of its own, should the same listener be added twice
         self._registrations[registration] = _of_kinds(listener, kinds) if kinds else listener
 
@@ -54,6 +51,20 @@ class Listeners:
             except BaseException as exc:
                 kind, error = type(event).__name__, error_text(exc)
                 logger.exception("a listener raised on %s: %s", kind, error, exc_info=loggable(exc))
+
+
+def _check(listener: object, kinds: tuple[object, ...]) -> None:
+    """Raise TypeError for what cannot listen, and for what is no kind of event."""
+    if not callable(listener) or listener in _KINDS:
+        msg = f"a listener must be something that can be called with an event, not {listener!r}"
+        raise TypeError(msg)
+    if is_async(listener):
+        msg = f"a listener is called and not awaited: let a plain `def` hand the event to {listener!r}"
+        raise TypeError(msg)
+    for kind in kinds:
+        if kind not in _KINDS:
+            msg = f"a listener is told of kinds of event, such as RunEnded, RunMissed, not of {kind!r}"
+            raise TypeError(msg)
 
 
 def _of_kinds(listener: Callable[[Any], object], kinds: tuple[type, ...]) -> Listener:

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from scheduler import MissedReason, Retention, Scheduler
 from scheduler.stores import size_of
 from scheduler.stores.memory import MemoryStore
@@ -62,3 +64,10 @@ async def test_a_long_gap_is_remembered_from_when_it_was_recorded():
         await clock.travel(32 * 86_400)
         await s.flush()
         assert [record.due for record in await s.history(limit=10_000) if record.due == gap.due] == []
+
+
+@pytest.mark.parametrize("wrong", ["30d", 1_000, Retention])
+def test_what_is_no_retention_is_refused(wrong):
+    """It was taken, and then each batch that was written ended in an error in the log."""
+    with pytest.raises(TypeError, match="retention must be a Retention, such as Retention"):
+        Scheduler(store="memory://", retention=wrong)
