@@ -67,7 +67,8 @@ def check_every_slot(ticks, interval_us):
     """
     first = min(tick.due_us for tick in ticks)
     last = max(tick.last_due_us or tick.due_us for tick in ticks)
-    assert sum(tick.count for tick in ticks) == (last - first) / interval_us + 1
+    found, slots = sum(tick.count for tick in ticks), (last - first) / interval_us + 1
+    assert found == slots, f"{found} of {slots:g} slots: {[tick[:12] for tick in ticks]}"
 
 
 def lines_of(call, *args, suppressing=ValueError):
