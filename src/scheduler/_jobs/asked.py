@@ -22,10 +22,10 @@ from .options import seconds_of
 class AskedRun:
     """The run that you asked for with `Job.run_now`. Await it, or call `result` in a thread, or do neither.
 
-    The answer is the RunEnded of its last attempt. It is a RunMissed if the run never began: its `reason` says why,
-    as overlap, a pause, a removal or the stop. Both have `outcome`, `result` and `error`. A run that failed
-    raises nothing here. If something else comes before a retry, the attempt before it was the last, and
-    its `retry_at` says when the retry would have been.
+    The answer is the RunEnded of its last attempt. It is a RunMissed if the run never began; its `reason` says why:
+    overlap, a pause, a removal, the stop. Both have `outcome`, `result` and `error`. A run that failed raises nothing
+    here. If something else comes before a retry, the attempt before it was the last, and its `retry_at` says when
+    the retry would have been.
     """
 
     __slots__ = ("__weakref__", "_answer", "_lock", "_open", "_waiting", "due_us", "job_id", "last_end")
