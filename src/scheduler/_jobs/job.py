@@ -13,7 +13,9 @@ from timerqueue import OUT, Alarm, Work
 
 from .._plan import CrashFloor, Planner
 from .._values import (
+    GONE,
     SCHEDULED,
+    TRANSITIONS,
     Cause,
     Delivery,
     Histogram,
@@ -35,6 +37,8 @@ from .definition import Definition, Unfit
 from .handle import Job as Handle, JobChanges
 from .next_attempt import NextAttempt, Owed
 from .thread_call import Call, ThreadCall
+
+_LEAVE: Final = TRANSITIONS[Step.LEAVE]
 
 
 class Control(Protocol):
@@ -259,8 +263,8 @@ class Job(Alarm, Handle):
 
     def leave(self) -> None:
         """Be GONE, as soon as no run goes on any more."""
-        if not self.runs and self.state is not JobState.GONE:
-            self.state = advance(self.state, Step.LEAVE)
+        if not self.runs and self.state is not GONE:
+            self.state = _LEAVE[self.state]
 
     def counts(self) -> Tally:
         """To be changed, by the loop alone."""

@@ -45,7 +45,7 @@ from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, scope_of, scope_o
 from .policy import OPTIONS, Delivery, Overlap, Policy
 from .retry import Retry
 from .sparse import Sparse
-from .state import RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
+from .state import GONE, RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
 from .statistics import (
     BUCKET_OF,
     UNITS,
@@ -63,6 +63,7 @@ from .telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, error_text, 
 __all__ = [
     "BUCKET_OF",
     "EVERYTHING",
+    "GONE",
     "LONGEST",
     "LONGEST_ERROR",
     "LONGEST_TRACE",

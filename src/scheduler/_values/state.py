@@ -34,6 +34,7 @@ class JobState(enum.Enum):
 SCHEDULED: Final = JobState.SCHEDULED
 STARTING: Final = JobState.STARTING
 RUNNING: Final = JobState.RUNNING
+GONE: Final = JobState.GONE
 
 
 class Step(enum.Enum):
