@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schedule import Schedule
-
 from .._jobs import Job, copied
-from .._plan import Grid, Timeline, instant_of, is_counted, us_of
+from .._plan import Grid, Timeline, instant_of, us_of
 from .._values import Outcome, Pause, Tally
 from ..stores import JobPause, StoredJob, StoredPause, StoredState
 from .definition import check_size, stored_job
@@ -28,7 +26,7 @@ def state_of(job: Job, timeline: Timeline) -> StoredState:
     if job.sparse is not None or (job.runs and unmarked(job)):
         until_us = None if job.floor is None else job.floor.until_us
         if job.stood is not None:  # it is parked because of its row, and goes on from there when that is mended
-            return _counted(job.stood._replace(not_before_us=until_us), _counts_of(job))
+            return _counted(job.stood._replace(not_before_us=until_us), job)
         is_by_hand = job.is_due_by_hand or is_dated
         if job.is_due_by_hand and job.is_paused:
             next_us = _reported(job, job.dated_us, timeline)
@@ -39,8 +37,7 @@ def state_of(job: Job, timeline: Timeline) -> StoredState:
         is_by_hand,
         *retry,
         until_us,
-        *_counts_of(job),
-        None if next_us is None else job.schedule_text,
+        *_counts_of(job, None if next_us is None else job.schedule_text),
     )
     return StoredState._make(state)
 
@@ -73,19 +70,19 @@ def starting_at(state: StoredState, at_us: int, schedule: str | None) -> StoredS
     )
 
 
-def _counted(state: StoredState, counts: tuple[Any, ...]) -> StoredState:
-    """The state with these counts."""
+def _counted(state: StoredState, job: Job) -> StoredState:
+    """The state with the counts of the job."""
     first = state._fields.index("runs")
-    return StoredState._make((*state[:first], *counts, state.next_of))
+    return StoredState._make((*state[:first], *_counts_of(job, state.next_of)))
 
 
-def _counts_of(job: Job) -> tuple[Any, ...]:
-    """The fields of a state from `runs` to `last_error`."""
+def _counts_of(job: Job, next_of: str | None) -> tuple[Any, ...]:
+    """The fields of a state from `runs` on, with that `next_of` among them."""
     if job.tally is None:
-        return _NOTHING_COUNTED
+        return (*_NOTHING_COUNTED, next_of, True)
     tally = job.counts()
     if tally.sparse is None:  # nothing has ever gone wrong
-        wrong, seconds, error = _NOTHING_WRONG, 0.0, None
+        wrong, seconds, error, is_exact = _NOTHING_WRONG, 0.0, None, True
     else:
         wrong = (
             tally.failures,
@@ -95,7 +92,7 @@ def _counts_of(job: Job) -> tuple[Any, ...]:
             tally.consecutive_failures,
             tally.consecutive_crashes,
         )
-        seconds, error = tally.total_duration_failures, tally.last_error
+        seconds, error, is_exact = tally.total_duration_failures, tally.last_error, tally.missed_is_exact
     return (
         tally.runs,
         tally.successes,
@@ -109,20 +106,22 @@ def _counts_of(job: Job) -> tuple[Any, ...]:
         some_us(tally.last_successful_finish),
         None if tally.last_outcome is None else tally.last_outcome.value,
         error,
+        next_of,
+        is_exact,
     )
 
 
 _NO_RETRY: Final[_Retry] = (None, None, None)
 _NOTHING_WRONG: Final = (0, 0, 0, 0, 0, 0)
-_NOTHING_COUNTED: Final = StoredState("")[StoredState._fields.index("runs") : -1]
+_NOTHING_COUNTED: Final = StoredState("")[StoredState._fields.index("runs") : -2]
 
 
-def tally_of(state: StoredState, schedule: Schedule) -> Tally | None:
-    """The counts in a state of a job with that schedule; None where nothing has been counted yet."""
+def tally_of(state: StoredState) -> Tally | None:
+    """The counts in a state; None where nothing has been counted yet."""
     if not state.runs and not state.missed:
         return None
     tally = Tally()
-    if not is_counted(schedule, state.missed):
+    if not state.missed_is_exact:
         tally.missed_is_exact = False
     tally.successes = state.successes
     tally.runs = state.runs

@@ -68,11 +68,11 @@ def sound_state(row: StoredState) -> tuple[StoredState, list[Wrong]]:
     """The state without what makes no sense."""
     if _is_sound_at_a_glance(row):
         return row, []
-    sound, wrong = _mended(row, _STATE, StoredState(row.job_id))
+    sound, wrong = _mended(row, _STATE, StoredState(row.job_id, missed_is_exact=False))
     if sound.runs < sound.successes + sound.failures:
         wrong.append(Wrong("runs", sound.runs, "fewer than have ended: its counts begin anew"))
     if any(each.column in _COUNTS for each in wrong):
-        sound = sound._replace(**_COUNTS)
+        sound = sound._replace(**_COUNTS, missed_is_exact=True)
     retry = (sound.retry_due_us, sound.retry_attempt, sound.retry_at_us)
     if None in retry and retry != (None, None, None):  # it is whole, or none
         sound = sound._replace(retry_due_us=None, retry_attempt=None, retry_at_us=None)
@@ -140,8 +140,8 @@ def _is_sound_at_a_glance(row: StoredState) -> bool:
         return False
     texts = row.last_error is None and (row.next_of is None or type(row.next_of) is str)
     is_known = row.last_outcome is None or row.last_outcome == _SUCCEEDED
-    is_set = row.next_by_hand is True or row.next_by_hand is False
-    return texts and is_known and is_set and row.runs >= row.successes + row.failures
+    is_usual = row.missed_is_exact is True and (row.next_by_hand is True or row.next_by_hand is False)
+    return texts and is_known and is_usual and row.runs >= row.successes + row.failures
 
 
 def _as_text(value: object) -> str:
@@ -219,6 +219,7 @@ _STATE: Final[Mapping[str, Check]] = dict.fromkeys(StoredState._fields, _is_coun
     "last_outcome": _is_outcome,
     "last_error": _is_text,
     "next_of": _is_text,
+    "missed_is_exact": _is_truth,
 }
 _COUNTS: Final = {
     name: StoredState._field_defaults[name] for name, check in _STATE.items() if check in {_is_count, _is_seconds}

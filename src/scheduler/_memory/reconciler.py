@@ -128,7 +128,7 @@ class Reconciler:
         reading, first = self._read(row, is_known=state is not None)
         job = self._enter(row, reading, first)
         if state is not None and job.tally is None:
-            job.tally = tally_of(state, job.schedule)
+            job.tally = tally_of(state)
         if state is not None and state.last_start_us is not None and state.last_start_us > self._now_us():
             self._core.timeline.has_been(state.last_start_us)
         state, quarantine = self._crashes.take(job, state, lost, is_readable=reading.is_readable)

@@ -8,7 +8,7 @@ once. It sees schedules and policies, never a job, and knows no queue and no sto
 from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, retry_by
 from .after_run import Verdict, after_run
 from .first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
-from .planner import Grid, Once, Planner, is_counted
+from .planner import Grid, Once, Planner
 from .timeline import AT_ONCE, JUMP, Timeline, aware, instant_of, some_instant_of, us_of
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "after_run",
     "aware",
     "instant_of",
-    "is_counted",
     "left_out",
     "rest_until",
     "retry_by",

@@ -10,8 +10,7 @@ from typing import Final, Protocol, TypeGuard
 
 from attrs import frozen
 
-from schedule import After, At, Calendar, Cron, Every, Missed, Schedule, catch_up, duration, phase_us
-from schedule._missed import COUNTED
+from schedule import After, At, Calendar, Every, Missed, Schedule, catch_up, duration, phase_us
 
 from .._values import Policy, SchedulerError
 from .timeline import LAST_US, instant_of, us_of
@@ -252,11 +251,6 @@ def interval_of(schedule: Schedule) -> int | None:
         count, unit = schedule.interval.rstrip("s").split()
         return int(count) * _UNITS[unit]
     return None
-
-
-def is_counted(schedule: Schedule, missed: int) -> bool:
-    """Whether so many missed ticks of it have been counted: by a formula, or because they were few."""
-    return missed <= COUNTED or type(schedule) in {Every, After, At, Calendar, Cron}
 
 
 def checked_next(schedule: Schedule, after: int) -> int | None:

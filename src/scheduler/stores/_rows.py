@@ -61,6 +61,7 @@ class StoredState(NamedTuple):
     so it need not be a slot of the schedule. `next_of`: the text of the schedule that gave it; None: not known.
     `retry_*`: the tick that has failed and is tried again, with which attempt, and when. (A tick that a death or a stop
     has cut off says so in its own record.) `not_before_us`: nothing starts earlier, because of a crash.
+    `missed_is_exact`: False, if at least `missed` ticks were missed.
     """
 
     job_id: str
@@ -88,6 +89,7 @@ class StoredState(NamedTuple):
     last_outcome: str | None = None
     last_error: str | None = None
     next_of: str | None = None
+    missed_is_exact: bool = True
 
 
 class StoredTick(NamedTuple):

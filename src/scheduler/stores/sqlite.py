@@ -248,7 +248,7 @@ def _load(reader: sqlite3.Connection, order: list[tuple[int]]) -> list[tuple[Sto
 def _state(row: tuple[Any, ...]) -> StoredState | None:
     if row[0] is None:
         return None
-    return StoredState._make((*row[:2], bool(row[2]), *row[3:]))
+    return StoredState._make((*row[:2], bool(row[2]), *row[3:-1], bool(row[-1])))
 
 
 def _tick(row: tuple[Any, ...]) -> StoredTick:

@@ -46,6 +46,8 @@ FULL_STATE = StoredState(
     last_success_us=due_at(-100),
     last_outcome=Outcome.TIMED_OUT.value,
     last_error="ValueError: 'x'\n\tand more",
+    next_of="@every 10s",
+    missed_is_exact=False,
 )
 MIDNIGHT = StoredPause("tag:Night shift", "an unplanned one", due_at(1), due_at(9))
 

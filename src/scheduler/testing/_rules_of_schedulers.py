@@ -19,7 +19,7 @@ from timerqueue import SystemClock
 from .._jobs import Handle as Job
 from .._scheduler import Scheduler
 from .._values import Event, JobState, MissedReason, Outcome, RunEnded, RunMissed
-from ..stores import Batch, Store, StoredState, StoreUnusable
+from ..stores import Batch, Store, StoredJob, StoredState, StoreUnusable
 from ._store_fixtures import StoreFixtures
 from ._store_rows import START_US, MakeStore, jobs_of, no_hint
 from .flaky import FlakyStore
@@ -235,6 +235,26 @@ class RulesOfSchedulers(StoreFixtures):
             assert second.get("a").statistics().runs == 0
         assert (missed.reason, missed.first_due) == (MissedReason.REPEATED, record.due)
         assert (kept.outcome, kept.result) == (Outcome.SUCCEEDED, "hello world")
+
+    @pytest.mark.parametrize("schedule", ["0 0 * * *", "0 0 * * * | 0 12 * * *"])
+    async def test_what_was_missed_at_least_so_often_is_so_after_a_restart(
+        self, make_store: MakeStore, schedule: str
+    ) -> None:
+        """Nobody counts 200 days of them. The next scheduler cannot tell from the number alone."""
+        store = make_store()
+        store.open(START_US, no_hint)
+        long_ago = int((now() - timedelta(days=200)).timestamp()) * 1_000_000
+        job, state = StoredJob("a", "greet", schedule), StoredState("a", next_us=long_ago, next_of=schedule)
+        store.commit(Batch(jobs={"a": job}, states={"a": state}))
+        store.close()
+        async with Life(make_store()) as first:
+            await first.wait_for(RunEnded, "a")  # the newest: a stop before its end would count it too
+            await first.flush()
+            missed = first.get("a").statistics().missed
+            assert not first.get("a").statistics().missed_is_exact
+        async with Life(make_store()) as second:
+            statistics = second.get("a").statistics()
+            assert (statistics.missed, statistics.missed_is_exact) == (missed, False)
 
     async def test_what_has_been_flushed_outlives_a_crash(self, make_store: MakeStore) -> None:
         """What came later is lost, and nothing else."""

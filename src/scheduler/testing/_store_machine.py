@@ -67,6 +67,7 @@ states = st.builds(
     last_outcome=maybe,
     last_error=maybe,
     next_of=maybe,
+    missed_is_exact=st.booleans(),
     **dict.fromkeys(("last_start_us", "last_finish_us", "last_success_us"), instants),
     **dict.fromkeys(("total_duration", "total_duration_failures", "lateness_sum", "lateness_max"), seconds),
     **dict.fromkeys(("runs", "successes", "failures", "timeouts", "cancellations", "missed"), counts),

@@ -10,17 +10,21 @@ from scheduler.stores.memory import MemoryStore
 
 TICK = StoredTick("a", 1_000_000, 1, 7, "failed", 1_000_001, 1_000_002, 0.5, "error", "trace", result="[1]")
 STATE = StoredState(
-    "a", 5, True, 6, 2, 7, 8, 10, 5, 4, 3, 2, 1, 1, 0, 1.5, 0.5, 0.25, 0.1, 1, 2, 3, "failed", "x", "@every 1s"
+    "a", 5, True, 6, 2, 7, 8, 10, 5, 4, 3, 2, 1, 1, 0, 1.5, 0.5, 0.25, 0.1, 1, 2, 3, "failed", "x", "@every 1s", False
 )
 COUNTS_ANEW = {
     **dict.fromkeys(("runs", "successes", "failures", "timeouts", "cancellations", "missed"), 0),
     **dict.fromkeys(("consecutive_failures", "consecutive_crashes"), 0),
     **dict.fromkeys(("total_duration", "total_duration_failures", "lateness_sum", "lateness_max"), 0.0),
+    "missed_is_exact": True,
 }
 NO_RETRY = dict.fromkeys(("retry_due_us", "retry_attempt", "retry_at_us"))
 
 
-@pytest.mark.parametrize("row", [STATE, StoredState("b"), STATE._replace(next_us=LATEST_US, runs=MOST)])
+@pytest.mark.parametrize(
+    "row",
+    [STATE, StoredState("b"), StoredState("b", missed_is_exact=False), STATE._replace(next_us=LATEST_US, runs=MOST)],
+)
 def test_a_state_that_makes_sense_is_left_alone(row):
     """The same object."""
     assert sound_state(row)[0] is row
@@ -49,6 +53,8 @@ def test_a_state_that_makes_sense_is_left_alone(row):
         ({"last_outcome": []}, {"last_outcome": None}),
         ({"last_error": 7}, {"last_error": None}),
         ({"next_of": 7}, {"next_of": None}),
+        ({"missed_is_exact": None}, {"missed_is_exact": False}),
+        ({"missed_is_exact": "yes"}, {"missed_is_exact": False}),
     ],
 )
 def test_of_a_state_what_makes_no_sense_is_left_out(wrong, taken):

@@ -126,6 +126,37 @@ def test_what_the_first_version_owed_is_owed(store, by_hand, postgres_server, po
     assert sorted((tick.job_id, tick.due_us) for tick in store.owed()) == [("a", 1), ("b", 1)]
 
 
+def test_of_the_second_version_what_may_be_a_lower_bound_is_one(store, by_hand, postgres_server, postgres_schema):
+    """It did not keep which counts of missed ticks are: a record says so, or the schedule is counted up to 32."""
+    by_hand("CREATE SCHEMA {}")
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+        for script in MIGRATIONS[:2]:
+            connection.execute(script.format(schema=sql.Identifier(postgres_schema)))
+    by_hand("UPDATE {}.meta SET version = 2")
+    by_hand(
+        "INSERT INTO {}.job (id, task, schedule) VALUES ('few', 't', '@daily | @hourly'),"
+        " ('many', 't', '@daily | @hourly'), ('known', 't', '@daily'),"
+        " ('counted', 't', '@daily'), ('cut', 't', '@hourly EXCEPT (@daily for 2h)')"
+    )
+    zeros = ", ".join(["0"] * 11)
+    by_hand(
+        "INSERT INTO {}.job_state (job_id, missed, next_by_hand, runs, successes, failures, timeouts, cancellations,"
+        " consecutive_failures, consecutive_crashes, total_duration, total_duration_failures, lateness_sum,"
+        " lateness_max) VALUES "
+        + ", ".join(
+            f"('{id}', {missed}, false, {zeros})"
+            for id, missed in (("few", 31), ("many", 32), ("known", 101), ("counted", 99), ("cut", 32))
+        )
+    )
+    by_hand(
+        "INSERT INTO {}.tick (job_id, due_us, attempt, fence, outcome, error) VALUES"
+        " ('known', 1, 1, 1, 'missed', 'at least'), ('counted', 1, 1, 2, 'missed', NULL)"
+    )
+    store.open(0, no_hint)
+    states = {job.id: state.missed_is_exact for page in store.load() for job, state in page}
+    assert states == {"few": True, "many": False, "known": False, "counted": True, "cut": False}
+
+
 def test_a_newer_version_is_refused(store, by_hand):
     """It may mean what this program does not know."""
     store.open(0, no_hint)

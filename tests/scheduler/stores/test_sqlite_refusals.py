@@ -176,6 +176,27 @@ def test_what_the_first_version_owed_is_owed(path):
     store.close()
 
 
+def test_of_the_second_version_what_may_be_a_lower_bound_is_one(path):
+    """It did not keep which counts of missed ticks are: a record says so, or the schedule is counted up to 32."""
+    execute(
+        path,
+        *(statement for script in schema.MIGRATIONS[:2] for statement in schema._statements(script)),
+        f"PRAGMA application_id = {schema.APPLICATION_ID}",
+        "PRAGMA user_version = 2",
+        "INSERT INTO job (id, task, schedule) VALUES ('few', 't', '@daily | @hourly'),"
+        " ('many', 't', '@daily | @hourly'), ('known', 't', '@daily'),"
+        " ('counted', 't', '@daily'), ('cut', 't', '@hourly EXCEPT (@daily for 2h)')",
+        "INSERT INTO job_state (job_id, missed)"
+        " VALUES ('few', 31), ('many', 32), ('known', 101), ('counted', 99), ('cut', 32)",
+        "INSERT INTO tick (job_id, due_us, attempt, fence, outcome, error) VALUES"
+        " ('known', 1, 1, 1, 'missed', 'at least'), ('counted', 1, 1, 2, 'missed', NULL)",
+    )
+    store = opened(path)
+    states = {job.id: state.missed_is_exact for page in store.load() for job, state in page}
+    assert states == {"few": True, "many": False, "known": False, "counted": True, "cut": False}
+    store.close()
+
+
 def test_a_second_store_on_the_same_file_is_refused_by_any_name(filled, tmp_path):
     """The lock is that of the file, not of a name of it."""
     store = opened(filled)

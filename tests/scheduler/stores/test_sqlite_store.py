@@ -70,7 +70,7 @@ def loaded(store):
         ("temp_store", 2),
         ("mmap_size", 0),
         ("journal_size_limit", 64 * 1024 * 1024),
-        ("user_version", 2),
+        ("user_version", 3),
         ("application_id", int.from_bytes(b"TiQu", "big")),
     ],
 )
@@ -283,11 +283,13 @@ def test_batches_of_any_length_are_put_whole(store, count):
 def test_the_view_says_the_same_in_words(store, other):
     """For who looks with the sqlite3 shell."""
     state = StoredState("a", next_us=NOW_US, runs=5, successes=2, failures=1, total_duration=6.0, last_start_us=NOW_US)
+    state = state._replace(missed=32, missed_is_exact=False)
     store.commit(Batch(jobs={"a": job(), "b": job("b")}, states={"a": state}))
     with closing(other.execute("SELECT * FROM job_statistics ORDER BY id")) as cursor:
         names = [column[0] for column in cursor.description]
         first, second = (dict(zip(names, row, strict=True)) for row in cursor)
     assert (first["crashes"], first["mean_duration"]) == (2, 2.0)
+    assert (first["missed"], first["missed_is_exact"]) == (32, 0)
     assert first["next_start"] == first["last_start"] == "2027-01-15 08:00:00.000"
     assert (second["id"], second["runs"]) == ("b", None)
 

@@ -152,6 +152,16 @@ UPDATE {schema}.tick SET owed = true FROM {schema}.job_state
 """
 """What a tick owes stood in its job's place for a retry before: of ticks that a death or a stop has ended."""
 
+EXACT: Final = """
+ALTER TABLE {schema}.job_state ADD COLUMN missed_is_exact boolean NOT NULL DEFAULT true;
+UPDATE {schema}.job_state SET missed_is_exact = false
+    WHERE job_id IN (SELECT job_id FROM {schema}.tick WHERE error = 'at least')
+    OR missed >= 32 AND job_id IN (SELECT id FROM {schema}.job WHERE schedule ~* '[|]| (from|until|except) ');
+"""
+"""Which counts of missed ticks are lower bounds was not kept before: those are, of which a record says so, and those of
+schedules that are counted one by one, which ends at 32.
+"""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -159,8 +169,9 @@ MIGRATIONS: Final = (
         + TRIGGERS.replace("{table}", "pause").replace("{key}", "scope")
     ),
     sql.SQL(OWED),
+    sql.SQL(EXACT),
 )
-"""The first makes version 1 out of nothing, the next version 2 out of that."""
+"""The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 
 VERSION: Final = len(MIGRATIONS)
 

@@ -19,7 +19,7 @@ from .._rows import RUNNING, StoredJob, StoredPause, StoredState, StoredTick
 from .connection import fetch
 
 MOST_ROWS: Final = 1_024
-"""Of one statement: 24 columns of them are fewer than the 32,766 parameters that SQLite allows."""
+"""Of one statement: 26 columns of them are fewer than the 32,766 parameters that SQLite allows."""
 
 Row = Sequence[Any]
 

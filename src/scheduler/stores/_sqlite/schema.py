@@ -158,7 +158,31 @@ UPDATE tick SET owed = 1 WHERE outcome IN ('crashed', 'cancelled') AND (job_id, 
 );
 """
 
-MIGRATIONS: Final = (_VERSION_1, _VERSION_2)
+# Which counts of missed ticks are lower bounds was not kept before: those are, of which a record says so, and those of
+# schedules that are counted one by one, which ends at 32.
+_VERSION_3: Final = """
+ALTER TABLE job_state ADD COLUMN missed_is_exact INTEGER NOT NULL DEFAULT 1;
+UPDATE job_state SET missed_is_exact = 0 WHERE job_id IN (SELECT job_id FROM tick WHERE error = 'at least')
+    OR missed >= 32 AND job_id IN (
+        SELECT id FROM job WHERE schedule LIKE '%|%' OR schedule LIKE '% from %' OR schedule LIKE '% until %'
+        OR schedule LIKE '% except %'
+    );
+DROP VIEW job_statistics;
+CREATE VIEW job_statistics AS SELECT
+    id, name, task, schedule, paused,
+    strftime('%Y-%m-%d %H:%M:%f', next_us / 1e6, 'unixepoch') AS next_start,
+    runs, successes, failures, runs - successes - failures AS crashes, timeouts, cancellations, missed, missed_is_exact,
+    consecutive_failures, consecutive_crashes,
+    total_duration / nullif(successes + failures, 0) AS mean_duration,
+    lateness_sum / nullif(runs, 0) AS mean_lateness, lateness_max,
+    strftime('%Y-%m-%d %H:%M:%f', last_start_us / 1e6, 'unixepoch') AS last_start,
+    strftime('%Y-%m-%d %H:%M:%f', last_finish_us / 1e6, 'unixepoch') AS last_finish,
+    strftime('%Y-%m-%d %H:%M:%f', last_success_us / 1e6, 'unixepoch') AS last_success,
+    last_outcome, last_error
+FROM job LEFT JOIN job_state ON job_id = id;
+"""
+
+MIGRATIONS: Final = (_VERSION_1, _VERSION_2, _VERSION_3)
 """The n-th leads to version n. None is ever changed: a new version is a new one at the end."""
 
 
