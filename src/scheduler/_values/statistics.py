@@ -55,7 +55,7 @@ class Histogram:
         self.counts[bucket_of(int(max(seconds, 0.0) * UNITS))] -= 1
 
     def copy(self) -> Histogram:
-        """The same counts, apart from these."""
+        """The counts, apart from these."""
         return Histogram(self.counts.copy())
 
     def snapshot(self) -> LatenessStatistics:
