@@ -23,6 +23,9 @@ SELDOM: Final[Thresholds] = (5_000, 10, 10)
 and each collection that comes while they go on takes them for objects that stay.
 """
 
+OF_PYTHON: Final = 1_000
+"""Fewer frozen objects than this are the interpreter's own, as the 375 of Python 3.12: nobody has frozen anything."""
+
 
 class _Collector:
     """The one of this process, with all that use it at the same time."""
@@ -42,7 +45,7 @@ class _Collector:
                 self._found = gc.get_threshold()
                 self._set = _seldom(self._found)
                 gc.set_threshold(*self._set)
-                self._has_frozen = gc.get_freeze_count() == 0  # else somebody has, and may do it again
+                self._has_frozen = gc.get_freeze_count() < OF_PYTHON  # else somebody has, and may do it again
             if self._has_frozen:
                 gc.collect()  # garbage is not to be frozen
                 gc.freeze()

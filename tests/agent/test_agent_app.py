@@ -77,7 +77,8 @@ async def test_garbage_collections_do_not_look_at_what_is_loaded(serve, answers)
     frozen, thresholds = display.collector
     assert frozen > 1_000
     assert thresholds > found[1]
-    assert (gc.get_freeze_count(), gc.get_threshold()) == found
+    assert gc.get_freeze_count() <= found[0]  # Python 3.12 has some hundred frozen itself, and they may be let go too
+    assert gc.get_threshold() == found[1]
 
 
 async def test_each_check_runs_once(serve, answers):
