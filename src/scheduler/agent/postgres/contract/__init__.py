@@ -1,0 +1,50 @@
+"""The contract of probes: what a probe is, what it finds, what is recorded of each that was due, and where it is kept.
+
+Offers `Probe` with its `Column`s and `Variant`s, `pick` (the variant for a server), `Sample`, `ProbeOutcome` and the
+protocol `MetricStore`. Knows no probe, no connection and no store. Plain values, to be used on any thread.
+"""
+
+from __future__ import annotations
+
+from .outcome import Failure, OutcomeKind, ProbeOutcome
+from .probe import (
+    NEWEST_PROVEN,
+    OLDEST_SUPPORTED,
+    Column,
+    Probe,
+    ProbeCall,
+    ProbeConnection,
+    Role,
+    Row,
+    Rows,
+    Scope,
+    Type,
+    Value,
+    Variant,
+    pick,
+)
+from .sample import Sample
+from .store import MetricStore, StoreUnavailable
+
+__all__ = [
+    "NEWEST_PROVEN",
+    "OLDEST_SUPPORTED",
+    "Column",
+    "Failure",
+    "MetricStore",
+    "OutcomeKind",
+    "Probe",
+    "ProbeCall",
+    "ProbeConnection",
+    "ProbeOutcome",
+    "Role",
+    "Row",
+    "Rows",
+    "Sample",
+    "Scope",
+    "StoreUnavailable",
+    "Type",
+    "Value",
+    "Variant",
+    "pick",
+]

@@ -1,0 +1,45 @@
+"""Samples: what one run of a probe found on a target, and whether that is the same as before."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from decimal import Decimal
+
+from attrs import frozen
+
+from .probe import Probe, Rows, Value
+
+
+@frozen
+class Sample:
+    """The rows of one run, each in the order of the probe's columns.
+
+    `at`: UTC seconds, when the run was due. `database`: None for a probe of the whole server. `left_out`: rows that
+    there were beyond the probe's limits.
+    """
+
+    probe: Probe
+    target: str
+    database: str | None
+    at: float
+    rows: Rows
+    left_out: int = 0
+
+    def fingerprint(self) -> str:
+        """Return a hash that is equal for equal rows in any order, whenever and wherever they were found."""
+        canonical = sorted(repr(tuple(map(_canonical, row))) for row in self.rows)
+        return hashlib.sha256("\n".join(canonical).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _canonical(value: Value) -> str:
+    """Spell a value so that equal ones look the same, whatever their type in Python or their time zone."""
+    match value:
+        case bool() | None:
+            return str(value)
+        case Decimal() | int() | float():
+            return str(Decimal(str(value)).normalize())
+        case dt.datetime():
+            return value.astimezone(dt.UTC).isoformat()
+        case str():
+            return f"'{value}'"
