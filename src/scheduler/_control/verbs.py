@@ -15,7 +15,7 @@ from .._journal import check_pause
 from .._loop import Core
 from .._plan import Planners, aware, instant_of, us_of
 from .._starts import REMOVED, next_start, next_starts
-from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved, MissedReason
+from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
 from .early import Early
 from .lateness import Lateness
 from .update import Updates
@@ -149,7 +149,7 @@ class Verbs:
                 core.pausing.cancel_end(job)
             core.starts.parking.cancel_retry(job)
             core.starts.give_up_owed(job, REMOVED)
-            core.missed.drop_backlog(job, MissedReason.REMOVED)
+            core.missed.drop_backlog(job, Cause.REMOVED)
         job.due_us = None
         for run in job.runs:
             run.terminate(Cause.REMOVED)

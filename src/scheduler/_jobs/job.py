@@ -305,9 +305,11 @@ class Attempt(Work):
     """Of an attempt of a stored job, as what follows. `is_held`: its mark has been asked for. `is_sent`: the mark has
     been given to the store and may be durable. `is_marked`: the mark is durable.
     """
-    is_held: bool
-    is_sent: bool
-    is_marked: bool
+    is_held = False
+    is_sent = False
+    is_marked = False
+    dropped_for: MissedReason | None = None
+    """Why it does not begin, if that is because of its mark."""
 
     @property
     def func(self) -> Callable[..., Any]:  # type: ignore[override] # its own, here

@@ -17,15 +17,14 @@ from timerqueue import OUT, Alarm
 from .._jobs import Job
 from .._plan import Grid, Once
 from .._runs import Run, RunBundle, Runs, drop_waiting
-from .._starts import NEVER_EARLY, MissedTicks, Starts
-from .._values import STARTING, Listeners, MissedReason
+from .._starts import FOUND_LATE, NEVER_EARLY, MissedTicks, Starts
+from .._values import STARTING, Listeners
 from .loop import Loop
 
 logger = getLogger(__name__)
 
 _LATEST: Final = Missed.LATEST
 _SKIP: Final = Missed.SKIP
-_LATE: Final = MissedReason.LATE
 
 
 class Turn:
@@ -125,7 +124,7 @@ class Turn:
             missed += 1
         newest = due_us + missed * interval
         if missed:
-            self._missed.miss(job, due_us + shift, newest - interval + shift, missed, _LATE)
+            self._missed.miss(job, due_us + shift, newest - interval + shift, missed, FOUND_LATE)
         return newest
 
     def _arm_all(self) -> None:
@@ -177,7 +176,7 @@ class Turn:
         if job.task is not None:
             drop_waiting(job)
         reported = self._timeline.reported(due_us, steady=job.planner.steady)
-        self._missed.miss(job, reported, reported, 1, MissedReason.LATE)
+        self._missed.miss(job, reported, reported, 1, FOUND_LATE)
         self._starts.after_end(job)
 
     def _is_early(self, job: Job, due_us: int) -> bool:
@@ -199,7 +198,7 @@ class Turn:
         if gap.first_missed is not None and gap.last_missed is not None:
             first = self._timeline.reported(gap.first_missed, steady=planner.steady)
             last = self._timeline.reported(gap.last_missed, steady=planner.steady)
-            self._missed.miss(job, first, last, gap.missed, MissedReason.LATE, is_exact=gap.is_exact)
+            self._missed.miss(job, first, last, gap.missed, FOUND_LATE, is_exact=gap.is_exact)
         for us in gap.run:
             due = self._timeline.monotonic(us, steady=planner.steady)
             self._runs.start(job, due, self._timeline.reported(us, steady=planner.steady))

@@ -15,10 +15,9 @@ from timerqueue import LifecycleError, Random, TimerQueue
 from .._jobs import Attempt, Job, NextAttempt
 from .._journal import Journal, ended_tick, result_text, stays_due
 from .._plan import Timeline, Verdict, after_run
-from .._starts import MissedTicks, Pausing, answer, attempt_ends, is_owed_by
+from .._starts import MissedTicks, Pausing, answer, attempt_ends, dropped, is_owed_by
 from .._values import SUCCEEDED, Cause, Listeners, MissedReason, Outcome, RunEnded
 from .marks import Marks
-from .overlap import waits_for
 from .owing import Owing
 from .run import MarkedRun, Run
 
@@ -155,16 +154,9 @@ class Completion:
 
     def was_dropped(self, run: Run) -> None:
         """Account for the tick of a run that ended before it began."""
-        if isinstance(run, MarkedRun) and run.dropped_for is not None:
-            self.miss_run(run, run.dropped_for)
-        elif run.cause is Cause.STOPPED:
-            self.miss_run(run, MissedReason.STOPPED)
-        elif run.cause is Cause.REPLACED:
-            self.miss_run(run, waits_for(run))
-        elif run.cause is Cause.PAUSED:
-            self.miss_run(run, MissedReason.PAUSED)
-        elif run.cause is Cause.REMOVED:
-            self.miss_run(run, MissedReason.REMOVED)
+        reason = dropped(run)
+        if reason is not None:
+            self.miss_run(run, reason)
 
     def miss_run(self, run: Run, reason: MissedReason) -> None:
         """A run that waited will not begin. Another attempt at a tick that has failed is no missed tick."""

@@ -15,7 +15,7 @@ from timerqueue import TaskPool, Work
 from .._jobs import Attempt
 from .._journal import Journal
 from .._plan import Timeline
-from .._starts import rename
+from .._starts import HAS_RECORD, NOT_STORED, rename
 from .._values import MissedReason
 from .run import MarkedRun
 
@@ -91,12 +91,12 @@ class Marks:
             self._journal.mark(run)
             return
         logger.warning("job %r does not run its tick %d again: it has a record already", run.job.id, run.due_us)
-        self._drop(run, MissedReason.REPEATED)
+        self._drop(run, HAS_RECORD)
 
     def lost(self, run: Attempt) -> None:
         """The store cannot take its mark, now or ever."""
         if not run.is_over:
-            self._drop(run, MissedReason.STORE)
+            self._drop(run, NOT_STORED)
 
     def _drop(self, run: Attempt, reason: MissedReason) -> None:
         run.mark_is_refused(reason)

@@ -15,9 +15,8 @@ from typing import assert_never
 from schedule import Missed
 
 from .._jobs import Attempt, Job
-from .._starts import MissedTicks
+from .._starts import MissedTicks, no_place, waits_for
 from .._values import Cause, MissedReason, Overlap
-from .run import MarkedRun
 
 Tick = tuple[int, int]
 """Its due instant in UTC microseconds, and which attempt at it."""
@@ -38,7 +37,7 @@ def may_start(missed: MissedTicks, job: Job, due: float, due_us: int, attempt: i
         reason = waits_for(waiting[0])
         _miss(missed, job, _shift(waiting, due, due_us, attempt), reason)
     elif not job.runs or room == 0:
-        _miss(missed, job, (due_us, attempt), _in_the_way(job))
+        _miss(missed, job, (due_us, attempt), no_place(job))
     else:
         _queue(missed, job, (due_us, attempt), room, waiting)
         if overlap is Overlap.REPLACE:
@@ -64,21 +63,7 @@ def _waiting(job: Job) -> list[Attempt]:
 
 
 def _is_exchangeable(run: Attempt) -> bool:
-    return run.started is None and not run.is_owed and not (isinstance(run, MarkedRun) and run.is_sent)
-
-
-def waits_for(run: Attempt) -> MissedReason:
-    """Name what keeps a run from beginning, as the reason of a tick that goes because of it."""
-    if run.started is not None or (isinstance(run, MarkedRun) and run.is_marked):  # or it is about to
-        return MissedReason.OVERLAP
-    return MissedReason.STORE if isinstance(run, MarkedRun) and run.is_held else MissedReason.NO_ROOM
-
-
-def _in_the_way(job: Job) -> MissedReason:
-    """Why a job can take in no further tick: what it has in hand goes on, or where the first of it waits."""
-    if job.threads or any(run.started is not None for run in job.runs):
-        return MissedReason.OVERLAP
-    return waits_for(job.runs[0])
+    return run.started is None and not run.is_owed and not run.is_sent
 
 
 def _miss(missed: MissedTicks, job: Job, tick: Tick, reason: MissedReason) -> None:
@@ -115,7 +100,7 @@ def _queue(missed: MissedTicks, job: Job, tick: Tick, room: int, waiting: list[A
             reason = waits_for(waiting[0])
             gone.append((_shift(waiting, due_us * 1e-6 - missed.timeline.offset, due_us, attempt), reason))
         else:
-            gone.append((oldest, _in_the_way(job)))
+            gone.append((oldest, no_place(job)))
     for each, reason in gone:
         _miss(missed, job, each, reason)
 

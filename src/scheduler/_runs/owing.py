@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from .._jobs import Job, Owed
 from .._journal import Journal
-from .._starts import REMOVED, Starts, is_owed_by
+from .._starts import NOT_STORED, REMOVED, Starts, is_owed_by
 from .._values import MissedReason
 from ..stores import StoredTick
 from .overlap import has_place
@@ -108,7 +108,7 @@ class Owing:
 
     def _is_refused(self, run: MarkedRun) -> bool:
         """Whether the store cannot take the mark of an attempt that is owed: the next scheduler tries it again."""
-        if run.owes is None or run.dropped_for is not MissedReason.STORE:
+        if run.owes is None or run.dropped_for is not NOT_STORED:
             return False
         run.job.counts().runs -= 1
         return True

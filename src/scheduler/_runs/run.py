@@ -323,8 +323,7 @@ class MarkedRun(Run):
         self.is_held = False
         self.is_sent = False
         self.is_marked = False
-        self.dropped_for: MissedReason | None = None
-        """Why it does not begin, if that is because of its mark."""
+        self.dropped_for = None
 
     @property
     def is_a_run(self) -> bool:

@@ -22,7 +22,16 @@ from timerqueue import Random, TaskPool, Work
 from .._jobs import AskedRun, Job, NextAttempt, NotLaunched, awaited
 from .._journal import Journal
 from .._plan import AT_ONCE
-from .._starts import MissedTicks, Pausing, Starts, answer_given_up, ask_for, beside_ticks
+from .._starts import (
+    MissedTicks,
+    Pausing,
+    Starts,
+    answer_given_up,
+    ask_for,
+    beside_ticks,
+    ended_by,
+    with_room,
+)
 from .._values import (
     BUCKET_OF,
     SCHEDULED,
@@ -30,7 +39,6 @@ from .._values import (
     TRANSITIONS,
     Cause,
     Listeners,
-    MissedReason,
     Overlap,
     RunStarted,
     Step,
@@ -229,7 +237,7 @@ class Runs(Services):
         if asked is not None:
             ask_for(job, asked, self._last_now_us)
         if self.is_stopping and not job.is_removed:  # asked for just before the stop
-            self.missed.miss(job, self._last_now_us, self._last_now_us, 1, MissedReason.STOPPED)
+            self.missed.miss(job, self._last_now_us, self._last_now_us, 1, ended_by(Cause.STOPPED))
         self.start(job, now, self._last_now_us)
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:
@@ -265,11 +273,8 @@ class Runs(Services):
 
     def _is_in_time(self, run: Run) -> bool:
         """Whether it may begin now that it has room; if not, its tick is missed."""
-        reason = None
-        if self.is_stopping:
-            reason = MissedReason.STOPPED
-        elif run.job.policy.missed is _SKIP and self._is_too_late(run, run.lateness):
-            reason = MissedReason.STORE if isinstance(run, MarkedRun) and run.is_marked else MissedReason.NO_ROOM
+        is_too_late = self._is_too_late(run, run.lateness)
+        reason = with_room(run, is_stopping=self.is_stopping, is_too_late=is_too_late)
         if reason is not None:
             run.take_back_start()
             run.is_missed = True

@@ -13,9 +13,13 @@ from .pausing import NEVER_EARLY, Pausing
 from .slices import in_slices
 from .starts import REMOVED, Starts, is_owed_by
 from .upcoming import beside_ticks, next_start, next_starts
+from .why_missed import FOUND_LATE, HAS_RECORD, NOT_STORED, dropped, ended_by, no_place, waits_for, with_room
 
 __all__ = [
+    "FOUND_LATE",
+    "HAS_RECORD",
     "NEVER_EARLY",
+    "NOT_STORED",
     "REMOVED",
     "CalendarJobs",
     "CrashFloors",
@@ -28,9 +32,14 @@ __all__ = [
     "ask_for",
     "attempt_ends",
     "beside_ticks",
+    "dropped",
+    "ended_by",
     "in_slices",
     "is_owed_by",
     "next_start",
     "next_starts",
+    "no_place",
     "rename",
+    "waits_for",
+    "with_room",
 ]

@@ -7,7 +7,8 @@ until nothing of the tick is left, because something else came first.
 from __future__ import annotations
 
 from .._jobs import AskedRun, Job
-from .._values import MissedReason, RunEnded, RunMissed
+from .._values import Cause, RunEnded, RunMissed
+from .why_missed import ended_by
 
 
 def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
@@ -15,7 +16,7 @@ def ask_for(job: Job, asked: AskedRun, due_us: int) -> None:
     asked.due_us = due_us
     job.asked = (*job.asked, asked)
     if job.is_removed:
-        answer(job, due_us, RunMissed(job.id, due_us * 1e-6, due_us * 1e-6, 1, MissedReason.REMOVED))
+        answer(job, due_us, RunMissed(job.id, due_us * 1e-6, due_us * 1e-6, 1, ended_by(Cause.REMOVED)))
 
 
 def answer(job: Job, due_us: int, end: RunEnded | RunMissed) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 
 from .._jobs import Job
 from .._plan import AT_ONCE, CrashFloor, Timeline
-from .._values import MissedReason
 from .missed import MissedTicks
+from .why_missed import RESTED
 
 
 class CrashFloors:
@@ -77,4 +77,4 @@ class CrashFloors:
         gap = job.planner.gap(first_us, before_us - 1, job.policy)
         last_us = max((*gap.run, gap.last_missed or first_us))
         first_us, last_us, count = first_us + shift, last_us + shift, gap.missed + len(gap.run)
-        self._missed.miss(job, first_us, last_us, count, MissedReason.AFTER_CRASH, is_exact=gap.is_exact)
+        self._missed.miss(job, first_us, last_us, count, RESTED, is_exact=gap.is_exact)

@@ -8,8 +8,9 @@ from logging import getLogger
 from .._jobs import Job
 from .._journal import Journal, stays_due
 from .._plan import Timeline
-from .._values import Listeners, MissedReason, RunMissed
+from .._values import Cause, Listeners, MissedReason, RunMissed
 from .answers import answer, answer_given_up
+from .why_missed import HAS_RECORD, ended_by
 
 logger = getLogger(__name__)
 
@@ -34,7 +35,7 @@ class MissedTicks:
 
     def count(self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool) -> None:
         """Count ticks of which the journal knows already, and tell."""
-        if reason is not MissedReason.REPEATED:  # which has its record, and is counted there
+        if reason is not HAS_RECORD:  # which has its record, and is counted there
             job.counts().missed += count
             self.total += count
         if not is_exact:
@@ -51,11 +52,12 @@ class MissedTicks:
         """The scheduler stops: what waits for the end of a run is missed, unless the next scheduler goes on with it."""
         left = deque(each for each in job.backlog or () if stays_due(job, *each, self.timeline))
         job.backlog = deque(each for each in job.backlog or () if each not in left) or None
-        self.drop_backlog(job, MissedReason.STOPPED)
+        self.drop_backlog(job, Cause.STOPPED)
         job.backlog = left or None
 
-    def drop_backlog(self, job: Job, reason: MissedReason) -> None:
-        """Nothing waits for the end of a run any more."""
+    def drop_backlog(self, job: Job, cause: Cause) -> None:
+        """Nothing waits for the end of a run any more, because of that."""
+        reason = ended_by(cause)
         waiting, job.backlog = job.backlog, None
         for due_us, attempt in waiting or ():
             if attempt == 1:  # of another attempt's tick there is a record already

@@ -24,7 +24,6 @@ from .._values import (
     JobChanged,
     JobState,
     Listeners,
-    MissedReason,
     Pause,
     Pauses,
     ScopePaused,
@@ -193,7 +192,7 @@ class Pausing:
                 had_pause, job.held_by = _has_pause(job), held_by
                 job.settle_pause()
                 if job.backlog:
-                    self._missed.drop_backlog(job, MissedReason.PAUSED)
+                    self._missed.drop_backlog(job, Cause.PAUSED)
                 if job.runs and not had_pause:
                     hold_back(job)
         in_slices(self._starts.queue, iter(jobs), self._settle)
@@ -216,7 +215,7 @@ class Pausing:
     def _halt(self, job: Job) -> None:
         self._starts.queue.disarm(job)
         self._parking.cancel_retry(job)
-        self._missed.drop_backlog(job, MissedReason.PAUSED)
+        self._missed.drop_backlog(job, Cause.PAUSED)
         job.due_us = None
         if job.task is not None:
             self._journal.touch(job)

@@ -1,0 +1,68 @@
+"""Why a tick has no run. Nowhere else is that decided; `MissedTicks` counts and tells it.
+
+A tick may go at five moments:
+- nobody looked at its job in time (FOUND_LATE), or the job rested after a crash (RESTED);
+- it comes, and what its job has in hand leaves no place for it (`no_place`);
+- it waits, and a newer one takes its place (`waits_for`), or its run is ended (`dropped`, `ended_by`);
+- it has room, and is not to begin any more (`with_room`);
+- its mark cannot be stored: there is a record of it already (HAS_RECORD), or the store cannot take it (NOT_STORED).
+"""
+
+from __future__ import annotations
+
+from typing import Final, assert_never
+
+from .._jobs import Attempt, Job
+from .._values import Cause, MissedReason
+
+FOUND_LATE: Final = MissedReason.LATE
+RESTED: Final = MissedReason.AFTER_CRASH
+HAS_RECORD: Final = MissedReason.REPEATED
+NOT_STORED: Final = MissedReason.STORE
+
+
+def no_place(job: Job) -> MissedReason:
+    """Say why a job can take in no further tick: what it has in hand goes on, or the first of it waits."""
+    if job.threads or any(run.started is not None for run in job.runs):
+        return MissedReason.OVERLAP
+    return waits_for(job.runs[0])
+
+
+def waits_for(run: Attempt) -> MissedReason:
+    """Name what keeps a run from beginning, as the reason of a tick that goes because of it."""
+    if run.started is not None or run.is_marked:  # or it is about to
+        return MissedReason.OVERLAP
+    return MissedReason.STORE if run.is_held else MissedReason.NO_ROOM
+
+
+def with_room(run: Attempt, *, is_stopping: bool, is_too_late: bool) -> MissedReason | None:
+    """Say why a run that has room does not begin. None: it does."""
+    if is_stopping:
+        return MissedReason.STOPPED
+    if not is_too_late:
+        return None
+    return MissedReason.STORE if run.is_marked else MissedReason.NO_ROOM
+
+
+def dropped(run: Attempt) -> MissedReason | None:
+    """Say why the tick of a run is missed that ended before it began. None: it is not."""
+    if run.dropped_for is not None:
+        return run.dropped_for
+    if run.cause is None or run.cause is Cause.TIMEOUT:
+        return None
+    return waits_for(run) if run.cause is Cause.REPLACED else ended_by(run.cause)
+
+
+def ended_by(cause: Cause) -> MissedReason:
+    """Say why what waited for the end of a run is missed."""
+    match cause:
+        case Cause.PAUSED:
+            return MissedReason.PAUSED
+        case Cause.REMOVED:
+            return MissedReason.REMOVED
+        case Cause.STOPPED:
+            return MissedReason.STOPPED
+        case Cause.REPLACED | Cause.TIMEOUT:
+            return MissedReason.OVERLAP
+        case _ as never:
+            assert_never(never)
