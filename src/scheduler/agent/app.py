@@ -212,6 +212,7 @@ def _check_of(target: Target, resolver: Resolver, clock: Clock, redactor: Redact
         clock=clock,
         redactor=redactor,
         needs_at=target.needs_at,
+        is_resolved=target.is_resolved,
         holdups=holdups,
     )
 

@@ -1,29 +1,61 @@
 """Checks: the kinds that there are, and one check of one target from the lookup of its name to the result.
 
-Offers `KINDS`, `TargetCheck`, which checks a target within its time, and the values that a result is made of. README.md
-in this folder says how to add a kind. Does not know when a check is due, how its target stood before, or who is shown
+Offers `known_kinds`, `TargetCheck`, which checks a target within its time, and the values that a result is made of; and
+to who writes a kind of check, here or in another distribution, its contract and the way to a target. README.md in this
+folder says how to add one. Does not know when a check is due, how its target stood before, or who is shown
 what it found. Lives on the event loop.
 """
 
 from __future__ import annotations
 
-from .contract import MOST_ATTEMPTS, Check, CheckResult, Status
+from .contract import (
+    MOST_ATTEMPTS,
+    NO_PORT,
+    Attempt,
+    Check,
+    CheckFailed,
+    CheckResult,
+    Clash,
+    Finding,
+    Hop,
+    Kind,
+    Status,
+    Stopwatch,
+    Trouble,
+    judge,
+)
 from .holdups import Holdups
-from .kinds import BY_SCHEME, KINDS, PORTS
-from .net import Family, Resolver
+from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
+from .net import Budget, Family, Resolver, dialled
 from .target_check import Mode, TargetCheck
 
 __all__ = [
     "BY_SCHEME",
+    "COMMON",
     "KINDS",
     "MOST_ATTEMPTS",
+    "NO_PORT",
     "PORTS",
+    "Attempt",
+    "Budget",
     "Check",
+    "CheckFailed",
     "CheckResult",
+    "Clash",
     "Family",
+    "Finding",
     "Holdups",
+    "Hop",
+    "Kind",
+    "Kinds",
     "Mode",
     "Resolver",
     "Status",
+    "Stopwatch",
     "TargetCheck",
+    "Trouble",
+    "dialled",
+    "gathered",
+    "judge",
+    "known_kinds",
 ]

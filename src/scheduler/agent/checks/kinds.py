@@ -1,17 +1,120 @@
-"""The kinds of check that there are. README.md in this folder says how to add one."""
+"""The kinds of check that there are: ours, and those that other distributions bring. README.md says how to add one.
+
+A distribution brings a kind by an entry point of the group `timerqueue.checks`, which names a `Kind`. One that does not
+load, or that does not fit to those before it, is left out and named; nothing else changes for anybody. Ours come
+first, the others by the names of their distributions, so that which of two wins does not depend on the machine.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
 
-from .contract import Kind
+from attrs import evolve, field, frozen
+
+from ..text import printable
+from ..toml import Reader, Unfit
+from .contract import Check, Clash, Kind
 from .http import HTTP
 from .tcp import TCP
 
 KINDS: Final = (HTTP, TCP)
+"""Our own kinds."""
 
-BY_SCHEME: Final[Mapping[str, Kind]] = {scheme: kind for kind in KINDS for scheme in kind.schemes}
+GROUP: Final = "timerqueue.checks"
 
-PORTS: Final[Mapping[str, int | None]] = {scheme: BY_SCHEME[scheme].schemes[scheme] for scheme in BY_SCHEME}
-"""The default port of each URL scheme; None: the URL has to name one."""
+COMMON: Final = frozenset(
+    "url name tags enabled schedule interval timeout mode ip degraded_above max_attempts start".split()
+)
+"""Keys that every check has, whatever its kind."""
+
+_LONGEST: Final = 200
+"""Characters that are told of why a kind does not load."""
+
+
+@frozen
+class Kinds:
+    """Kinds of check by their URL schemes. `troubles`: what was left out and why, by the name of the entry point."""
+
+    every: tuple[Kind, ...]
+    troubles: Mapping[str, str] = field(factory=dict)
+    by_scheme: Mapping[str, Kind] = field(init=False)
+    ports: Mapping[str, int | None] = field(init=False)
+    """The default port of each scheme, as `parse_url` wants it."""
+
+    @by_scheme.default
+    def _by_scheme(self) -> dict[str, Kind]:
+        return {scheme: kind for kind in self.every for scheme in kind.schemes}
+
+    @ports.default
+    def _ports(self) -> dict[str, int | None]:
+        return {scheme: kind.schemes[scheme] for scheme, kind in self.by_scheme.items()}
+
+
+OURS: Final = Kinds(KINDS)
+BY_SCHEME: Final = OURS.by_scheme
+PORTS: Final = OURS.ports
+
+
+@cache
+def known_kinds() -> Kinds:
+    """All kinds: ours and those that are installed. Loads these once."""
+    return gathered(entry_points(group=GROUP))
+
+
+def gathered(entries: Iterable[EntryPoint]) -> Kinds:
+    """Add the kinds that these entry points name to ours."""
+    kinds = OURS
+    for entry in sorted(entries, key=lambda each: (_origin(each), each.name)):
+        try:
+            kinds = _with(kinds, entry.load())
+        except (Exception, SystemExit) as exc:  # noqa: BLE001 - anything may be in there, and it is nobody else's trouble
+            why = printable(f"{type(exc).__name__}: {exc}"[:_LONGEST])
+            text = f"the kind of check '{entry.name}' of {_origin(entry)} is left out: {entry.value}: {why}"
+            kinds = evolve(kinds, troubles={**kinds.troubles, entry.name: text})
+    return kinds
+
+
+def _origin(entry: EntryPoint) -> str:
+    return "an unknown distribution" if entry.dist is None else f"{entry.dist.name} {entry.dist.version}"
+
+
+def _with(kinds: Kinds, found: object) -> Kinds:
+    """Add a kind. Raises TypeError, ValueError."""
+    if not isinstance(found, Kind):
+        raise TypeError(f"expected a Kind, found a {type(found).__name__}")
+    if found.name in {each.name for each in kinds.every}:
+        raise ValueError(f"there is a kind {found.name!r} already")
+    if taken := sorted(found.schemes.keys() & kinds.by_scheme.keys()):
+        raise ValueError(f"the scheme {taken[0]}:// is that of {kinds.by_scheme[taken[0]].name} checks")
+    if taken := sorted(found.options.keys() & COMMON):
+        raise ValueError(f"the option {taken[0]!r} is a key that every check has")
+    return evolve(kinds, every=(*kinds.every, _guarded(found)))
+
+
+def _guarded(kind: Kind) -> Kind:
+    """The kind with readers and `make` whose defects cost its own checks, and nothing else in the file."""
+
+    def make(**options: Any) -> Check:
+        try:
+            return kind.make(**options)
+        except Clash:
+            raise
+        except Exception as exc:
+            raise Clash("url", f"the kind {kind.name} failed to make a check: {type(exc).__name__}: {exc}") from exc
+
+    return evolve(kind, make=make, options={key: _safe(reader, kind.name) for key, reader in kind.options.items()})
+
+
+def _safe(reader: Reader[Any], name: str) -> Reader[Any]:
+    def read(value: Any) -> Any:
+        try:
+            return reader(value)
+        except Unfit:
+            raise
+        except Exception as exc:
+            raise Unfit(f"what the kind {name} can read ({type(exc).__name__}: {exc})", value) from exc
+
+    return read

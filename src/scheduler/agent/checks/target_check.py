@@ -69,7 +69,8 @@ class TargetCheck:
     `timeout`: seconds for the lookup and all addresses together (ANY), or for the lookup and for each address (ALL); of
     each attempt, redirects included. `attempts`: how many there may be in a run; only what is down is tried again, at
     once. `needs_at`: the limits that a check of some host takes a unit of; a redirect to another host gives back what
-    it holds and takes what it needs there.
+    it holds and takes what it needs there. `is_resolved`: whether the host is looked up; if not, an attempt is made at
+    the address "", and ANY is the only mode.
     """
 
     check: Check
@@ -83,6 +84,7 @@ class TargetCheck:
     redactor: Redactor
     attempts: Callable[[], int] = lambda: 1
     needs_at: Callable[[str], tuple[str, ...]] = lambda _: ()
+    is_resolved: bool = True
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
@@ -110,13 +112,16 @@ class TargetCheck:
             needs = self.needs if way is None else self.needs_at(way.host)
             return [Subtask(self._drive, course, way, needs=needs)]
 
-    def _host(self, way: _Way | None) -> str:
-        return self.check.url.host if way is None else way.host
+    def _host(self, way: _Way | None) -> str | None:
+        """The host whose limit is held. None: nobody's, for nothing has been dialled so far."""
+        if way is not None:
+            return way.host
+        return self.check.url.host if self.is_resolved else None
 
     async def _start(self, course: _Course) -> CheckResult | _Way:
         watch = Stopwatch(self.clock, course.before)
-        if course.only is not None:
-            return await self._first_that_answers(self.check, [course.only], watch, self.timeout)
+        if course.only is not None or not self.is_resolved:
+            return await self._first_that_answers(self.check, [course.only or ""], watch, self.timeout)
         addresses = await self._look_up(self.check.url.host, watch, self.timeout)
         if isinstance(addresses, Finding):
             return self._result(addresses, watch, None)
@@ -129,7 +134,7 @@ class TargetCheck:
         found = await self._look_up(way.host, watch, way.left)
         permitted = [] if isinstance(found, Finding) else [each for each in found if way.hop.permits(each)]
         if isinstance(found, Finding):
-            finding = _after_redirect(found, way.hop.check)
+            finding = _on_the_way(found, way.hop)
         elif not permitted:
             finding = Finding(status=Status.DOWN, error=way.hop.refusal(found[0]))
         else:
@@ -180,7 +185,7 @@ class TargetCheck:
             first = address if way is None else way.address
             if isinstance(found, Hop):
                 return _Way(found, first, dict(watch.phases), max(end - self.clock.monotonic(), 0.0))
-            found = found if way is None else _after_redirect(found, check)
+            found = found if way is None else _on_the_way(found, way.hop)
             results.append(self._result(found, watch, first, self.holdups.seconds - held_up))
             if "connect" in watch.completed:
                 break
@@ -235,7 +240,7 @@ class TargetCheck:
                 status, error = Status.UNKNOWN, f"{error}, but {_held_up(lost)}"
         return CheckResult(
             status=status,
-            address=address,
+            address=address or None,
             latency=elapsed,
             phases=watch.phases,
             error=None if error is None else wording.printable(self.redactor.clean(error)),
@@ -244,13 +249,15 @@ class TargetCheck:
 
 
 def _peer(check: Check, address: str) -> str:
-    return evolve(check.url, host=address, has_default_port=False).authority
+    """The address with its port, or else the host of the URL."""
+    return evolve(check.url, host=address, has_default_port=False).authority if address else check.url.authority
 
 
-def _after_redirect(finding: Finding, check: Check) -> Finding:
+def _on_the_way(finding: Finding, hop: Hop) -> Finding:
+    """The finding, with words about where the check was led to."""
     if finding.error is None:
         return finding
-    return evolve(finding, error=f"redirected to {check.url.authority}: {finding.error}")
+    return evolve(finding, error=f"{hop.because} {hop.check.url.authority}: {finding.error}")
 
 
 def _held_up(seconds: float) -> str:

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from scheduler import Retention
 
-from ..checks import KINDS
+from ..checks import known_kinds
 from ..text import address_family
 from ..toml import (
     ConfigError,
@@ -143,7 +143,7 @@ def _long_number(content: str) -> Problem:
 def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
     store = top.take("store", store_place(file.parent, environment), beside(file))
     retention = _retention(top.section("history"))
-    limits, warnings = read_limits(top.section("limits"), [kind.name for kind in KINDS], environment)
+    limits, warnings = read_limits(top.section("limits"), [kind.name for kind in known_kinds().every], environment)
     hosts = _hosts(top.section("hosts"))
     defaults = top.section("defaults")
     common = read_common(defaults, Common())
@@ -156,7 +156,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
         hosts=hosts,
         store=store,
         retention=retention,
-        warnings=tuple(warnings),
+        warnings=(*warnings, *known_kinds().troubles.values()),
     )
 
 

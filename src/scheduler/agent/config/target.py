@@ -10,7 +10,7 @@ from attrs import frozen
 
 from schedule import After, Every, Schedule, ScheduleError, parse
 
-from ..checks import BY_SCHEME, KINDS, MOST_ATTEMPTS, PORTS, Check, Family, Mode
+from ..checks import MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, text, whole
 from .limits import HOST
@@ -42,11 +42,13 @@ class Target:
     start: Start | None = None
     tags: tuple[str, ...] = ()
     is_enabled: bool = True
+    is_resolved: bool = True
+    """Whether its host is looked up and dialled. If not, checks take no unit of a host before they go to one."""
 
     @property
-    def needs(self) -> tuple[str, str]:
+    def needs(self) -> tuple[str, ...]:
         """The limits that its checks take a unit of."""
-        return self.needs_at(host_name(self.check.url.host))
+        return self.needs_at(host_name(self.check.url.host)) if self.is_resolved else (self.kind,)
 
     def needs_at(self, host: str) -> tuple[str, str]:
         """The limits that a check takes a unit of at another host, to which it was redirected."""
@@ -99,36 +101,53 @@ def read_target(section: Section, common: Common, lines: dict[str, int]) -> Targ
     """Read one [[check]]. None: its problems have been noted. `lines`: of the checks before it, by their names."""
     before = len(section.problems)
     url = section.require("url", url_of)
-    kind = BY_SCHEME.get(str(section.table.get("url")).partition("://")[0].lower())
+    kind = known_kinds().by_scheme.get(str(section.table.get("url")).partition("://")[0].lower())
     known = _any_option() if kind is None else kind.options
     chosen = read_common(section, common)
     name = section.take("name", label, "" if url is None else str(url))
     tags = section.take("tags", labels, ())
     is_enabled = section.take("enabled", boolean, default=True)
-    schedule = _schedule(section, chosen.interval)
+    schedule = _schedule(section, _interval_of(kind, section, chosen.interval))
     start = _start(section, chosen.start, schedule)
     options = {key: section.take(key, reader, None) for key, reader in known.items() if section.has(key)}
     _end(section, known)
     if url is not None:
         _check_family(section, url, chosen.family)
+        _check_resolved(section, kind)
         _check_name(section, name)
     _claim(section, name, lines)
     if kind is None or url is None or len(section.problems) > before:
         return None
+    try:
+        check = kind.make(url=url, **options)
+    except Clash as exc:
+        section.complain(str(exc), exc.key)
+        return None
     return Target(
         name=name,
         kind=kind.name,
-        check=kind.make(url=url, **options),
+        check=check,
         schedule=schedule,
         timeout=chosen.timeout,
-        mode=chosen.mode,
+        mode=chosen.mode if kind.is_resolved else Mode.ANY,
         family=chosen.family,
         degraded_above=chosen.degraded_above,
         max_attempts=chosen.max_attempts,
         start=start,
         tags=tags,
         is_enabled=is_enabled,
+        is_resolved=kind.is_resolved,
     )
+
+
+def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
+    """The interval of a check. A kind may ask for a longer one than [defaults] or the agent's own."""
+    if kind is None or interval >= kind.least_interval:
+        return interval
+    if section.has("interval"):
+        least = f"{kind.least_interval / 3600:g} h"
+        section.complain(f"interval: a {kind.name} check runs every {least} at most", "interval")
+    return kind.least_interval
 
 
 def _start(section: Section, start: Start | None, schedule: Schedule) -> Start | None:
@@ -146,9 +165,10 @@ def url_of(value: Any) -> Url:
         expected = "a URL as it is, for no variable is replaced within a text (headers and store may be { env = ... })"
         raise Unfit(expected, value)
     try:
-        return parse_url(text(value), PORTS)
+        return parse_url(text(value), known_kinds().ports)
     except ValueError as exc:
-        raise Unfit(str(exc), value) from None
+        left_out = known_kinds().troubles.get(text(value).partition("://")[0].lower())
+        raise Unfit(f"{exc} ({left_out})" if left_out else str(exc), value) from None
 
 
 def _schedule(section: Section, interval: float) -> Schedule:
@@ -166,7 +186,7 @@ def _schedule_text(value: Any) -> Schedule:
 
 def _any_option() -> dict[str, Callable[[Any], Any]]:
     """The options of a check whose kind nobody knows: those of all kinds."""
-    return {key: reader for kind in KINDS for key, reader in kind.options.items()}
+    return {key: reader for kind in known_kinds().every for key, reader in kind.options.items()}
 
 
 def _claim(section: Section, name: str, lines: dict[str, int]) -> None:
@@ -184,6 +204,12 @@ def _check_family(section: Section, url: Url, family: Family) -> None:
         section.complain(f"ip: asks for IPv{family.value}, but {url.host} is an IPv{found} address", "ip")
 
 
+def _check_resolved(section: Section, kind: Kind | None) -> None:
+    for key in ("mode", "ip"):
+        if kind is not None and not kind.is_resolved and section.has(key):
+            section.complain(f"{key}: a {kind.name} check has no addresses to choose from", key)
+
+
 def _check_name(section: Section, name: str) -> None:
     """Check a name. A URL that stands in for one may be too long."""
     try:
@@ -194,7 +220,7 @@ def _check_name(section: Section, name: str) -> None:
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
     """Report unknown keys; one that other kinds of check know is reported as such."""
-    for kind in KINDS:
+    for kind in known_kinds().every:
         for key in kind.options:
             if section.has(key) and key not in options:
                 section.take(key, lambda _: None, None)

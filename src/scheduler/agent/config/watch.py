@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from schedule import Every
 
-from ..checks import BY_SCHEME, KINDS, Mode
+from ..checks import Clash, Mode, known_kinds
 from ..toml import ConfigError, Problem, Section, Unfit
 from .config import Config
 from .limits import read_limits
@@ -25,19 +25,27 @@ def watch_config(
         except Unfit as exc:
             problems.append(Problem(0, str(exc)))
             continue
-        kind = BY_SCHEME[url.scheme]
+        kind = known_kinds().by_scheme[url.scheme]
         if str(url) in targets:
             problems.append(Problem(0, f"{url} is given twice"))
+        try:
+            check = kind.make(url=url)
+        except Clash as exc:
+            problems.append(Problem(0, f"{url}: {exc}"))
+            continue
         targets[str(url)] = Target(
             name=str(url),
             kind=kind.name,
-            check=kind.make(url=url),
-            schedule=Every(every),
+            check=check,
+            schedule=Every(max(every, kind.least_interval)),
             timeout=timeout,
-            mode=mode,
+            mode=mode if kind.is_resolved else Mode.ANY,
             start="now",
+            is_resolved=kind.is_resolved,
         )
     if problems:
         raise ConfigError("watch", problems)
-    limits, warnings = read_limits(Section({}, (), "", {}), [kind.name for kind in KINDS], environment)
-    return Config(targets=tuple(targets.values()), limits=limits, warnings=tuple(warnings))
+    limits, warnings = read_limits(Section({}, (), "", {}), [kind.name for kind in known_kinds().every], environment)
+    return Config(
+        targets=tuple(targets.values()), limits=limits, warnings=(*warnings, *known_kinds().troubles.values())
+    )

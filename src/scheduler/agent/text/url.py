@@ -40,7 +40,8 @@ _IN_BRACKETS: Final = "an IPv6 address in brackets, as in http://[::1]:8080/"
 class Url:
     """A parsed URL. `str` and `repr` show neither credentials nor query values that look like them.
 
-    `host` is in ASCII and without brackets; `target` is path and query as they go over the wire, "" if there is none.
+    `host` is in ASCII and without brackets; `port` is 0 if the scheme has none; `target` is path and query as they go
+    over the wire, "" if there is none.
     """
 
     scheme: str
@@ -60,7 +61,7 @@ class Url:
     @property
     def authority(self) -> str:
         """Host and port as in a Host header."""
-        return self.bracketed if self.has_default_port else f"{self.bracketed}:{self.port}"
+        return self.bracketed if self.has_default_port or not self.port else f"{self.bracketed}:{self.port}"
 
     @property
     def seen_by_servers(self) -> Url:
@@ -79,7 +80,7 @@ class Url:
 
 
 def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
-    """Read a URL. `ports`: the schemes that are allowed, each with its default port or None.
+    """Read a URL. `ports`: the schemes that are allowed, each with its default port or None; 0: it has no ports.
 
     Raises ValueError: what was expected. Its text never repeats credentials.
     """
@@ -96,6 +97,8 @@ def parse_url(text: str, ports: Mapping[str, int | None]) -> Url:
     default = ports[split.scheme]
     if port is None and default is None:
         raise ValueError(f"{split.scheme}://host:port, with a port")
+    if port is not None and default == 0:
+        raise ValueError(f"{split.scheme}://host, without a port")
     if split.fragment:
         raise ValueError("a URL without a fragment (#...), which is never sent")
     if default is None and (split.path or split.query):

@@ -6,23 +6,26 @@ Offers `Check` and `Kind`, the values that go in (`Attempt`, `Stopwatch`) and co
 
 from __future__ import annotations
 
-from .check import Attempt, Check, Hop, Kind
+from .check import NO_PORT, Attempt, Check, Clash, Hop, Kind
 from .result import MOST_ATTEMPTS, CheckResult, Finding, Status
 from .stopwatch import Stopwatch
-from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, judge, out_of_descriptors
+from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, Trouble, judge, out_of_descriptors
 
 __all__ = [
     "MOST_ATTEMPTS",
+    "NO_PORT",
     "OUT_OF_DESCRIPTORS",
     "Attempt",
     "Check",
     "CheckFailed",
     "CheckResult",
+    "Clash",
     "Finding",
     "Hop",
     "Kind",
     "Status",
     "Stopwatch",
+    "Trouble",
     "judge",
     "out_of_descriptors",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from attrs import field, frozen
 
@@ -15,7 +17,7 @@ from .stopwatch import Stopwatch
 
 @frozen
 class Attempt:
-    """One address to be checked.
+    """One address to be checked; "" for a kind that is not resolved.
 
     Measure with `watch`; complete its phase "connect" as soon as the address has answered. `connect_within`: seconds
     after which to give up connecting, for there may be another address to try. Nothing else needs a timeout: the
@@ -50,23 +52,75 @@ class Check(Protocol):
 class Hop:
     """Where an answer leads: another check, to be made in its place, with what is left of its time.
 
-    Only an address that it `permits` may be dialled; `refusal` says so of one that it does not.
+    Its name is looked up, the limits of its host are waited for, and only an address that it `permits` is dialled;
+    `refusal` says so of one that it does not. `because`: the words before its host wherever that has trouble.
     """
 
     check: Check
     permits: Callable[[str], bool]
     refusal: Callable[[str], str]
+    because: str = "redirected to"
+
+
+class Clash(Exception):
+    """Options of a check that do not fit together, or not to its URL. The text says what to do about `key`."""
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(f"{key}: {text}")
+        self.key = key
 
 
 @frozen
 class Kind:
     """A type of check. `name` is also that of its limit.
 
-    `schemes`: URL schemes with their default ports. `options`: its own keys in the configuration.
-    `make(url=..., **options)` makes a check of those options that were given.
+    `schemes`: URL schemes with their default ports. None: a URL has to name one, and nothing follows it; NO_PORT: it
+    must not. `options`: its own keys in the configuration.
+    `make(url=..., **options)` makes a check of those options that were given. Raises Clash.
+    `is_resolved`: whether the host of the URL is looked up, its limit waited for and its addresses asked one by one. A
+    kind that is not gets one attempt, at the address "": it dials nothing itself, but may return a Hop.
+    `least_interval`: seconds. No interval of a check may be shorter; it is also the default where that would be.
+    `redirects` of a check, if it has that, is more than 0 if an attempt may return a Hop.
+
+    Raises ValueError for what could not be told apart or used in a configuration.
     """
 
     name: str
     schemes: Mapping[str, int | None]
     make: Callable[..., Check]
     options: Mapping[str, Reader[Any]] = field(factory=dict)
+    is_resolved: bool = field(default=True, kw_only=True)
+    least_interval: float = field(default=0.0, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if not _is_word(self.name) or self.name in _TAKEN:
+            raise ValueError(f"the name of a kind is a word such as 'smtp', and none of a limit: {self.name!r}")
+        if not self.schemes or not all(_is_scheme(each) and _is_port(port) for each, port in self.schemes.items()):
+            raise ValueError(f"a kind has URL schemes with default ports, such as {{'smtp': 25}}: {self.schemes!r}")
+        if not callable(self.make) or not all(_is_word(key) and callable(self.options[key]) for key in self.options):
+            raise ValueError(f"the kind {self.name!r} needs a callable `make`, and a reader for each option")
+        if not 0 <= self.least_interval < math.inf:
+            raise ValueError(f"a least interval is a number of seconds from 0: {self.least_interval!r}")
+
+
+NO_PORT: Final = 0
+"""The default port of a scheme whose URLs have none."""
+
+_WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]{0,40}")
+_HIGHEST_PORT: Final = 65535
+_TAKEN: Final = frozenset({"total", "host"})
+"""Limits of other things than kinds."""
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and _WORD.fullmatch(value) is not None
+
+
+def _is_scheme(value: object) -> bool:
+    return isinstance(value, str) and _SCHEME.fullmatch(value) is not None
+
+
+def _is_port(value: object) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value is None or (is_number and NO_PORT <= value <= _HIGHEST_PORT)  # type: ignore[operator] # it is one
