@@ -1,4 +1,4 @@
-"""Kinds of check from other distributions: installed for real, found by entry point, and none costs another anything."""
+"""Kinds of check from other distributions: really installed, found by entry point; none costs another anything."""
 
 import sys
 from importlib.metadata import distributions
