@@ -16,7 +16,7 @@ from .runner import Run, Status
 BEGIN, END = "<!-- table:begin -->", "<!-- table:end -->"
 ABSENT = "-"
 WHOLE_FROM = 10
-COMPARED = {"us", "bytes"}
+COMPARED = {"us", "bytes", "1/s"}
 """The units whose figures are shown with their ratio to the baseline's."""
 
 

@@ -83,7 +83,7 @@ class Plan:
             command = self.environments.command(contender)
             began = time.monotonic()
             arguments = [str(SCRIPTS / contender.script), scenario.name, json.dumps(sizes)]
-            answer = ask([*command, *arguments], self.bound_s + scenario.preparing_s)
+            answer = ask([*command, *arguments], self.bound_s + scenario.extra_s)
         except EnvironmentFailed as error:
             answer = {"status": Status.FAILED, "reason": f"could not be installed: {error}"}
         return Run.from_json(

@@ -32,19 +32,21 @@ def family_cpu_s(pid: int) -> float:
 
 def rss_mib() -> float:
     """Resident memory now, in MiB."""
-    return _status_mib("VmRSS")
+    return memory_mib("VmRSS")
 
 
 def peak_rss_mib() -> float:
     """The most resident memory that this process has had so far, in MiB; the interpreter's own 10 MiB included."""
-    return _status_mib("VmHWM")
+    return memory_mib("VmHWM")
 
 
-def _status_mib(field: str) -> float:
-    for line in Path("/proc/self/status").read_text().splitlines():
+def memory_mib(field: str, pid: int | None = None) -> float:
+    """A field of the memory of a process, this one unless another is named: VmRSS now, VmHWM the most so far."""
+    file = Path("/proc") / str(pid or "self") / "status"
+    for line in file.read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) / 1024
-    raise LookupError(f"no field {field!r} in /proc/self/status: memory is measured on Linux only")
+    raise LookupError(f"no field {field!r} in {file}: memory is measured on Linux only")
 
 
 def objects_alive() -> int:
