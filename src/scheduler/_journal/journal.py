@@ -35,6 +35,10 @@ class Journal:
         """Rows that others have changed, and that jobs are still to follow. What is noted here since wins."""
         self.is_kept = False
         """There is a store for what is noted."""
+        self.is_telling_end = False
+        """Listeners hear of the end of a run: what they ask for is in the same batch as the record of that run, or it
+        could be lost alone.
+        """
         self._timeline = timeline
         self._monotonic = monotonic
         self._on_change: Callable[[], None] = _nobody
@@ -67,6 +71,8 @@ class Journal:
         job.schedule_text = row.schedule
         self.unfollowed.pop(row.id, None)
         self.pending.put(row.id, row)
+        if self.is_telling_end:
+            self.pending.keep_together(row.id)
         self.touch(job)
 
     def remember_pause(self, job: Job) -> None:
@@ -93,6 +99,8 @@ class Journal:
         """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
+        if self.is_telling_end:
+            self.pending.keep_together(job.id)
         job.floor = None
         self._on_change()
 
@@ -110,7 +118,10 @@ class Journal:
 
     def touch(self, job: Job) -> None:
         """Note that the job's state has changed."""
-        self.pending.touch(job)
+        if self.is_telling_end:
+            self.pending.touch_with_tick(job)
+        else:
+            self.pending.touch(job)
         self._on_change()
 
     def _touch_with_tick(self, job: Job) -> None:

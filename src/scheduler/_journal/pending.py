@@ -70,6 +70,8 @@ class Pending:
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
     """Columns of rows that are not among `jobs`."""
+    together: dict[str, None] = Factory(dict)
+    """Rows among `jobs` that were noted when the end of a run was told: they go with the batch that holds this end."""
     finished: dict[str, str] = Factory(dict)
     """Schedules of rows that are not among `jobs` either."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
@@ -103,6 +105,10 @@ class Pending:
         self.jobs[id] = row
         self.paused.pop(id, None)
         self.finished.pop(id, None)
+
+    def keep_together(self, id: str) -> None:
+        """Send the row with this batch, however many others there are: an end of a run has brought it about."""
+        self.together[id] = None
 
     def touch(self, job: Job) -> None:
         """Write down the state of the job with one of the next batches."""
@@ -152,7 +158,7 @@ class Pending:
         """Close a batch, and begin one with the rest: the loop must not stand still for 100,000 states at once. What
         stays for later is not gone through.
         """
-        jobs = _first_of(self.jobs)
+        jobs = {id: self.jobs.pop(id) for id in self.together if id in self.jobs} | _first_of(self.jobs)
         states = {job.id: state_of(job, timeline) for job in self._chosen() if not job.is_removed}
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks

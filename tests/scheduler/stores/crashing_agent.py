@@ -18,6 +18,7 @@ What a line says:
     stubborn  runs do not end by themselves: they are cut off when the agent stops
     limit     tasks at a time
     retention records that are kept for each job
+    tells     a listener adds so many one-shots whenever it hears that a run has ended
 """
 # ruff: noqa: T201 - it speaks to who started it
 
@@ -28,12 +29,13 @@ import signal
 import sys
 import time
 from collections import Counter
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import anyio
 
 from schedule import At, Missed
-from scheduler import Overlap, RunStarted, Scheduler, StoreDown, current_run
+from scheduler import Overlap, RunEnded, RunStarted, Scheduler, StoreDown, current_run
 from scheduler.stores import Retention
 from scheduler.stores.postgres import PostgresStore
 from scheduler.stores.sqlite import SQLiteStore
@@ -45,6 +47,8 @@ SMALL = 10_000
 SOME_SLOTS = 0.2
 PATIENCE = 60
 """Seconds after which an agent is ended by SIGALRM."""
+
+FAR = datetime(2999, 1, 1, tzinfo=UTC)
 
 STORES = {"sqlite": SQLiteStore, "postgres": PostgresStore}
 NAMED = {"overlap": Overlap, "missed": lambda name: Missed[name.upper()]}
@@ -83,6 +87,7 @@ class CrashingStore:
         self.store = store
         self.point = point
         self.is_stopping = False
+        self.calls = 0
 
     def open(self, now_us, hint):
         return self._call("open", self.store.open, now_us, hint)
@@ -104,9 +109,31 @@ class CrashingStore:
     def commit(self, batch):
         holds = list(self.what_it_holds(batch))
         self.point.reach(*(f"before {what}" for what in holds))
-        receipt = self.store.commit(batch)
+        with self._calls_counted(is_of_an_end="end" in holds):
+            receipt = self.store.commit(batch)
         self.point.reach(*(f"after {what}" for what in holds))
         return receipt
+
+    @contextmanager
+    def _calls_counted(self, *, is_of_an_end):
+        """Die at the call of that number within a commit that holds an end. `calls`: how many the last one made."""
+        word, _, number = (self.point.text or "").partition(" ")
+        if word != "call" or not is_of_an_end:
+            yield
+            return
+        self.calls = 0
+
+        def count(frame, event, argument):
+            if event in {"call", "c_call"}:
+                self.calls += 1
+                if self.calls == int(number):
+                    die()
+
+        sys.setprofile(count)
+        try:
+            yield
+        finally:
+            sys.setprofile(None)
 
     def changes(self):
         return self._call("changes", self.store.changes)
@@ -192,7 +219,12 @@ class Agent:
         )
 
     def hear(self, event):
-        """Fill the disk after some runs, if told to, and make room when that has been noticed for a while."""
+        """Tell of ends, if told to. Fill the disk after some runs, and make room when that was noticed for a while."""
+        match event:
+            case RunEnded():
+                for number in range(self.config.get("tells", 0)):
+                    told = f"told {round(event.due * 1e6)} {number}"
+                    self.scheduler.add("work", At(FAR), id=told, delivery="at_least_once")
         match event:
             case StoreDown():
                 self.note("down", event.error, self.begun.total())
@@ -230,7 +262,7 @@ class Agent:
                 self.note("done", verb)
             self.store.is_stopping = True
             self.scheduler.stop(grace=0 if self.config.get("stubborn") else "5s")
-        self.note("done", "stop")
+        self.note("done", "stop", self.store.calls)
 
 
 def limit_files(size):
