@@ -30,7 +30,9 @@ class Teapot:
     async def attempt(self, at):
         return Finding(detail={"address": at.address, "size": self.size})
 
-KIND = Kind("teapot", {"teapot": 0}, Teapot, {"size": whole(1, 9), "brand": text}, is_resolved=False, least_interval=3600)
+KIND = Kind(
+    "teapot", {"teapot": 0}, Teapot, {"size": whole(1, 9), "brand": text}, is_resolved=False, least_interval=3600
+)
 """
 
 BROKEN = {

@@ -1,0 +1,125 @@
+"""Servers on this machine that checks are tried against: well, hostile, or silent."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
+
+import anyio
+from anyio import TypedAttributeProvider
+from anyio.abc import ByteStream, SocketAttribute, UDPSocket
+from attrs import define, field
+
+Well: TypeAlias = Callable[[ByteStream], Awaitable[None]]
+Replies: TypeAlias = Callable[[bytes], Iterable[bytes]]
+
+
+@define(eq=False)
+class StreamServer:
+    """A server over TCP that counts its connections. `all_closed` is set while none is open."""
+
+    handler: Well
+    port: int = 0
+    connections: int = 0
+    open: int = 0
+    connected: anyio.Event = field(factory=anyio.Event)
+    all_closed: anyio.Event = field(factory=anyio.Event)
+
+    async def handle(self, stream: ByteStream) -> None:
+        """Let the handler have one connection."""
+        self.connections += 1
+        self.open += 1
+        self.connected.set()
+        self.all_closed = anyio.Event()
+        try:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                async with stream:
+                    await self.handler(stream)
+        finally:
+            self.open -= 1
+            if not self.open:
+                self.all_closed.set()
+
+
+@asynccontextmanager
+async def serving(handler: Well, host: str = "127.0.0.1") -> AsyncIterator[StreamServer]:
+    """Serve for as long as the body runs."""
+    server = StreamServer(handler)
+    async with await anyio.create_tcp_listener(local_host=host) as listener, anyio.create_task_group() as group:
+        server.port = port_of(listener)
+        group.start_soon(listener.serve, server.handle)
+        yield server
+        group.cancel_scope.cancel()
+
+
+@define(eq=False)
+class DatagramServer:
+    """A server over UDP that answers each datagram with some. `asked` is set once there was one."""
+
+    socket: UDPSocket
+    replies: Replies
+    port: int
+    datagrams: int = 0
+    asked: anyio.Event = field(factory=anyio.Event)
+
+    async def serve(self) -> None:
+        """Answer until cancelled."""
+        async for data, peer in self.socket:
+            self.datagrams += 1
+            self.asked.set()
+            for reply in self.replies(data):
+                with suppress(OSError, anyio.BrokenResourceError):  # it has gone by now
+                    await self.socket.sendto(reply, peer[0], peer[1])
+
+
+@asynccontextmanager
+async def answering(replies: Replies, host: str = "127.0.0.1") -> AsyncIterator[DatagramServer]:
+    """Answer datagrams for as long as the body runs."""
+    async with (
+        await anyio.create_udp_socket(family=socket.AF_INET, local_host=host) as udp,
+        anyio.create_task_group() as group,
+    ):
+        server = DatagramServer(udp, replies, port_of(udp))
+        group.start_soon(server.serve)
+        yield server
+        group.cancel_scope.cancel()
+
+
+async def silent(stream: ByteStream) -> None:
+    """Say nothing until the other side gives up."""
+    while True:
+        await stream.receive()
+
+
+async def closing(stream: ByteStream) -> None:
+    """Close at once."""
+
+
+async def flooding(stream: ByteStream) -> None:
+    """Send without end."""
+    while True:
+        await stream.send(b"x" * 65536)
+
+
+def port_of(opened: TypedAttributeProvider) -> int:
+    """The port on which something listens."""
+    port: int = opened.extra(SocketAttribute.local_port)  # noqa: S610 - of a socket
+    return port
+
+
+def free_port(kind: socket.SocketKind) -> int:
+    """Find a port on which nobody listens."""
+    with socket.socket(socket.AF_INET, kind) as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def next_descriptor() -> int:
+    """The number of the descriptor that would be opened next: it changes if something stays open."""
+    found = os.open(os.devnull, os.O_RDONLY)
+    os.close(found)
+    return found
