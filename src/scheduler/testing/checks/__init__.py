@@ -21,7 +21,8 @@
 TCP promises, against servers on 127.0.0.1 that are up, refuse, close at once, say nothing, flood, send tiny pieces and
 talk garbage; `DatagramConformance` the same over UDP, with `replies`, which says what a server sends back to a
 datagram. Where a URL is more than scheme, host and port, say so in the fixture `url_of`. Those tests that are async
-need anyio's pytest plugin, which comes with anyio. Knows no kind of check. Needs pytest, hypothesis and the extra `agent`.
+need anyio's pytest plugin, which comes with anyio. Knows no kind of check.
+Needs pytest, hypothesis and the extra `agent`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any, TypeAlias
 
@@ -108,10 +109,8 @@ class KindConformance:
         @given(value=TOML)
         def read(value: Any) -> None:
             for reader in kind.options.values():
-                try:
+                with suppress(Unfit):
                     reader(value)
-                except Unfit as exc:
-                    assert str(exc)
 
         read()
 
