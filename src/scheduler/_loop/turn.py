@@ -172,12 +172,18 @@ class Turn:
             self._starts.after_end(job)
 
     def _too_late(self, job: Job, due_us: int) -> None:
-        """The tick is missed. What of a stored job waits for room is older, and so too late as well."""
-        if job.task is not None:
-            drop_waiting(job)
+        """The tick is missed."""
+        self._drop_what_waits(job)
         reported = self._timeline.reported(due_us, steady=job.planner.steady)
         self._missed.miss(job, reported, reported, 1, FOUND_LATE)
         self._starts.after_end(job)
+
+    def _drop_what_waits(self, job: Job) -> None:
+        """A tick is missed: those of a stored job that wait are older and go first, for what is due and has no record
+        must be the newest ticks (tests/scheduler/runs/test_late_and_waiting.py).
+        """
+        if job.task is not None:
+            drop_waiting(self._missed, job)
 
     def _is_early(self, job: Job, due_us: int) -> bool:
         """A calendar start that the clock has not reached, because it was set back or runs slow, is waited for
@@ -196,6 +202,7 @@ class Turn:
         gap = planner.gap(due_us, now_us, job.policy)
         self._starts.plan(job, gap.following)
         if gap.first_missed is not None and gap.last_missed is not None:
+            self._drop_what_waits(job)
             first = self._timeline.reported(gap.first_missed, steady=planner.steady)
             last = self._timeline.reported(gap.last_missed, steady=planner.steady)
             self._missed.miss(job, first, last, gap.missed, FOUND_LATE, is_exact=gap.is_exact)

@@ -51,8 +51,13 @@ def has_place(job: Job) -> bool:
     return not job.runs or (job.policy.overlap is Overlap.ALLOW and len(job.runs) < job.policy.max_running)
 
 
-def drop_waiting(job: Job) -> None:
-    """The ticks that wait for room are missed."""
+def drop_waiting(missed: MissedTicks, job: Job) -> None:
+    """The ticks that wait, for room or for the end of a run, are missed. Attempts that are owed go on waiting."""
+    gone = [each for each in job.backlog or () if each[1] == 1]
+    if gone:
+        job.backlog = deque(each for each in job.backlog or () if each not in gone) or None
+        for each in gone:
+            _miss(missed, job, each, no_place(job))
     for run in _waiting(job):
         run.terminate(Cause.REPLACED)
 

@@ -23,7 +23,7 @@ NOT_STORED: Final = MissedReason.STORE
 
 def no_place(job: Job) -> MissedReason:
     """Say why a job can take in no further tick: what it has in hand goes on, or the first of it waits."""
-    if job.threads or any(run.started is not None for run in job.runs):
+    if job.threads or not job.runs or any(run.started is not None for run in job.runs):
         return MissedReason.OVERLAP
     return waits_for(job.runs[0])
 

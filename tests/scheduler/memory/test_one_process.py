@@ -142,6 +142,7 @@ steps = st.one_of(
     st.tuples(st.just("verb"), verbs, st.booleans()),
     st.tuples(st.just("verb"), verbs, st.booleans()),
     st.tuples(st.just("set_clock"), st.sampled_from([-25, -10, -0.75, 0.75, 10, 33])),
+    st.tuples(st.just("held_up"), st.sampled_from([0.5, 12, 25, 65])),
     st.tuples(st.just("hold"), st.sampled_from(["calls", "answers"])),
     st.tuples(st.just("answer")),
     st.tuples(st.just("let_go")),
@@ -242,6 +243,9 @@ class Life:
         match kind, args:
             case "travel", [seconds]:
                 await self.clock.travel(seconds)
+            case "held_up", [seconds]:  # nobody had a turn meanwhile
+                self.clock.advance(seconds)
+                await self.clock.travel(0)
             case "verb", [(name, *rest), in_thread]:
                 call = self._verb(s, name, *rest)
                 await (run_sync(call) if in_thread else _called(call))

@@ -190,6 +190,7 @@ class Agent:
         self.ended = Counter()
         self.attempts = 1
         self.moved = anyio.Event()
+        self.all_have_begun = anyio.Event()
 
     def note(self, *words):
         os.write(self.effects, (json.dumps(words) + "\n").encode())
@@ -200,6 +201,9 @@ class Agent:
         self.begun[run.job_id] += 1
         if len(self.begun) == len(self.config["add"]):
             self.point.reach("as the runs begin")
+            self.all_have_begun.set()
+        if self.point.text == "in the middle of the runs":
+            await self.all_have_begun.wait()  # on a busy machine the first may have ended when the last begins
         await anyio.sleep(self.config.get("takes", 0.01))
         if len(self.begun) == len(self.config["add"]):
             self.point.reach("in the middle of the runs")
