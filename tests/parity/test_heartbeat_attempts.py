@@ -167,7 +167,7 @@ async def test_heartbeat_attempts_of_all_addresses_go_on_from_that_of_their_look
             raise found
         return found
 
-    resolver = SimpleNamespace(addresses=addresses, why_late=lambda _host: "")
+    resolver = SimpleNamespace(known=lambda *_: None, addresses=addresses, why_late=lambda _host: "")
     tried = target_check(http(server.port, "web"), resolver=resolver, mode=Mode.ALL, attempts=lambda: 3)
     (subtask,) = await tried.run()
     result = await subtask.func(*subtask.args)

@@ -158,16 +158,18 @@ class TargetCheck:
         return [Subtask(self._drive, evolve(course, only=each), needs=self.needs) for each in found[:MOST_ADDRESSES]]
 
     async def _look_up(self, host: str, watch: Stopwatch, within: float) -> list[str] | Finding:
-        with anyio.move_on_after(within):
-            try:
-                if is_address(host):
+        try:
+            if (known := self.resolver.known(host, self.family)) is not None:
+                if not is_address(host):
+                    watch.note("dns")
+                return known
+            with anyio.move_on_after(within), watch.measure("dns"):
+                try:
                     return await self.resolver.addresses(host, self.family)
-                with watch.measure("dns"):
-                    return await self.resolver.addresses(host, self.family)
-            except Unresolved as exc:
-                return Finding(status=exc.status, error=str(exc))
-            finally:
-                why = self.resolver.why_late(host)
+                finally:
+                    why = self.resolver.why_late(host)
+        except Unresolved as exc:
+            return Finding(status=exc.status, error=str(exc))
         return Finding(status=Status.UNKNOWN, error=f"cannot look up {host} in {self.timeout:g} s{why}")
 
     async def _first_that_answers(
@@ -201,7 +203,7 @@ class TargetCheck:
         held_up = self.holdups.seconds
         with anyio.move_on_after(within) as scope:
             try:
-                return await check.attempt(Attempt(address, watch, connect_within))
+                return await check.attempt(Attempt(address, watch, connect_within, connect_within >= within))
             except Exception as exc:
                 trouble = judge(exc, _peer(check, address))
                 if trouble is None:

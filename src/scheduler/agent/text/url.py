@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import SplitResult, quote, unquote, urlsplit
@@ -66,7 +67,7 @@ class Url:
     @property
     def seen_by_servers(self) -> Url:
         """The URL without the zone of a link-local address, which means something on this machine only."""
-        return evolve(self, host=self.host.partition("%")[0])
+        return evolve(self, host=self.host.partition("%")[0]) if "%" in self.host else self
 
     @property
     def bracketed(self) -> str:
@@ -142,6 +143,13 @@ def is_address(host: str) -> bool:
 
 def address_family(host: str) -> int | None:
     """The version of an IP address, 4 or 6; None: it is a name."""
+    if len(host) > _LONGEST_HOST or not (":" in host or host[-1:].isdigit()):  # as no address is, and most names are
+        return None
+    return _family_of(host)
+
+
+@lru_cache(maxsize=10_000)
+def _family_of(host: str) -> int | None:
     try:
         return 6 if isinstance(ip_address(host), IPv6Address) else 4
     except ValueError:

@@ -20,13 +20,14 @@ class Attempt:
     """One address to be checked; "" for a kind that is not resolved.
 
     Measure with `watch`; complete its phase "connect" as soon as the address has answered. `connect_within`: seconds
-    after which to give up connecting, for there may be another address to try. Nothing else needs a timeout: the
-    caller cancels.
+    after which to give up connecting, for there may be another address to try; `is_last`: there is none, and these are
+    all the seconds that there are. Nothing else needs a timeout: the caller cancels.
     """
 
     address: str
     watch: Stopwatch
     connect_within: float
+    is_last: bool = False
 
 
 class Check(Protocol):

@@ -43,6 +43,11 @@ class Stopwatch:
         self.completed.add(self.phase)
         self.phase = None
 
+    def note(self, phase: str) -> None:
+        """Complete a phase that took no time."""
+        self.begin(phase)
+        self.end()
+
     @contextmanager
     def measure(self, phase: str) -> Iterator[None]:
         """Measure the body as a phase, which is complete unless the body raises."""

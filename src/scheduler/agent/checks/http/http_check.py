@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, Final
 
 import h11
@@ -65,13 +65,14 @@ class HttpCheck:
         tls = _context(self) if self.url.scheme == "https" else None
         async with dialled(at, self.url.port, budget, tls=tls, host=self.url.seen_by_servers.host) as stream:
             exchange = Exchange(stream, at.watch, budget)
-            await exchange.send(self._request())
+            await exchange.send(self._request)
             head = await exchange.head()
             location = _location(head) if self.redirects else None
             finding = await self._judged(head, exchange) if location is None else None
             exchange.end()
         return self._onward(location or b"", at.address) if finding is None else finding
 
+    @cached_property
     def _request(self) -> h11.Request:
         fields = {"Host": self.url.seen_by_servers.authority, **_own_headers()}
         if self.method == "POST":

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from ...text import address_family
+from ...text import address_family, is_address
 from ..contract import OUT_OF_DESCRIPTORS, Status, out_of_descriptors
 from .lookups import NotLookedUp, SystemLookup
 
@@ -47,7 +47,14 @@ class Resolver:
 
     async def addresses(self, host: str, family: Family = Family.ANY) -> list[str]:
         """Find at least one address of that family. Raises Unresolved."""
-        found = await self._find(host)
+        return self.known(host, family) or self._fitting(host, await self._find(host), family)
+
+    def known(self, host: str, family: Family = Family.ANY) -> list[str] | None:
+        """The addresses of a host that needs no lookup: it is one itself, or has fixed ones. Raises Unresolved."""
+        found = (host,) if is_address(host) else self._hosts.get(host)
+        return None if found is None else self._fitting(host, found, family)
+
+    def _fitting(self, host: str, found: Sequence[str], family: Family) -> list[str]:
         fitting = [each for each in found if family is Family.ANY or str(address_family(each)) == family.value]
         if not fitting:
             raise Unresolved(Status.DOWN, f"{host} has no IPv{family.value} address, only {', '.join(found)}")
@@ -58,10 +65,6 @@ class Resolver:
         return self._lookup.why_late(host) if isinstance(self._lookup, SystemLookup) else ""
 
     async def _find(self, host: str) -> Sequence[str]:
-        if address_family(host) is not None:
-            return (host,)
-        if host in self._hosts:
-            return self._hosts[host]
         try:
             found = await self._lookup(host)
         except OSError as exc:

@@ -15,6 +15,7 @@ from anyio.abc import ByteStream
 from anyio.lowlevel import checkpoint
 from anyio.streams.tls import TLSStream
 
+from ...text import address_family
 from ..contract import Attempt
 from .budget import Budget
 
@@ -29,10 +30,13 @@ class Wire(ByteStream):
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         self._socket = connection
         self._budget = budget
+        self._is_quiet = False
+        """Whether nothing has been read since we spoke: no answer is there already."""
 
     async def receive(self, max_bytes: int = LARGEST_READ) -> bytes:
         """Receive the next bytes. Raises EndOfStream, OSError, and CheckFailed if the budget is spent."""
-        data = self._read(max_bytes)
+        data = None if self._is_quiet else self._read(max_bytes)
+        self._is_quiet = False
         if data is not None:
             await checkpoint()  # or a target that sends without a pause would have the event loop for itself
         while data is None:
@@ -51,6 +55,7 @@ class Wire(ByteStream):
 
     async def send(self, item: bytes) -> None:
         """Send all bytes; return when they are on their way."""
+        self._is_quiet = True
         left = memoryview(item)
         while left:
             try:
@@ -78,10 +83,15 @@ async def dialled(
 ) -> AsyncIterator[ByteStream]:
     """Connect for as long as the body runs. `tls`: with a handshake, in which the peer is called `host`.
 
-    Raises OSError as it comes, ssl.SSLError among them, and TimeoutError if connecting takes too long.
+    Raises OSError as it comes, ssl.SSLError among them, and TimeoutError if connecting takes longer than this address
+    may.
     """
-    with at.watch.measure("connect"), anyio.fail_after(at.connect_within):
-        wire = await connect(at.address, port, budget)
+    with at.watch.measure("connect"):
+        if at.is_last:
+            wire = await connect(at.address, port, budget)
+        else:
+            with anyio.fail_after(at.connect_within):
+                wire = await connect(at.address, port, budget)
     try:
         if tls is None:
             yield wire
@@ -97,8 +107,8 @@ async def dialled(
 
 async def connect(address: str, port: int, budget: Budget) -> Wire:
     """Connect to an address, in the one form in which it was given; nothing is looked up."""
-    family, kind, protocol, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
-    connection = socket.socket(family, kind, protocol)
+    family, place = _place(address, port)
+    connection = socket.socket(family, socket.SOCK_STREAM)
     try:
         connection.settimeout(0)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -112,3 +122,12 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
         connection.close()
         raise
     return Wire(connection, budget)
+
+
+def _place(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
+    """The family of an address, and the place as `connect` takes it. Only a zone has to be looked up by the system."""
+    version = address_family(address)
+    if version is None or "%" in address:
+        family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
+        return family, place
+    return (socket.AF_INET if version == 4 else socket.AF_INET6), (address, port)  # noqa: PLR2004 - of IP
