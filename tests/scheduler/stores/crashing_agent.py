@@ -251,7 +251,7 @@ class Agent:
 
     async def live(self):
         async with self.scheduler:
-            start = datetime.fromtimestamp(round(time.time() + 0.03, 2)).astimezone()
+            start = datetime.fromtimestamp(round(time.time() + 0.15, 2)).astimezone()
             for options in self.config["add"]:
                 given = {name: NAMED.get(name, same)(value) for name, value in options.items()}
                 self.scheduler.add("work", **{"start": start, "on_conflict": "keep", **given})
