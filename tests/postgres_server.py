@@ -23,12 +23,21 @@ HOW = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQU
 
 
 class PostgresServer:
-    """A server and the handles to trouble it. `dsn` connects as its superuser."""
+    """A server and the handles to trouble it. `dsn` connects as its superuser.
 
-    def __init__(self, *, fsync=False):
+    `programs`: the folder of another version's; tests/postgres_versions.py has them. `settings` are given to the
+    server, `options` to initdb. `template`: a folder of data that is copied instead of made.
+    """
+
+    def __init__(self, *, fsync=False, programs=None, settings=(), options=(), template=None):
         self.folder = Path(tempfile.mkdtemp(prefix="timerqueue-postgres-"))
         self.dsn = f"host={self.folder} user=postgres dbname=postgres"
-        self._fsync = "on" if fsync else "off"
+        self.settings = {
+            "unix_socket_directories": self.folder,
+            "listen_addresses": "",
+            "fsync": "on" if fsync else "off",
+        }
+        self.settings |= dict(settings)
         self._owner = pwd.getpwnam("nobody") if os.getuid() == 0 else None
         self._process = None
         self._guard = subprocess.Popen(
@@ -36,9 +45,14 @@ class PostgresServer:
         )
         if self._owner:
             os.chown(self.folder, self._owner.pw_uid, self._owner.pw_gid)
-        self._programs = self._find_programs()
-        arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        self._popen("initdb", "-D", self.folder / "data", *arguments).communicate(timeout=PATIENCE)
+        self.programs = self._reachable(programs) if programs else self._find_programs()
+        ours = {"LD_LIBRARY_PATH": str(self.programs.parent / "lib")} if programs else {}  # not the machine's libpq
+        self.environment = os.environ | ours
+        if template:
+            self._copy_data(template)
+        else:
+            arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", *options]
+            self._popen("initdb", "-D", self.folder / "data", *arguments).communicate(timeout=PATIENCE)
 
     def __enter__(self):
         self.start()
@@ -54,8 +68,7 @@ class PostgresServer:
 
     def start(self):
         """Start it and wait until it answers."""
-        options = {"unix_socket_directories": self.folder, "listen_addresses": "", "fsync": self._fsync}
-        settings = [f"-c{name}={value}" for name, value in options.items()]
+        settings = [f"-c{name}={value}" for name, value in self.settings.items()]
         self._process = self._popen("postgres", "-D", self.folder / "data", *settings)
         until(self._answers, "PostgreSQL starts")
 
@@ -101,9 +114,25 @@ class PostgresServer:
         if spec is None:
             return newest_of_the_machine()
         package = Path(spec.submodule_search_locations[0])
-        if self._owner and not all(parent.stat().st_mode & 0o001 for parent in package.parents):
-            return self._copy(package)  # root's home is closed to nobody
+        if not self._may_reach(package):
+            return self._copy(package)
         return package / "pginstall" / "bin"
+
+    def _may_reach(self, folder):
+        """Tell whether who runs the server may look into the folder: root's home is closed to nobody."""
+        return not self._owner or all(parent.stat().st_mode & 0o001 for parent in folder.parents)
+
+    def _reachable(self, programs):
+        """Return these programs, or a copy of them where the server may run them."""
+        if self._may_reach(programs):
+            return programs
+        return shutil.copytree(programs.parent, self.folder / "programs", symlinks=True) / programs.name
+
+    def _copy_data(self, template):
+        """Begin with a copy of that folder of data, owned by who runs the server."""
+        data = shutil.copytree(template, self.folder / "data", symlinks=True)
+        for path in (data, *data.rglob("*")) if self._owner else ():
+            os.chown(path, self._owner.pw_uid, self._owner.pw_gid, follow_symlinks=False)
 
     def _copy(self, package):
         """Copy the programs to where anybody may run them, with the libraries that they look for beside them."""
@@ -115,8 +144,9 @@ class PostgresServer:
         user = {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []} if self._owner else {}
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
-                [self._programs / program, *args],
+                [self.programs / program, *args],
                 cwd=self.folder,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
