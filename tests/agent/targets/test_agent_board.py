@@ -5,6 +5,7 @@ import pytest
 from scheduler import JobChanged, JobState, LoopBlocked, MissedReason, Outcome, RunEnded, RunMissed, SchedulerStarted
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.targets.board import Board
+from scheduler.agent.targets.incidents import Opened
 from scheduler.agent.targets.news import Checked, CheckedAgain, LeftOut, LeftOutBefore, NotChecked
 from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
@@ -39,6 +40,7 @@ def test_all_who_subscribe_hear_the_same_in_its_order(board):
     assert shown == sent
     assert shown == [
         Checked(api, is_change=True),
+        Opened(api.incident),
         LeftOut(api, MISSED),
         NotChecked("api", "repair"),
         CheckedAgain("api"),

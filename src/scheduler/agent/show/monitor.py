@@ -18,7 +18,7 @@ from scheduler import (
     StoreUp,
 )
 
-from ..targets import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Remembered
+from ..targets import Checked, CheckedAgain, Closed, LeftOut, LeftOutBefore, News, NotChecked, Opened, Remembered
 from .display import Display, NotShown, View
 from .notices import describe, describe_downtime, describe_outage, describe_pause
 
@@ -57,6 +57,8 @@ class Monitor:
         match news:
             case Checked():
                 self.show(lambda display: display.checked(news.target, is_change=news.is_change))
+            case Opened() | Closed():
+                pass  # the check that it came with has been shown
             case Remembered():
                 self.show(lambda display: display.remembered(news.target))
             case LeftOut():

@@ -8,6 +8,7 @@ subscribes. Lives on the event loop.
 from __future__ import annotations
 
 from .board import Board, Summary
+from .incidents import FLAPPING, Closed, Incident, Opened
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
 from .recall import Recall
 from .report import told
@@ -15,15 +16,19 @@ from .status import TargetStatus, Verdict
 from .task import TASK, CheckTask
 
 __all__ = [
+    "FLAPPING",
     "TASK",
     "Board",
     "CheckTask",
     "Checked",
     "CheckedAgain",
+    "Closed",
+    "Incident",
     "LeftOut",
     "LeftOutBefore",
     "News",
     "NotChecked",
+    "Opened",
     "Outage",
     "Recall",
     "Remembered",

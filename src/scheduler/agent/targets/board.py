@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final, assert_never
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from scheduler import (
     ClockJumped,
@@ -36,6 +36,7 @@ from scheduler import (
 )
 
 from ..checks import Status
+from .incidents import Incident, news_of
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Remembered
 from .report import verdict_of
 from .status import TargetStatus
@@ -108,6 +109,11 @@ class Board:
         if left_out:
             self._tell(LeftOutBefore(left_out.total(), len(left_out), self._left_out_is_exact))
 
+    @property
+    def incidents(self) -> list[Incident]:
+        """The incidents that are open, those of an earlier process included as soon as their targets are recalled."""
+        return [target.incident for target in self.targets.values() if target.incident is not None]
+
     def summary(self) -> Summary:
         """Sum up the run. Call it after the end."""
         targets = self.targets.values()
@@ -128,8 +134,13 @@ class Board:
     def _run_ended(self, run: RunEnded) -> None:
         verdict = verdict_of(run, self._clean)
         target = self.targets.get(run.job_id)
-        if verdict is not None and target is not None:
-            self._tell(Checked(target, is_change=target.record(verdict, run, self._began)))
+        if verdict is None or target is None:
+            return
+        before, ended = target.incident, _kept(run.ended)
+        is_change = target.record(verdict, evolve(run, results=(), ended=ended), self._began)
+        self._tell(Checked(target, is_change=is_change))
+        for news in news_of(before, target.incident, ended, verdict.error):
+            self._tell(news)
 
     def _job_changed(self, event: JobChanged) -> None:
         """Tell that a target is checked no more, or again. What is updated while it is paused is paused as before."""
@@ -153,3 +164,8 @@ class Board:
         target.missed_is_exact &= event.is_exact
         if event.reason is not MissedReason.STOPPED:  # what an end leaves out is counted, and is no news
             self._tell(LeftOut(target, event))
+
+
+def _kept(instant: float) -> float:
+    """The instant as history gives it back, in whole microseconds: what is called by it is called so again."""
+    return int(instant * 1e6) / 10**6

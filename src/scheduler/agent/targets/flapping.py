@@ -55,7 +55,8 @@ class TargetState:
 
 def state_id(name: str, started_at: float, number: int) -> str:
     """The id of the state of the target `name` that began then, its `number`th."""
-    return f"{_NOT_PLAIN.sub('_', name)}-{int(started_at * 1000)}-{number}"
+    milliseconds = round(started_at * 1e6) // 1000  # of the whole microseconds that history keeps
+    return f"{_NOT_PLAIN.sub('_', name)}-{milliseconds}-{number}"
 
 
 def after(

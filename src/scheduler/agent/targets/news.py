@@ -18,6 +18,7 @@ from scheduler import (
     StoreUp,
 )
 
+from .incidents import Closed, Opened
 from .status import TargetStatus
 
 
@@ -74,4 +75,4 @@ Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked 
 Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp
 """Events of the scheduler that say why nothing, or not everything, is checked."""
 
-News = Checked | Remembered | LeftOut | LeftOutBefore | NotChecked | CheckedAgain | Trouble | Outage
+News = Checked | Opened | Closed | Remembered | LeftOut | LeftOutBefore | NotChecked | CheckedAgain | Trouble | Outage

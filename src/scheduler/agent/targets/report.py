@@ -19,6 +19,7 @@ from scheduler import Outcome, RunEnded
 from ..checks import MOST_ATTEMPTS, CheckResult, Status
 from ..text import wording
 from .flapping import Standing, TargetState, state_id
+from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import TargetStatus, Verdict, fold, verdict_without_results
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
 def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
     """Let the target stand as it did after these records, latest first. False: none of them says how."""
     for place, record in enumerate(records):
-        if _take_up(target, record):
+        if _take_up(target, record, clean):
             for later in reversed(records[: place + 1]):
                 verdict = told(later, clean)
                 if verdict is not None:
@@ -147,13 +148,32 @@ def _about(result: CheckResult) -> dict[str, Any]:
 
 
 def _standing(target: TargetStatus) -> dict[str, Any]:
+    incident = {} if target.incident is None else {"incident": _incident(target.incident)}
     return {
         "status": None if target.status is None else target.status.value,
         "since": target.since,
         "counts": {status.value: count for status, count in target.counts.items()},
         "changes": target.changes,
         "state": _state(target.state),
+        **incident,
     }
+
+
+def _incident(incident: Incident) -> dict[str, Any]:
+    return {
+        "state": incident.id.split("-", 1)[1],  # the rest of the id is the name
+        "began": incident.began,
+        "status": FLAPPING if incident.status == FLAPPING else Status.DOWN.value,
+        "error": None if incident.error is None else _short(incident.error),
+        "members": incident.members,
+    }
+
+
+def _short(error: str) -> str:
+    """As much of an error as has room beside all the rest, however it is written in JSON."""
+    while len(json.dumps(error)) > LONGEST_ERROR:
+        error = error[: len(error) * 3 // 4]
+    return error
 
 
 def _state(state: TargetState | None) -> dict[str, Any] | None:
@@ -173,7 +193,7 @@ def _state(state: TargetState | None) -> dict[str, Any] | None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _take_up(target: TargetStatus, record: Record) -> bool:
+def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) -> bool:
     """Put the target where it stood before that record, if it says where that was."""
     if not isinstance(record.result, dict) or verdict_of_record(record) is None:
         return False
@@ -184,8 +204,10 @@ def _take_up(target: TargetStatus, record: Record) -> bool:
         counts = Counter({Status(name): _count(count) for name, count in before["counts"].items()})
         changes = _count(before["changes"])
         state = _read_state(before["state"], target.name)
+        incident = _read_incident(before.get("incident"), target.name, clean)
     except _UNREADABLE:
         return False
+    target.incident = incident
     target.status, target.since, target.counts, target.changes, target.state = status, since, counts, changes, state
     return True
 
@@ -205,6 +227,21 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
             Standing.UP if each == Standing.UP.value else Standing.DOWN for each in _list(found["flaps"])
         ),
         ends=None if has_ended else _read_state(found["ends"], name, has_ended=True),
+    )
+
+
+def _read_incident(found: Mapping[str, Any] | None, name: str, clean: Callable[[str], str] = str) -> Incident | None:
+    if found is None:
+        return None
+    milliseconds, number = (_count(int(each)) for each in found["state"].split("-"))
+    error = _text(found["error"])
+    return Incident(
+        id=state_id(name, milliseconds / 1000, number),
+        target=name,
+        began=_instant(found["began"]),
+        status=FLAPPING if found["status"] == FLAPPING else Status.DOWN,
+        error=None if error is None else wording.printable(clean(error))[:LONGEST_ERROR],
+        members=_count(found["members"]),
     )
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from attrs import define, evolve, field, frozen
+from attrs import define, field, frozen
 
 from scheduler import Outcome, RunEnded
 
 from ..checks import CheckResult, Status
 from ..text import wording
 from .flapping import Result, Standing, TargetState, after
+from .incidents import Incident, incident_after
 
 
 @frozen(kw_only=True)
@@ -74,6 +75,7 @@ class TargetStatus:
     """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
 
     `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
+    `incident`: the one that is open, after a restart too. `members`: how many others an incident of it stands for.
     `is_verified`: False if its certificate is not looked at.
     """
 
@@ -82,6 +84,8 @@ class TargetStatus:
     kind: str
     max_attempts: int = 1
     state: TargetState | None = None
+    incident: Incident | None = None
+    members: int = 0
     status: Status | None = None
     previous: Status | None = None
     since: float | None = None
@@ -115,7 +119,7 @@ class TargetStatus:
 
         `began`: when this process began to check. What was due before that is late through it from then on only.
         """
-        self.last, self.last_run = verdict, evolve(run, results=())  # history keeps the report
+        self.last, self.last_run = verdict, run
         self.counts[verdict.status] += 1
         lateness = run.lateness if began is None else min(run.lateness, max(run.started - began, 0.0))
         self.lateness_max = max(self.lateness_max, lateness)
@@ -132,8 +136,18 @@ class TargetStatus:
         for _ in range(verdict.attempt - 1):
             self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)
-        if result is not None:
-            self.state = after(self.state, result, now, name=self.name)
+        if result is None:
+            return
+        self.state = after(self.state, result, now, name=self.name)
+        self.incident = incident_after(
+            self.incident,
+            self.state,
+            result,
+            target=self.name,
+            now=now,
+            error=verdict.error,
+            members=self.members,
+        )
 
 
 def _result_of(status: Status) -> Result | None:

@@ -1,0 +1,92 @@
+"""Incidents: the stretches of time in which a target is not well that a person should hear of, each once.
+
+An incident begins with a final result that is down, and ends with the state in which its target is up again. What lies
+between, a flapping that becomes an outage or the other way round, is one incident. It bears the id of the state with
+which it began. Both stand in history, so it is the same one after a restart.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from attrs import frozen
+
+from ..checks import Status
+from .flapping import Result, Standing, TargetState
+
+FLAPPING: Final = "flapping"
+
+LONGEST_ERROR: Final = 200
+"""Characters of an error that an incident keeps."""
+
+
+@frozen
+class Incident:
+    """A target is down or flaps. `began`: UTC seconds since 1970. `error`: what was wrong when it began.
+
+    `id`: of the target's state then (`state_id`), the same after a restart. `cause`: the target above that is down;
+    None: there is none. `members`: how many other targets it stands for.
+    """
+
+    id: str
+    target: str
+    began: float
+    status: Status | Literal["flapping"]
+    error: str | None = None
+    cause: str | None = None
+    members: int = 0
+
+
+@frozen
+class Opened:
+    """An incident has begun, and goes on."""
+
+    incident: Incident
+
+
+@frozen
+class Closed:
+    """An incident has ended, at `ended` in UTC seconds since 1970. `error`: what is still not as it should be."""
+
+    incident: Incident
+    ended: float
+    error: str | None = None
+
+
+def incident_after(
+    incident: Incident | None,
+    state: TargetState,
+    result: Result,
+    *,
+    target: str,
+    now: float,
+    error: str | None,
+    members: int = 0,
+    is_excused: bool = False,
+) -> Incident | None:
+    """The incident of a target after a final result that led to `state`. None: there is none.
+
+    `is_excused`: there is a reason that nobody need be told: then none begins, and one
+    that goes on goes on.
+    """
+    if state.status is Standing.UP:
+        return None
+    if incident is not None or result is Standing.UP or is_excused:
+        return incident
+    is_flapping = state.status is Standing.FLAPPING
+    return Incident(
+        id=state.id,
+        target=target,
+        began=now if is_flapping else state.started_at,
+        status=FLAPPING if is_flapping else Status.DOWN,
+        error=None if error is None else error[:LONGEST_ERROR],
+        members=members,
+    )
+
+
+def news_of(before: Incident | None, after: Incident | None, now: float, error: str | None) -> list[Opened | Closed]:
+    """The news there are when the one has become the other at `now`."""
+    if (None if before is None else before.id) == (None if after is None else after.id):
+        return []
+    closed = [] if before is None else [Closed(before, now, error)]
+    return [*closed, *([] if after is None else [Opened(after)])]
