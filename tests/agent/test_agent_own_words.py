@@ -17,7 +17,7 @@ import pytest
 from kit import PATIENCE
 from scheduler import JobChanged, JobState, Outcome, RunEnded, SchedulerStarted, SchedulerStopped, ScopePaused
 from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.checks.tcp import TcpCheck
+from scheduler.agent.checks.tcp.tcp_check import TcpCheck
 from scheduler.agent.show.lines import PlainLines, summary_text
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.targets.board import Board

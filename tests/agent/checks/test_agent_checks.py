@@ -54,8 +54,12 @@ class TestTcp(StreamConformance):
         return TCP
 
     @pytest.fixture
-    def examples(self):
-        return [{"send": "hello", "expect": "hello"}]
+    def examples(self, certificate):
+        return [
+            {"send": "hello", "expect": "hello"},
+            {"dialogue": [{"expect": "220 *"}, {"send": "STARTTLS\r\n"}, {"starttls": True}], "verify": False},
+            {"tls": True, "ca_file": str(certificate[0])},
+        ]
 
     @pytest.fixture
     def well(self):

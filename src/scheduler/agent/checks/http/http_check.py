@@ -5,13 +5,13 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from functools import cache, cached_property, partial
-from typing import Any, Final
+from typing import Final
 
 import h11
 from attrs import evolve, field, frozen
 
 from ...text import Url, basic_credentials, our_version, secrets_of, wording
-from ...toml import Unfit, boolean, one_of, text, whole
+from ...toml import boolean, one_of, text, whole
 from ..contract import Attempt, CheckFailed, Finding, Hop, Kind, Status
 from ..net import Budget, certificates, dialled
 from .decoding import Inflated, Plain, decoder
@@ -154,20 +154,7 @@ def _own_headers() -> dict[str, str]:
 
 
 def _context(check: HttpCheck) -> ssl.SSLContext:
-    if not check.verify:
-        return certificates.of_nobody()
-    return certificates.of_system() if check.ca_file is None else certificates.of_file(check.ca_file)
-
-
-def _ca_file(value: Any) -> str:
-    """A file of certificates in PEM, which exists and holds some."""
-    try:
-        certificates.of_file(text(value))
-    except OSError as exc:  # ssl.SSLError is one
-        raise Unfit(f"a file of certificates in PEM ({exc.strerror or exc})", value) from None
-    except ValueError:
-        raise Unfit("a file of certificates in PEM (no name of a file holds NUL)", value) from None
-    return text(value)
+    return certificates.context(check.ca_file, verify=check.verify)
 
 
 HTTP: Final = Kind(
@@ -182,7 +169,7 @@ HTTP: Final = Kind(
         "redirects": whole(0, MOST_REDIRECTS),
         "redirect_targets": one_of({each.value: each for each in RedirectTargets}),
         "verify": boolean,
-        "ca_file": _ca_file,
+        "ca_file": certificates.ca_file,
         "max_body": whole(0, 100 * MOST_READ),
     },
 )

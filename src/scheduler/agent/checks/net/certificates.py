@@ -5,6 +5,9 @@ from __future__ import annotations
 import ssl
 import sys
 from functools import cache
+from typing import Any
+
+from ...toml import Unfit, text
 
 
 @cache
@@ -30,3 +33,21 @@ def of_nobody() -> ssl.SSLContext:
 def of_file(ca_file: str) -> ssl.SSLContext:
     """A context that trusts the certificates in a PEM file. Raises OSError; ValueError for a name that no file has."""
     return ssl.create_default_context(cafile=ca_file)
+
+
+def context(ca_file: str | None = None, *, verify: bool = True) -> ssl.SSLContext:
+    """The context for options of a check."""
+    if not verify:
+        return of_nobody()
+    return of_system() if ca_file is None else of_file(ca_file)
+
+
+def ca_file(value: Any) -> str:
+    """Read the name of a file of certificates in PEM, which exists and holds some."""
+    try:
+        of_file(text(value))
+    except OSError as exc:  # ssl.SSLError is one
+        raise Unfit(f"a file of certificates in PEM ({exc.strerror or exc})", value) from None
+    except ValueError:
+        raise Unfit("a file of certificates in PEM (no name of a file holds NUL)", value) from None
+    return text(value)

@@ -16,7 +16,7 @@ from anyio.lowlevel import checkpoint
 from anyio.streams.tls import TLSStream
 
 from ...text import address_family
-from ..contract import Attempt
+from ..contract import Attempt, Stopwatch
 from .budget import Budget
 
 LARGEST_READ: Final = 65_536
@@ -96,13 +96,17 @@ async def dialled(
         if tls is None:
             yield wire
             return
-        with at.watch.measure("tls"):
-            stream = await TLSStream.wrap(
-                wire, server_side=False, hostname=host, ssl_context=tls, standard_compatible=False
-            )
-        yield stream
+        yield await secured(wire, at.watch, tls, host)
     finally:
         await wire.aclose()
+
+
+async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, host: str) -> ByteStream:
+    """Begin TLS over a stream whose other side is called `host`. Closing it stays with whoever opened the stream."""
+    with watch.measure("tls"):
+        return await TLSStream.wrap(
+            stream, server_side=False, hostname=host, ssl_context=tls, standard_compatible=False
+        )
 
 
 async def connect(address: str, port: int, budget: Budget) -> Wire:

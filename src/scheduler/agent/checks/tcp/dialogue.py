@@ -1,0 +1,168 @@
+"""Dialogues: what is said to a server over a connection, and what it has to answer, step by step.
+
+What comes is looked through once, from where the step before has found what it waited for. A text is looked for
+anywhere in it. A pattern, which is a text with `*` for whatever stands there, is held against one whole line after
+another; lines that it does not fit are passed over, as the greetings of many servers have several.
+
+Where TLS begins in the middle, nothing may be left over from before it: somebody in between could have put it there.
+"""
+
+from __future__ import annotations
+
+import ssl
+from typing import Any, Final
+
+import anyio
+from anyio.abc import ByteStream
+from attrs import field, frozen
+
+from ...toml import Unfit, text
+from ..contract import CheckFailed, Stopwatch
+from ..net import secured
+
+MOST_READ: Final = 64 * 1024
+"""Bytes that a step looks through for what it expects."""
+
+MOST_STEPS: Final = 50
+_LONGEST: Final = 10_000
+_QUOTED: Final = 60
+_STEPS: Final = 'a list of steps such as [{ expect = "220 *" }, { send = "QUIT\\r\\n" }, { starttls = true }]'
+
+
+@frozen
+class Expect:
+    """A step that waits for a text or, with `is_pattern`, for a line in which `*` stands for anything."""
+
+    text: str
+    is_pattern: bool = False
+    parts: tuple[bytes, ...] = field(init=False, eq=False, repr=False)
+
+    @parts.default
+    def _parts(self) -> tuple[bytes, ...]:
+        return tuple(self.text.encode().split(b"*")) if self.is_pattern else (self.text.encode(),)
+
+    def fits(self, line: bytes) -> bool:
+        """Whether a whole line is as the pattern says. Takes time in proportion to the line."""
+        first, *middle, last = self.parts
+        if len(line) < len(first) + len(last) or not (line.startswith(first) and line.endswith(last)):
+            return False
+        at, end = len(first), len(line) - len(last)
+        for part in middle:
+            found = line.find(part, at, end)
+            if found < 0:
+                return False
+            at = found + len(part)
+        return True
+
+
+@frozen
+class Send:
+    """A step that sends a text."""
+
+    text: str
+
+
+@frozen
+class StartTls:
+    """A step with which TLS begins."""
+
+
+Step = Expect | Send | StartTls
+
+
+def dialogue(value: Any) -> tuple[Step, ...]:
+    """Read the steps of a dialogue."""
+    if not isinstance(value, list) or not 0 < len(value) <= MOST_STEPS:
+        raise Unfit(f"{_STEPS}, up to {MOST_STEPS}", value)
+    return tuple(_step(each) for each in value)
+
+
+def _step(value: Any) -> Step:
+    match value:
+        case {"expect": wanted, **others} if not others:
+            expected = _short(wanted)
+            return Expect(expected, is_pattern="*" in expected)
+        case {"send": said, **others} if not others:
+            return Send(_short(said))
+        case {"starttls": True, **others} if not others:
+            return StartTls()
+        case _:
+            raise Unfit(_STEPS, value)
+
+
+def _short(value: Any) -> str:
+    found = text(value)
+    if len(found) > _LONGEST:
+        raise Unfit(f"at most {_LONGEST:,} characters", value)
+    return found
+
+
+class Conversation:
+    """A conversation over a stream. What was received and not yet asked for stays in it."""
+
+    def __init__(self, stream: ByteStream, watch: Stopwatch) -> None:
+        self._stream = stream
+        self._watch = watch
+        self._received = bytearray()
+
+    async def send(self, said: str) -> None:
+        """Send a text."""
+        with self._watch.measure("send"):
+            await self._stream.send(said.encode())
+
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Go on over TLS. Raises CheckFailed if the server has said more than it was asked, and that in the open."""
+        if self._received:
+            raise CheckFailed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
+        self._watch.heard = None
+        self._stream = await secured(self._stream, self._watch, context, host)
+
+    async def expect(self, wanted: Expect) -> None:
+        """Read until it has come. Raises CheckFailed if it does not."""
+        with self._watch.measure("receive"):
+            await (self._line(wanted) if wanted.is_pattern else self._text(wanted))
+
+    async def _text(self, wanted: Expect) -> None:
+        (sought,) = wanted.parts
+        looked_through = 0
+        while (found := self._received.find(sought, looked_through)) < 0:
+            looked_through = max(len(self._received) - len(sought) + 1, 0)
+            if not await self._more(wanted):
+                raise CheckFailed(f'closed after {len(self._received):,} bytes without "{wanted.text}"')
+            self._watch.heard = f'{len(self._received):,} bytes without "{wanted.text}"'
+        del self._received[: found + len(sought)]
+
+    async def _line(self, wanted: Expect) -> None:
+        begin = looked_through = 0
+        last: bytes | None = None
+        is_open = True
+        while is_open or begin < len(self._received):
+            end = self._received.find(b"\n", looked_through)
+            if end < 0 and is_open:
+                looked_through = len(self._received)
+                is_open = await self._more(wanted)
+                continue
+            end = len(self._received) if end < 0 else end
+            last = bytes(self._received[begin:end]).removesuffix(b"\r")
+            begin = looked_through = end + 1
+            if wanted.fits(last):
+                del self._received[:begin]
+                return
+            self._watch.heard = f'{_quoted(last)} instead of "{wanted.text}"'
+        said = "closed without a word" if last is None else f"closed after {_quoted(last)}"
+        raise CheckFailed(f'{said}, expected "{wanted.text}"')
+
+    async def _more(self, wanted: Expect) -> bool:
+        """Receive some more. False: that was all. Raises CheckFailed if it has been too much."""
+        if len(self._received) > MOST_READ:
+            raise CheckFailed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
+        try:
+            self._received += await self._stream.receive()
+        except anyio.EndOfStream:
+            return False
+        return True
+
+
+def _quoted(said: bytes) -> str:
+    shown = said[: _QUOTED + 1].decode(errors="replace")
+    return f'"{shown[:_QUOTED]}..."' if len(shown) > _QUOTED else f'"{shown}"'

@@ -1,0 +1,93 @@
+"""TCP: something accepts connections there and, where asked to, says what it should."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Final, assert_never
+
+from attrs import frozen
+
+from ...text import Url
+from ...toml import boolean, text
+from ..contract import Attempt, Clash, Finding, Kind
+from ..net import Budget, certificates, dialled
+from .dialogue import MOST_READ, Conversation, Expect, Send, StartTls, Step, dialogue
+
+_LAST_READ: Final = 65_536
+"""Bytes that may come with the last of the bytes that are looked through."""
+
+
+@frozen(kw_only=True)
+class TcpCheck:
+    """A TCP check: it connects, over TLS if `tls`, and has the dialogue; or sends `send` and waits for `expect`."""
+
+    url: Url
+    send: str | None = None
+    expect: str | None = None
+    dialogue: tuple[Step, ...] = ()
+    tls: bool = False
+    verify: bool = True
+    ca_file: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        has_starttls = StartTls() in self.dialogue
+        if self.dialogue and (self.send is not None or self.expect is not None):
+            raise Clash("dialogue", "there is send or expect too: make them steps of it")
+        if self.tls and has_starttls:
+            raise Clash("dialogue", "starttls is for connections without tls = true")
+        if self.dialogue.count(StartTls()) > 1:
+            raise Clash("dialogue", "TLS begins once: there is more than one starttls")
+        if not (self.tls or has_starttls) and not (self.verify and self.ca_file is None):
+            key = "verify" if not self.verify else "ca_file"
+            raise Clash(key, "is for TLS: add tls = true, or a step { starttls = true }")
+        if self.tls or has_starttls:
+            self._context()  # reading the certificates takes longer than a check: not while checks run
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown or logged."""
+        return self.url.secrets
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The dialogue, also if it was given as `send` and `expect`."""
+        if self.dialogue:
+            return self.dialogue
+        said = () if self.send is None else (Send(self.send),)
+        return said if self.expect is None else (*said, Expect(self.expect))
+
+    async def attempt(self, at: Attempt) -> Finding:
+        """Ask: up if the target accepts the connection and, where asked to, answers as expected."""
+        tls, budget = self._context() if self.tls else None, Budget(MOST_READ + _LAST_READ)
+        host = self.url.seen_by_servers.host
+        async with dialled(at, self.url.port, budget, tls=tls, host=host) as stream:
+            conversation = Conversation(stream, at.watch)
+            for step in self.steps:
+                match step:
+                    case Send():
+                        await conversation.send(step.text)
+                    case Expect():
+                        await conversation.expect(step)
+                    case StartTls():
+                        await conversation.start_tls(self._context(), host)
+                    case _:
+                        assert_never(step)
+        return Finding()
+
+    def _context(self) -> ssl.SSLContext:
+        return certificates.context(self.ca_file, verify=self.verify)
+
+
+TCP: Final = Kind(
+    "tcp",
+    {"tcp": None},
+    TcpCheck,
+    {
+        "send": text,
+        "expect": text,
+        "dialogue": dialogue,
+        "tls": boolean,
+        "verify": boolean,
+        "ca_file": certificates.ca_file,
+    },
+)
