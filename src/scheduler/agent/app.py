@@ -30,7 +30,7 @@ from .checks import Holdups, Mode, Resolver, Status, TargetCheck
 from .config import Config, Start, Target
 from .show import Display, Monitor, View
 from .signals import listen_to_signals
-from .targets import TASK, Board, CheckTask, Recall, TargetStatus
+from .targets import TASK, Board, CheckTask, Recall, Sooner, TargetStatus
 from .text import Redactor
 
 GRACE: Final = 5.0
@@ -97,15 +97,13 @@ class _Agent:
         )
         enabled = [target for target in config.targets if target.is_enabled]
         self._statuses = {
-            each.name: TargetStatus(
-                each.name, str(each.check.url), each.kind, each.max_attempts, is_verified=not each.is_unverified
-            )
-            for each in enabled
+            each.name: _status_of(each, retry_interval=0.0 if plan.once else each.retry_interval) for each in enabled
         }
         redactor = Redactor(config.secrets)
         self._board = Board(self._statuses.values(), redactor.clean)
         self._monitor = Monitor(display, self._scheduler.stop, redactor.clean)
         self._board.subscribe(self._monitor.hear)
+        self._board.subscribe(Sooner(self._scheduler).hear)
         self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._listen)
         self._recall = Recall(self._scheduler, self._statuses, self._board.remembered, clock, redactor.clean)
@@ -198,6 +196,18 @@ def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:
 
 def _is_well(target: TargetStatus) -> bool:
     return bool(target.checks_now) and target.status in (Status.UP, Status.DEGRADED)
+
+
+def _status_of(target: Target, *, retry_interval: float) -> TargetStatus:
+    return TargetStatus(
+        target.name,
+        str(target.check.url),
+        target.kind,
+        target.max_attempts,
+        is_verified=not target.is_unverified,
+        retry_interval=retry_interval,
+        failing_interval=target.failing_interval,
+    )
 
 
 def _check_of(target: Target, resolver: Resolver, clock: Clock, redactor: Redactor, holdups: Holdups) -> TargetCheck:

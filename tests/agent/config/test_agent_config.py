@@ -57,10 +57,12 @@ def test_a_file_says_everything():
         headers = { Accept = "text/html" }
         degraded_above = "300ms"
         max_attempts = 3
+        retry_interval = "5s"
         tags = ["a", "b"]
         [[check]]
         url = "tcp://db:5432"
         interval = "1m"
+        failing_interval = 15
         mode = "any"
         ip = "any"
         enabled = false
@@ -70,7 +72,8 @@ def test_a_file_says_everything():
     assert web.schedule == Cron("*/5 * * * *")
     assert (web.timeout, web.mode, web.family, web.start) == (2.0, Mode.ALL, Family.V4, "now")
     assert (web.degraded_above, web.tags) == (0.3, ("a", "b"))
-    assert (web.max_attempts, db.max_attempts) == (3, 1)
+    assert (web.max_attempts, web.retry_interval, web.failing_interval) == (3, 5.0, None)
+    assert (db.max_attempts, db.retry_interval, db.failing_interval) == (1, 0.0, 15.0)
     assert web.check.expect_status == ((200, 200), (300, 399))
     assert (db.schedule, db.mode, db.family, db.is_enabled) == (Every("1m"), Mode.ANY, Family.ANY, False)
     assert config.limits.total == 9
@@ -130,6 +133,8 @@ MISTAKES = [
     ("[defaults]\nurl = 'x'\n" + CHECK, "uptime.toml:2: unknown key 'url' in [defaults]; there is degraded_above, "),
     ("defaults = 5\n" + CHECK, "uptime.toml:1: defaults: expected a table [defaults], found the number 5"),
     (CHECK + "max_attempts = 0", "max_attempts: expected a whole number from 1 to 10, found the number 0"),
+    (CHECK + "retry_interval = 0", "retry_interval: expected a duration such as"),
+    (CHECK + 'failing_interval = "soon"', "failing_interval: expected a duration such as"),
     (CHECK + "max_attempts = true", "max_attempts: expected a whole number from 1 to 10, found true"),
     ("[defaults]\nmax_attempts = 1.5\n" + CHECK, "toml:2: [defaults]: max_attempts: expected a whole number"),
     ("check = 5", "uptime.toml:1: check: expected tables that begin with [[check]], found the number 5"),

@@ -26,7 +26,10 @@ KINDS: Final = (HTTP, TCP)
 GROUP: Final = "timerqueue.checks"
 
 COMMON: Final = frozenset(
-    "url name tags enabled schedule interval timeout mode ip degraded_above max_attempts start".split()
+    (
+        "url name tags enabled schedule interval timeout mode ip degraded_above max_attempts retry_interval"
+        " failing_interval start"
+    ).split()
 )
 """Keys that every check has, whatever its kind."""
 

@@ -39,6 +39,8 @@ class Target:
     family: Family = Family.ANY
     degraded_above: float | None = None
     max_attempts: int = 1
+    retry_interval: float = 0.0
+    failing_interval: float | None = None
     start: Start | None = None
     tags: tuple[str, ...] = ()
     is_enabled: bool = True
@@ -70,6 +72,8 @@ class Common:
     family: Family = Family.ANY
     degraded_above: float | None = None
     max_attempts: int = 1
+    retry_interval: float = 0.0
+    failing_interval: float | None = None
     start: Start | None = None
 
 
@@ -82,6 +86,8 @@ def read_common(section: Section, base: Common) -> Common:
         family=section.take("ip", one_of(_FAMILIES), base.family),
         degraded_above=section.take("degraded_above", seconds, base.degraded_above),
         max_attempts=section.take("max_attempts", whole(1, MOST_ATTEMPTS), base.max_attempts),
+        retry_interval=section.take("retry_interval", seconds, base.retry_interval),
+        failing_interval=section.take("failing_interval", seconds, base.failing_interval),
         start=section.take("start", one_of(_STARTS), base.start),
     )
 
@@ -133,6 +139,8 @@ def read_target(section: Section, common: Common, lines: dict[str, int]) -> Targ
         family=chosen.family,
         degraded_above=chosen.degraded_above,
         max_attempts=chosen.max_attempts,
+        retry_interval=chosen.retry_interval,
+        failing_interval=chosen.failing_interval,
         start=start,
         tags=tags,
         is_enabled=is_enabled,

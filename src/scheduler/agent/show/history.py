@@ -52,6 +52,7 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
             "count": record.count,
             **({} if record.is_exact else {"is_exact": False}),
             "attempt": None if verdict is None else verdict.attempt,
+            "is_final": None if verdict is None else verdict.is_final,
             "results": [] if verdict is None else [result_values(each) for each in verdict.results],
         }
     )
@@ -70,7 +71,9 @@ def _text(record: Record, clean: Callable[[str], str]) -> str:
         least = "" if record.is_exact else "at least "
         return f"{least}{wording.count(record.count, 'check')} left out{reason}"
     verdict = told(record, clean)
-    return wording.printable(clean(record.error or "")) if verdict is None else found_text(verdict)
+    if verdict is None:
+        return wording.printable(clean(record.error or ""))
+    return found_text(verdict) + ("" if verdict.is_final else f" (attempt {verdict.attempt}, another follows)")
 
 
 def _stamp(instant: datetime) -> str:

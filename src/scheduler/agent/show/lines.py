@@ -51,7 +51,8 @@ class PlainLines(_Lines):
         assert verdict is not None
         assert run is not None
         state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
-        parts = [f"{state:<16}", wording.printable(target.name), found_text(verdict)]
+        more = "" if verdict.is_final else f" (attempt {verdict.attempt} of {target.max_attempts}, another follows)"
+        parts = [f"{state:<16}", wording.printable(target.name), f"{found_text(verdict)}{more}"]
         self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended)
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
@@ -106,7 +107,6 @@ class JsonLines(_Lines):
         verdict, run = target.last, target.last_run
         assert verdict is not None
         assert run is not None
-        assert target.since is not None
         self._tell(
             "check",
             run.ended,
@@ -116,13 +116,14 @@ class JsonLines(_Lines):
             status=verdict.status.value,
             previous=target.previous.value if target.previous else None,
             changed=is_change,
-            since=wording.stamp(target.since),
+            since=None if target.since is None else wording.stamp(target.since),
             latency_ms=milliseconds(verdict.latency),
             error=verdict.error,
             due=wording.stamp(run.due),
             lateness_ms=milliseconds(run.lateness),
             attempt=verdict.attempt,
             max_attempts=target.max_attempts,
+            is_final=verdict.is_final,
             verified=target.is_verified,
             results=[result_values(each) for each in verdict.results],
         )

@@ -12,6 +12,7 @@ from .incidents import FLAPPING, Closed, Incident, Opened
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
 from .recall import Recall
 from .report import told
+from .sooner import Sooner
 from .status import TargetStatus, Verdict
 from .task import TASK, CheckTask
 
@@ -32,6 +33,7 @@ __all__ = [
     "Outage",
     "Recall",
     "Remembered",
+    "Sooner",
     "Summary",
     "TargetStatus",
     "Trouble",

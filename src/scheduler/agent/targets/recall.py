@@ -82,7 +82,8 @@ class Recall:
         for limit in (FIRST_LOOK, SECOND_LOOK):
             records = await self._ask(target.name, limit)
             if restore(target, records, self._clean):
-                self._tell(target)
+                if target.status is not None:
+                    self._tell(target)
                 return
             if len(records) < limit:
                 return

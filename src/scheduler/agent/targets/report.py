@@ -52,7 +52,7 @@ class Report(dict[str, Any]):
 
 def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
     """Report a check with these results of a target that stood so: as much as there is room for."""
-    verdict = fold(results)
+    verdict = before.as_attempt(fold(results))
     standing = _standing(before)
     for values in _ever_less(verdict):
         values["before"] = standing
@@ -139,6 +139,10 @@ def _found(found: Verdict | CheckResult) -> dict[str, Any]:
         values["latency"] = round(found.latency, 6)
     if found.error is not None:
         values["error"] = found.error
+    if isinstance(found, Verdict) and found.earlier:
+        values["earlier"] = found.earlier
+    if isinstance(found, Verdict) and not found.is_final:
+        values["is_final"] = False
     return values
 
 
@@ -156,6 +160,7 @@ def _standing(target: TargetStatus) -> dict[str, Any]:
         "changes": target.changes,
         "state": _state(target.state),
         **incident,
+        **({"tried": target.tried} if target.tried else {}),
     }
 
 
@@ -205,9 +210,10 @@ def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) 
         changes = _count(before["changes"])
         state = _read_state(before["state"], target.name)
         incident = _read_incident(before.get("incident"), target.name, clean)
+        tried = _earlier(before.get("tried", 0), MOST_ATTEMPTS)
     except _UNREADABLE:
         return False
-    target.incident = incident
+    target.incident, target.tried = incident, tried
     target.status, target.since, target.counts, target.changes, target.state = status, since, counts, changes, state
     return True
 
@@ -251,6 +257,8 @@ def _verdict(found: Mapping[str, Any]) -> Verdict:
         error=_text(found.get("error")),
         latency=_number(found.get("latency")),
         attempt=_attempt(found["attempt"]),
+        earlier=_earlier(found.get("earlier", 0), found["attempt"]),
+        is_final=found.get("is_final") is not False,
         results=tuple(_result(each) for each in _list(found.get("results", []))),
     )
 
@@ -305,6 +313,12 @@ def _instant(value: Any) -> float:
 
 def _count(value: Any) -> int:
     if not 0 <= value <= LARGEST:
+        raise ValueError
+    return int(value)
+
+
+def _earlier(value: Any, attempt: int) -> int:
+    if not 0 <= value < attempt:
         raise ValueError
     return int(value)
 

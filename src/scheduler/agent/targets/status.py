@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from scheduler import Outcome, RunEnded
 
@@ -18,13 +18,18 @@ from .incidents import Incident, incident_after
 
 @frozen(kw_only=True)
 class Verdict:
-    """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last that all addresses had."""
+    """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last that all addresses had.
+
+    `earlier`: how many attempts before that were runs of their own. Not `is_final`: the next attempt decides.
+    """
 
     status: Status
     error: str | None = None
     latency: float | None = None
     results: tuple[CheckResult, ...] = ()
     attempt: int = 1
+    earlier: int = 0
+    is_final: bool = True
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
@@ -76,7 +81,9 @@ class TargetStatus:
 
     `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
     `incident`: the one that is open, after a restart too. `members`: how many others an incident of it stands for.
-    `is_verified`: False if its certificate is not looked at.
+    `is_verified`: False if its certificate is not looked at. `retry_interval`: seconds from one attempt to the next,
+    which is a run of its own; 0: all attempts are in one run. `failing_interval`: seconds between checks while it is
+    not well; None: as ever. `tried`: attempts so far of which none was final.
     """
 
     name: str
@@ -98,6 +105,9 @@ class TargetStatus:
     missed_is_exact: bool = True
     lateness_max: float = 0.0
     is_verified: bool = True
+    retry_interval: float = 0.0
+    failing_interval: float | None = None
+    tried: int = 0
 
     @property
     def checks(self) -> int:
@@ -109,10 +119,23 @@ class TargetStatus:
         """Verdicts that this process has found."""
         return self.checks - self.remembered
 
+    @property
+    def is_well(self) -> bool:
+        """Whether it is not known to be down or to flap."""
+        return self.state is None or self.state.status is Standing.UP
+
     def attempts(self) -> int:
-        """Attempts that the next run has: one, if the target is known to be down or to flap."""
-        is_well = self.state is None or self.state.status is Standing.UP
-        return self.max_attempts if is_well else 1
+        """Attempts that the next run has: one, if the target is known not to be well, or if each is a run."""
+        return self.max_attempts if self.is_well and not self.retry_interval else 1
+
+    def as_attempt(self, verdict: Verdict) -> Verdict:
+        """The verdict of a run in its place among the attempts that are runs of their own."""
+        if verdict.status is Status.UNKNOWN or not (self.tried or self.retry_interval):
+            return verdict
+        number = self.tried + 1
+        has_more = number < self.max_attempts and (self.tried > 0 or self.is_well)
+        is_final = verdict.status is not Status.DOWN or not has_more
+        return evolve(verdict, attempt=number, earlier=self.tried, is_final=is_final)
 
     def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
         """Take a verdict in. True: the status is another one now, the first included.
@@ -125,7 +148,7 @@ class TargetStatus:
         self.lateness_max = max(self.lateness_max, lateness)
         self._move(verdict, run.ended)
         self.previous = self.status
-        if verdict.status is self.status:
+        if verdict.status is self.status or not verdict.is_final:
             return False
         self.changes += self.status is not None
         self.status, self.since = verdict.status, run.ended
@@ -133,10 +156,13 @@ class TargetStatus:
 
     def _move(self, verdict: Verdict, now: float) -> None:
         """Move the state on by a verdict. Attempts before the last were down, or there would have been no other."""
-        for _ in range(verdict.attempt - 1):
+        for _ in range(verdict.attempt - verdict.earlier - verdict.is_final):
             self.state = after(self.state, Standing.DOWN, now, name=self.name, is_final=False)
         result = _result_of(verdict.status)
         if result is None:
+            return
+        self.tried = 0 if verdict.is_final else verdict.attempt
+        if not verdict.is_final:
             return
         self.state = after(self.state, result, now, name=self.name)
         self.incident = incident_after(

@@ -1,0 +1,49 @@
+"""When a target is checked before its schedule would have it: for the next attempt, or while it is not well.
+
+Such a check is the next start of the target's own job, set by hand: no slot is held meanwhile, the schedule keeps its
+grid, a regular start that comes first stands for it, and a restart finds it where it was.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from scheduler import AlreadyStopped, JobNotFound, RunEnded, Scheduler
+
+from .news import Checked, News
+from .status import TargetStatus
+
+
+def sooner(target: TargetStatus, run: RunEnded) -> float | None:
+    """The instant, in UTC seconds, at which a target is wanted again after a run. None: its schedule will do.
+
+    An attempt comes its interval after the one before has ended. What is not well keeps a grid: from start to start.
+    """
+    if target.tried and target.last is not None and not target.last.is_final:
+        return run.ended + target.retry_interval
+    if target.failing_interval is None or target.is_well:
+        return None
+    intervals = max(math.floor((run.ended - run.due) / target.failing_interval) + 1, 1)
+    return run.due + intervals * target.failing_interval
+
+
+class Sooner:
+    """A subscriber that has targets checked sooner than their schedules say."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def hear(self, news: News) -> None:
+        """Set the next start of a target that has just been checked, if that is sooner than its regular one."""
+        if not isinstance(news, Checked) or news.target.last_run is None:
+            return
+        wanted = sooner(news.target, news.target.last_run)
+        if wanted is None:
+            return
+        with suppress(JobNotFound, AlreadyStopped):
+            job = self._scheduler.get(news.target.name)
+            at = datetime.fromtimestamp(wanted, UTC)
+            if job.next_start is None or at < job.next_start:
+                job.set_next_start(at)
