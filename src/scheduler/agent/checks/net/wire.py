@@ -111,7 +111,7 @@ async def secured(stream: ByteStream, watch: Stopwatch, tls: ssl.SSLContext, hos
 
 async def connect(address: str, port: int, budget: Budget) -> Wire:
     """Connect to an address, in the one form in which it was given; nothing is looked up."""
-    family, place = _place(address, port)
+    family, place = place_of(address, port)
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
         connection.settimeout(0)
@@ -128,7 +128,7 @@ async def connect(address: str, port: int, budget: Budget) -> Wire:
     return Wire(connection, budget)
 
 
-def _place(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
+def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
     """The family of an address, and the place as `connect` takes it. Only a zone has to be looked up by the system."""
     version = address_family(address)
     if version is None or "%" in address:

@@ -1,0 +1,224 @@
+"""DNS: a server of names answers a question, and as it should."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any, Final, assert_never
+from urllib.parse import unquote
+
+from anyio import EndOfStream
+from anyio.abc import ByteStream
+from attrs import field, frozen
+
+from ...text import Url, printable
+from ...toml import Unfit, one_of, text
+from ..contract import Attempt, CheckFailed, Clash, Finding, Kind, Status
+from ..net import Budget, datagrams, dialled
+
+if TYPE_CHECKING:
+    from dns.message import QueryMessage
+
+    from .messages import Answers
+
+RECORDS: Final = tuple("A AAAA CAA CNAME DNSKEY DS HTTPS MX NAPTR NS PTR SOA SPF SRV SSHFP SVCB TLSA TXT".split())
+RCODES: Final = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
+MOST_BYTES: Final = 64 * 1024
+MOST_ANSWERS: Final = 100
+_SHOWN: Final = 200
+_LENGTH: Final = 2
+"""Bytes before a message over TCP, that say how long it is."""
+
+_MISSING: Final = 'dnspython is not installed, which dns checks need: pip install "timerqueue[agent]"'
+
+
+class Match(enum.Enum):
+    """How the answers that came compare with those that are expected."""
+
+    ALL = "all"
+    """All that are expected have come, and maybe more."""
+    ANY = "any"
+    """One of them has."""
+    EXACTLY = "exactly"
+    """They have, and no others."""
+
+
+class Transport(enum.Enum):
+    """How the question is asked."""
+
+    UDP = "udp"
+    """By datagram, and what is truncated once more over TCP."""
+    TCP = "tcp"
+
+
+@frozen(kw_only=True)
+class DnsCheck:
+    """A DNS check: it asks the server that its URL names for the records of a type at the name in its path."""
+
+    url: Url
+    record: str | None = None
+    answers: tuple[str, ...] = ()
+    match: Match = Match.ALL
+    rcode: tuple[str, ...] = ("NOERROR",)
+    transport: Transport = Transport.UDP
+    name: str = field(init=False, eq=False, repr=False)
+    asked: str = field(init=False, eq=False, repr=False)
+
+    @name.default
+    def _name(self) -> str:
+        name = unquote(self.url.target.partition("?")[0].removeprefix("/"))
+        if not name:
+            raise Clash("url", f"expected the name to ask for, as in dns://{self.url.authority}/www.example.org?type=A")
+        return name
+
+    @asked.default
+    def _asked(self) -> str:
+        query = self.url.target.partition("?")[2]
+        named = query.removeprefix("type=").upper() if query.startswith("type=") else None
+        if query and named not in RECORDS:
+            raise Clash("url", f"expected nothing after the name but ?type= and one of {', '.join(RECORDS)}")
+        if self.record is not None and named is not None and self.record != named:
+            raise Clash("record", f"the URL has type={named}: keep one of them")
+        return self.record or named or "A"
+
+    def __attrs_post_init__(self) -> None:
+        if self.answers and "NOERROR" not in self.rcode:
+            raise Clash("answers", f"there are none when the answer is {' or '.join(self.rcode)}")
+        try:
+            from . import messages  # noqa: PLC0415 - dnspython takes long to import, for few
+
+            messages.question(self.name, self.asked)
+            messages.all_canonical(self.asked, self.answers)
+        except ModuleNotFoundError:
+            raise Clash("url", _MISSING) from None
+        except ValueError as exc:
+            raise Clash("answers" if self.answers else "url", f"expected {exc}") from None
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown or logged."""
+        return self.url.secrets
+
+    async def attempt(self, at: Attempt) -> Finding:
+        """Ask: up if the server gives the answer that is expected."""
+        from .messages import question  # noqa: PLC0415 - as above
+
+        query, budget = question(self.name, self.asked), Budget(MOST_BYTES)
+        match self.transport:
+            case Transport.UDP:
+                answers = await self._by_datagram(at, query, budget)
+                if answers.is_truncated:
+                    return self._judged(await self._by_stream(at, query, budget), Transport.TCP)
+            case Transport.TCP:
+                answers = await self._by_stream(at, query, budget)
+            case _:
+                assert_never(self.transport)
+        return self._judged(answers, self.transport)
+
+    async def _by_datagram(self, at: Attempt, query: QueryMessage, budget: Budget) -> Answers:
+        from .messages import is_answer_to, read  # noqa: PLC0415 - as above
+
+        def mine(data: bytes) -> bytes | None:
+            return data if is_answer_to(query, data) else None
+
+        with datagrams(at, self.url.port, budget) as server:
+            return read(query, await server.ask(query.to_wire(), mine))
+
+    async def _by_stream(self, at: Attempt, query: QueryMessage, budget: Budget) -> Answers:
+        from .messages import is_answer_to, read  # noqa: PLC0415 - as above
+
+        async with dialled(at, self.url.port, budget) as stream:
+            with at.watch.measure("receive"):
+                wire = query.to_wire()
+                await stream.send(len(wire).to_bytes(_LENGTH, "big") + wire)
+                data = await _message(stream)
+        if not is_answer_to(query, data):
+            raise CheckFailed("its answer makes no sense as DNS")
+        return read(query, data)
+
+    def _judged(self, answers: Answers, transport: Transport) -> Finding:
+        detail: dict[str, str | int | float] = {"rcode": answers.rcode, "transport": transport.value}
+        if answers.records:
+            detail["answers"] = printable(_listed(answers.records))
+        if answers.ttl is not None:
+            detail["ttl"] = answers.ttl
+        error = self._wrong(answers)
+        return Finding(status=Status.UP if error is None else Status.DOWN, error=error, detail=detail)
+
+    def _wrong(self, answers: Answers) -> str | None:
+        if answers.is_truncated:
+            return "its answer over TCP is truncated"
+        if answers.rcode not in self.rcode:
+            return f"answers {answers.rcode}, expected {' or '.join(self.rcode)}"
+        if answers.rcode != "NOERROR":
+            return None
+        if not answers.records:
+            return f"{self.name} has no {self.asked} record"
+        return self._unlike(answers) if self.answers else None
+
+    def _unlike(self, answers: Answers) -> str | None:
+        from .messages import all_canonical  # noqa: PLC0415 - as above
+
+        expected, found = all_canonical(self.asked, self.answers), all_canonical(self.asked, answers.records)
+        missing = [expected[each] for each in expected if each not in found]
+        more = [found[each] for each in found if each not in expected]
+        said = f"answers {_listed(answers.records)}"
+        match self.match:
+            case Match.ANY:
+                return None if len(missing) < len(expected) else f"{said}, expected one of {_listed(self.answers)}"
+            case Match.ALL:
+                return f"{said}, without {_listed(missing)}" if missing else None
+            case Match.EXACTLY:
+                return f"{said}, expected exactly {_listed(self.answers)}" if missing or more else None
+            case _:
+                assert_never(self.match)
+
+
+async def _message(stream: ByteStream) -> bytes:
+    """Read one message with the length before it. Raises CheckFailed for less."""
+    received, wanted = b"", _LENGTH
+    while len(received) < wanted:
+        try:
+            received += await stream.receive()
+        except EndOfStream:
+            said = f"after {len(received)} bytes of an answer" if received else "without an answer"
+            raise CheckFailed(f"closed {said}") from None
+        wanted = (
+            max(wanted, _LENGTH + int.from_bytes(received[:_LENGTH], "big")) if len(received) >= _LENGTH else wanted
+        )
+    return received[_LENGTH:wanted]
+
+
+def _listed(records: tuple[str, ...] | list[str]) -> str:
+    listed = ", ".join(records)
+    return listed if len(listed) <= _SHOWN else f"{listed[:_SHOWN]}..."
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else [value]
+    if not 0 < len(items) <= MOST_ANSWERS or not all(isinstance(each, str) and each for each in items):
+        raise Unfit('records as in zone files, such as "192.0.2.1" or ["10 mail.example.org."]', value)
+    return tuple(items)
+
+
+def _rcodes(value: Any) -> tuple[str, ...]:
+    reader = one_of({each: each for each in RCODES})
+    items = value if isinstance(value, list) and value else [value]
+    return tuple(dict.fromkeys(reader(each) for each in items))
+
+
+def _record(value: Any) -> str:
+    return one_of({each: each for each in RECORDS})(text(value).upper())
+
+
+DNS: Final = Kind(
+    "dns",
+    {"dns": 53},
+    DnsCheck,
+    {
+        "record": _record,
+        "answers": _texts,
+        "match": one_of({each.value: each for each in Match}),
+        "rcode": _rcodes,
+        "transport": one_of({each.value: each for each in Transport}),
+    },
+)

@@ -1,0 +1,77 @@
+"""Datagrams to and from the very address that was chosen: asked, asked again, counted, and closed whatever happens."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from ..contract import Attempt
+from .budget import Budget
+from .wire import place_of
+
+T = TypeVar("T")
+
+LARGEST: Final = 65_535
+ASKED_AGAIN_AFTER: Final = 1.5
+"""Seconds without an answer after which a datagram is taken for lost."""
+
+
+class Datagrams:
+    """A datagram socket that is connected to one address and port: what comes from elsewhere is not received."""
+
+    def __init__(self, connection: socket.socket, at: Attempt, budget: Budget) -> None:
+        self._socket = connection
+        self._at = at
+        self._budget = budget
+
+    async def send(self, data: bytes) -> None:
+        """Send a datagram. Raises OSError, also for the one before it."""
+        while True:
+            try:
+                self._socket.send(data)
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+            else:
+                return
+
+    async def receive(self) -> bytes:
+        """Receive the next datagram. Raises OSError, and CheckFailed if the budget is spent."""
+        await checkpoint()  # or one who sends without a pause would have the event loop for itself
+        while True:
+            try:
+                data = self._socket.recv(LARGEST)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+            else:
+                self._budget.read(len(data))
+                return data
+
+    async def ask(self, question: bytes, understood: Callable[[bytes], T | None]) -> T:
+        """Send a question, again each time it may have been lost, until something is `understood`, which is not None.
+
+        That completes the phase "connect". Raises OSError, CheckFailed, and TimeoutError if there is another address to
+        try and this one has had its time.
+        """
+        with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
+            while True:
+                await self.send(question)
+                with anyio.move_on_after(ASKED_AGAIN_AFTER):
+                    while True:
+                        found = understood(await self.receive())
+                        if found is not None:
+                            return found
+
+
+@contextmanager
+def datagrams(at: Attempt, port: int, budget: Budget) -> Iterator[Datagrams]:
+    """Open a socket for datagrams to and from the address for as long as the body runs. Raises OSError."""
+    family, place = place_of(at.address, port)
+    with socket.socket(family, socket.SOCK_DGRAM) as connection:
+        connection.settimeout(0)
+        connection.connect(place)
+        yield Datagrams(connection, at, budget)
