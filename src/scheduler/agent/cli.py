@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
+
+AT_ONCE: Final = 100
+"""Lines that are written together."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -300,9 +304,10 @@ def _print(lines: Iterable[str]) -> None:
     """Print lines to standard output, as far as somebody reads them."""
     from .text import harmless
 
+    written = map(harmless, lines)
     try:
-        for line in lines:
-            click.echo(harmless(line))
+        while some := list(islice(written, AT_ONCE)):
+            click.echo("\n".join(some))
     except BrokenPipeError:
         sys.exit(0)
     except OSError as exc:

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 from hypothesis import given, strategies as st
 
-from scheduler.agent.toml.lines import key_lines
+from scheduler.agent.toml.lines import KeyLines
 
 TOML = '''# a comment with [brackets] and "quotes"
 title = "x = 1 # no comment" # [no.table]
@@ -63,7 +63,7 @@ k = 1
 )
 def test_the_line_of_a_key_is_found(path, line):
     """Through comments, strings of several lines, inline tables and tables within arrays."""
-    assert key_lines(TOML)[path] == line
+    assert KeyLines(TOML)[path] == line
 
 
 def paths_of(value, path=()):
@@ -79,7 +79,7 @@ def paths_of(value, path=()):
 
 def test_every_key_of_the_parsed_text_has_a_line():
     """The scanner and tomllib see the same keys."""
-    assert set(paths_of(tomllib.loads(TOML))) <= set(key_lines(TOML))
+    assert set(paths_of(tomllib.loads(TOML))) <= set(KeyLines(TOML))
 
 
 class Counted(str):
@@ -96,7 +96,7 @@ def test_a_long_text_is_counted_once_for_all_keys():
     """The lines of ten thousand keys are right, and no part of the text is counted twice."""
     text = Counted("".join(f"# {n}\n\n[[check]]\nname = '{n}'\n'quoted' = {n}\n" for n in range(5_000)))
     text.looked_at = 0
-    lines = key_lines(text)
+    lines = KeyLines(text)
     assert text.looked_at <= len(text)
     expected = {(("check", n, key), 5 * n + at) for n in range(5_000) for at, key in ((4, "name"), (5, "quoted"))}
     assert expected <= set(lines.items())
@@ -116,6 +116,6 @@ def test_whatever_tomllib_reads_is_scanned(lines):
         parsed = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return
-    found = key_lines(text)
+    found = KeyLines(text)
     assert set(paths_of(parsed)) <= set(found)
     assert all(1 <= line <= len(lines) for line in found.values())

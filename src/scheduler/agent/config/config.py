@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +19,11 @@ from ..checks import known_kinds
 from ..text import address_family
 from ..toml import (
     ConfigError,
+    KeyLines,
     Problem,
     Section,
     Unfit,
     bounded,
-    key_lines,
     megabytes,
     one_form,
     over,
@@ -81,8 +83,21 @@ def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bo
     except UnicodeDecodeError as exc:
         line = exc.object.count(b"\n", 0, exc.start) + 1
         raise ConfigError(str(file), [Problem(line, "not UTF-8")]) from None
-    config = parse_config(content, str(file), environment, needs_secrets=needs_secrets)
+    with _without_collections():
+        config = parse_config(content, str(file), environment, needs_secrets=needs_secrets)
     return evolve(config, warnings=(*config.warnings, *warnings_about([file])))
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Have Python look for no garbage: what is read of a file is none, and it would be looked at again and again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _content(file: Path) -> str:
@@ -99,7 +114,7 @@ def parse_config(content: str, file: str, environment: Mapping[str, str], *, nee
         raise ConfigError(file, [Problem(*more)])
     try:
         tables = tomllib.loads(content)
-        top = Section(tables if needs_secrets else without_unset(tables, environment), (), "", key_lines(content))
+        top = Section(tables if needs_secrets else without_unset(tables, environment), (), "", KeyLines(content))
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, [Problem(*what_is_wrong(exc, content))]) from None
     except ValueError:  # of Python itself, which reads no longer numbers
@@ -194,11 +209,11 @@ def _targets(top: Section, common: Common) -> tuple[Target, ...]:
     tables = top.take("check", _tables, [])
     if not tables and not top.problems:
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
-    lines: dict[str, int] = {}
+    taken: dict[str, Section] = {}
     found: list[Target] = []
     for index, table in enumerate(tables):
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
-        target = read_target(section, common, lines)
+        target = read_target(section, common, taken)
         found += [] if target is None else [target]
     return tuple(found)
 

@@ -40,7 +40,15 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
 def over(config: Config, now: datetime) -> list[Target]:
     """The targets that would never be checked, with which nothing starts."""
     coming = [each for each in config.targets if each.is_enabled and each.start != "now"]
-    return [each for each in coming if not _starts_of(each, now, 1)]
+    return [each for each in coming if not _comes_again(each.schedule, now) and not _starts_of(each, now, 1)]
+
+
+def _comes_again(schedule: Schedule, now: datetime) -> bool:
+    """Whether an interval ends within the calendar: wherever its phase is, there is a start before."""
+    try:
+        return isinstance(schedule, (Every, After)) and bool(now + schedule.interval)
+    except OverflowError:
+        return False
 
 
 def _starts_of(target: Target, now: datetime, count: int) -> list[datetime]:

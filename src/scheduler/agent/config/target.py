@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from attrs import frozen
@@ -77,8 +78,14 @@ class Common:
     start: Start | None = None
 
 
+_COMMON: Final = dict.fromkeys(("interval", "timeout", "mode", "ip", "degraded_above", "max_attempts", "start"), None)
+"""The keys that `read_common` reads."""
+
+
 def read_common(section: Section, base: Common) -> Common:
     """Read these options from [defaults] or a [[check]]; those that are not there are as in `base`."""
+    if not section.has_any(_COMMON):
+        return base
     return Common(
         interval=section.take("interval", _interval, base.interval),
         timeout=section.take("timeout", seconds, base.timeout),
@@ -103,8 +110,8 @@ def _interval(value: Any) -> float:
         raise Unfit(expected, value) from None
 
 
-def read_target(section: Section, common: Common, lines: dict[str, int]) -> Target | None:
-    """Read one [[check]]. None: its problems have been noted. `lines`: of the checks before it, by their names."""
+def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:
+    """Read one [[check]]. None: its problems have been noted. `taken`: the checks before it, by their names."""
     before = len(section.problems)
     url = section.require("url", url_of)
     kind = known_kinds().by_scheme.get(str(section.table.get("url")).partition("://")[0].lower())
@@ -121,7 +128,7 @@ def read_target(section: Section, common: Common, lines: dict[str, int]) -> Targ
         _check_family(section, url, chosen.family)
         _check_resolved(section, kind)
         _check_name(section, name)
-    _claim(section, name, lines)
+    _claim(section, name, taken)
     if kind is None or url is None or len(section.problems) > before:
         return None
     try:
@@ -182,7 +189,13 @@ def url_of(value: Any) -> Url:
 def _schedule(section: Section, interval: float) -> Schedule:
     if section.has("schedule") and section.has("interval"):
         section.complain("schedule: there is an interval too: keep one of them", "schedule")
-    return section.take("schedule", _schedule_text, Every(interval))
+    return section.take("schedule", _schedule_text, _every(interval))
+
+
+@lru_cache(maxsize=100)
+def _every(interval: float) -> Schedule:
+    """A fixed rate. Most checks of a file have the same one."""
+    return Every(interval)
 
 
 def _schedule_text(value: Any) -> Schedule:
@@ -197,13 +210,13 @@ def _any_option() -> dict[str, Callable[[Any], Any]]:
     return {key: reader for kind in known_kinds().every for key, reader in kind.options.items()}
 
 
-def _claim(section: Section, name: str, lines: dict[str, int]) -> None:
+def _claim(section: Section, name: str, taken: dict[str, Section]) -> None:
     """Note a name as taken, even if something else is wrong. One that cannot be used is nobody's."""
     if not name or section.table.get("name", name) != name:
         return
-    if name in lines:
-        section.complain(f"the name is taken by the check on line {lines[name]}: give one of them another name")
-    lines.setdefault(name, section.lines.get(section.path, 1))
+    if name in taken:
+        section.complain(f"the name is taken by the check on line {taken[name].line}: give one of them another name")
+    taken.setdefault(name, section)
 
 
 def _check_family(section: Section, url: Url, family: Family) -> None:

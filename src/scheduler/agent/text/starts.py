@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from schedule import Cron, Schedule
+from schedule import Cron, Every, Schedule
 
 from . import wording
 
@@ -29,6 +30,9 @@ def schedule_lines(schedule: Schedule, now: datetime, count: int, tz: str) -> It
 def starts(schedule: Schedule, now: datetime, count: int) -> list[datetime]:
     """Find at most so many starts after `now`."""
     found: list[datetime] = []
+    if isinstance(schedule, Every) and not schedule.jitter and (first := schedule.next(now)) is not None:
+        with suppress(OverflowError):  # the calendar ends before
+            return [first + number * schedule.interval for number in range(count)]
     while len(found) < count and (start := schedule.next(found[-1] if found else now)) is not None:
         found.append(start)
     return found

@@ -166,12 +166,10 @@ def _split(text: str) -> SplitResult:
     raise ValueError("a host without characters that stand for one of / ? # @ :, such as \u2100")
 
 
+@lru_cache(maxsize=10_000)
 def host_name(text: str) -> str:
     """The one form of a host's name or address, however it was written. Raises ValueError: what was expected."""
-    try:
-        return str(ip_address(text))
-    except ValueError:
-        return _ascii_name(text)
+    return _ascii_name(text) if address_family(text) is None else str(ip_address(text))
 
 
 def _ascii_name(text: str) -> str:
@@ -196,7 +194,7 @@ def _host_and_port(split: SplitResult) -> tuple[str, int | None]:
     if not split.hostname:
         raise ValueError(f"a host after {split.scheme}://")
     host = _ENCODED_ZONE.sub("%", split.hostname, count=1) if ":" in split.hostname else split.hostname
-    return host if is_address(host) else _ascii_name(host), port
+    return host if is_address(host) else host_name(host), port
 
 
 def _target(split: SplitResult) -> str:

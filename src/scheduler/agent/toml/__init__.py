@@ -8,7 +8,7 @@ lives on whichever thread reads a file, before anything runs.
 from __future__ import annotations
 
 from .bounds import over
-from .lines import key_lines, what_is_wrong
+from .lines import KeyLines, what_is_wrong
 from .readers import (
     VARIABLE,
     Reader,
@@ -29,6 +29,7 @@ from .sections import ConfigError, Problem, Section, one_form, suggestion
 __all__ = [
     "VARIABLE",
     "ConfigError",
+    "KeyLines",
     "Problem",
     "Reader",
     "Section",
@@ -36,7 +37,6 @@ __all__ = [
     "Unset",
     "boolean",
     "bounded",
-    "key_lines",
     "label",
     "labels",
     "megabytes",

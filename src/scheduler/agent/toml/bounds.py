@@ -15,7 +15,8 @@ DEEPEST: Final = 32
 
 _TOKEN: Final = re.compile(
     r"""
-      (?P<part> \"\"\" (?: [^"\\] | \\. | "(?!"") )*+ "{0,5}
+      (?P<line> ^ [A-Za-z0-9_-]++ [ ]= [ ] (?: "[^"\\\n]*+" | [0-9a-z]++ ) $ )
+    | (?P<part> \"\"\" (?: [^"\\] | \\. | "(?!"") )*+ "{0,5}
               | ''' (?: [^'] | '(?!'') )*+ '{0,5}
               | " (?: [^"\\\n] | \\. )*+ "?
               | ' [^'\n]*+ '?
@@ -28,9 +29,11 @@ _TOKEN: Final = re.compile(
     | [^ \t\n"'#.\[\]{}A-Za-z0-9_-]++
     | .
     """,
-    re.DOTALL | re.VERBOSE,
+    re.DOTALL | re.VERBOSE | re.MULTILINE,
 )
-"""Tokens. Each takes all that it has looked at, so a text is looked at once; one without an end goes to the end."""
+"""Tokens. Each takes all that it has looked at, so a text is looked at once; one without an end goes to the end. Most
+lines of a configuration are a key and a plain value, and one token.
+"""
 
 
 def over(text: str) -> tuple[int, str] | None:

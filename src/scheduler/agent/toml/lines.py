@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Final
 
 from ..text import sounds_secret
@@ -99,11 +100,29 @@ def _advice(said: str, line: str) -> str:
     return f' (text needs quotes: {key} = "{value}")' if _UNQUOTED.fullmatch(value) else ""
 
 
-def key_lines(text: str) -> Mapping[Path, int]:
-    """The line, counted from 1, of every key and table header of a valid TOML text."""
-    scanner = _Scanner(text)
-    scanner.document()
-    return scanner.lines
+class KeyLines(Mapping[Path, int]):
+    """The line, counted from 1, of every key and table header of a valid TOML text.
+
+    It is looked through when the first line is asked for: nobody asks about a text in which nothing is wrong.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __getitem__(self, path: Path) -> int:
+        return self._lines[path]
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @cached_property
+    def _lines(self) -> dict[Path, int]:
+        scanner = _Scanner(self._text)
+        scanner.document()
+        return scanner.lines
 
 
 class _Scanner:

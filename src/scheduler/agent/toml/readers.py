@@ -78,8 +78,8 @@ def text(value: Any) -> str:
 def label(value: Any) -> str:
     """Read text by which something is known, today and in its history: all of it can be seen."""
     found = text(value)
-    hidden = next((each for each in found if not each.isprintable()), None)
-    if hidden is not None:
+    if not found.isprintable():
+        hidden = next(each for each in found if not each.isprintable())
         raise Unfit(f"text that can be seen, without {hidden!a} ({unicodedata.name(hidden, 'control')})", value)
     if len(found) > _LONGEST_LABEL:
         raise Unfit(f"at most {_LONGEST_LABEL} characters, not {len(found):,}", value)

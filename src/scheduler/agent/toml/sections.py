@@ -90,6 +90,11 @@ class Section:
         """Whether the key is there."""
         return key in self.table
 
+    def has_any(self, keys: Mapping[str, None]) -> bool:
+        """Whether one of these keys is there, all of which are known from now on."""
+        self._asked.update(keys)
+        return not self.table.keys().isdisjoint(keys)
+
     def take(self, key: str, reader: Reader[T], default: D) -> T | D:
         """Take the value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
         self._asked[key] = None
@@ -128,6 +133,11 @@ class Section:
     def complain(self, text: str, key: str | None = None) -> None:
         """Note a problem with a key, or with the table as a whole."""
         self._note(f"{self.name}: {text}" if self.name else text, key)
+
+    @property
+    def line(self) -> int:
+        """The line on which the table begins."""
+        return self._line(self.path)
 
     def _note(self, text: str, key: str | None) -> None:
         self.problems.append(Problem(self._line(self.path if key is None else (*self.path, key)), text))
