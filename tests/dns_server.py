@@ -30,7 +30,7 @@ class Zone:
         if is_datagram and self.truncated_over_udp:
             response.answer.clear()
             response.flags |= dns.flags.TC
-        return response.to_wire()
+        return response.to_wire(max_size=65_535)
 
     def replies(self, data):
         """Answer a datagram, as the public suite asks for it."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from schedule import Cron, Every
+from scheduler.agent.checks import KINDS, PORTS
 from scheduler.agent.checks.http.http_check import HTTP
 from scheduler.agent.checks.net.resolve import Family
 from scheduler.agent.checks.target_check import Mode
@@ -15,6 +16,7 @@ from scheduler.agent.config.preview import config_lines
 from scheduler.agent.config.target import Target
 from scheduler.agent.toml.sections import FOREIGN, ConfigError
 
+SCHEMES = ", ".join(f"{scheme}://" for scheme in PORTS)
 CHECK = '[[check]]\nurl = "http://h"\n'
 
 
@@ -77,7 +79,8 @@ def test_a_file_says_everything():
     assert web.check.expect_status == ((200, 200), (300, 399))
     assert (db.schedule, db.mode, db.family, db.is_enabled) == (Every("1m"), Mode.ANY, Family.ANY, False)
     assert config.limits.total == 9
-    assert config.limits.named == {"http": 3, "tcp": float("inf"), "host:*": 2, "host:db": 1}
+    others = {kind.name: 200 for kind in KINDS if kind.name not in {"http", "tcp"}}
+    assert config.limits.named == {"http": 3, "tcp": float("inf"), **others, "host:*": 2, "host:db": 1}
     assert config.hosts == {"web": ("127.0.0.1", "::1"), "db": ("127.0.0.2",)}
 
 
@@ -140,9 +143,9 @@ MISTAKES = [
     ("check = 5", "uptime.toml:1: check: expected tables that begin with [[check]], found the number 5"),
     ("[[check]]\nname = 'x'", "uptime.toml:1: [[check]] 'x': the key 'url' is missing"),
     ("[[check]]\nurl = 5", "uptime.toml:2: [[check]] number 1: url: expected text, found the number 5"),
-    ("[[check]]\nurl = 'h'", 'one of http://, https://, tcp:// (did you mean http://h?), found "h"'),
+    ("[[check]]\nurl = 'h'", f'one of {SCHEMES} (did you mean http://h?), found "h"'),
     ("[[check]]\nurl = 'htps://h'", "did you mean https://?"),
-    ("[[check]]\nurl = 'ftp://h'", 'expected a URL that begins with one of http://, https://, tcp://, found "ftp://h"'),
+    ("[[check]]\nurl = 'ftp://h'", f'expected a URL that begins with one of {SCHEMES}, found "ftp://h"'),
     ("[[check]]\nurl = 'http://'", "expected a host after http://"),
     ("[[check]]\nurl = 'http://h:99999'", "expected a port from 1 to 65535"),
     ("[[check]]\nurl = 'http://h:x'", "expected a port from 1 to 65535"),

@@ -21,7 +21,7 @@ from .dns import DNS
 from .http import HTTP
 from .tcp import TCP
 
-KINDS: Final = (HTTP, DNS, TCP)
+KINDS: Final = (HTTP, TCP, DNS)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

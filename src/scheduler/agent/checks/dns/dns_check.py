@@ -14,13 +14,13 @@ from ...text import Url, printable
 from ...toml import Unfit, one_of, text
 from ..contract import Attempt, CheckFailed, Clash, Finding, Kind, Status
 from ..net import Budget, datagrams, dialled
+from .records import RECORDS
 
 if TYPE_CHECKING:
     from dns.message import QueryMessage
 
     from .messages import Answers
 
-RECORDS: Final = tuple("A AAAA CAA CNAME DNSKEY DS HTTPS MX NAPTR NS PTR SOA SPF SRV SSHFP SVCB TLSA TXT".split())
 RCODES: Final = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
 MOST_BYTES: Final = 64 * 1024
 MOST_ANSWERS: Final = 100
@@ -121,7 +121,7 @@ class DnsCheck:
             return data if is_answer_to(query, data) else None
 
         with datagrams(at, self.url.port, budget) as server:
-            return read(query, await server.ask(query.to_wire(), mine))
+            return await read(query, await server.ask(query.to_wire(), mine))
 
     async def _by_stream(self, at: Attempt, query: QueryMessage, budget: Budget) -> Answers:
         from .messages import is_answer_to, read  # noqa: PLC0415 - as above
@@ -133,12 +133,12 @@ class DnsCheck:
                 data = await _message(stream)
         if not is_answer_to(query, data):
             raise CheckFailed("its answer makes no sense as DNS")
-        return read(query, data)
+        return await read(query, data)
 
     def _judged(self, answers: Answers, transport: Transport) -> Finding:
         detail: dict[str, str | int | float] = {"rcode": answers.rcode, "transport": transport.value}
         if answers.records:
-            detail["answers"] = printable(_listed(answers.records))
+            detail["answers"] = printable(_listed(answers.texts))
         if answers.ttl is not None:
             detail["ttl"] = answers.ttl
         error = self._wrong(answers)
@@ -158,10 +158,10 @@ class DnsCheck:
     def _unlike(self, answers: Answers) -> str | None:
         from .messages import all_canonical  # noqa: PLC0415 - as above
 
-        expected, found = all_canonical(self.asked, self.answers), all_canonical(self.asked, answers.records)
+        expected, found = all_canonical(self.asked, self.answers), answers.records
         missing = [expected[each] for each in expected if each not in found]
-        more = [found[each] for each in found if each not in expected]
-        said = f"answers {_listed(answers.records)}"
+        more = found.keys() - expected.keys()
+        said = f"answers {_listed(answers.texts)}"
         match self.match:
             case Match.ANY:
                 return None if len(missing) < len(expected) else f"{said}, expected one of {_listed(self.answers)}"

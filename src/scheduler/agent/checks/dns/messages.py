@@ -1,17 +1,19 @@
 """Messages of the DNS: a question, an answer to it, and what that says.
 
 What comes is looked at before dnspython reads it. Names in a message may refer to others, so that a small message can
-be long to read: the number of its records is bounded as well as its bytes (test_agent_dns counts what that costs).
+be long to read: a millisecond and a half for each of them. So its records are counted first, and those of types that
+nobody asked for, of which one may hold any number of names, are none that we read. More than a few have a thread.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
+import anyio.to_thread
 import dns.exception
 import dns.flags
 import dns.message
@@ -21,29 +23,43 @@ import dns.rdata
 import dns.rdataclass
 import dns.rdatatype
 import dns.reversename
-from attrs import frozen
+from attrs import field, frozen
 
 from ..contract import CheckFailed
+from .records import RECORDS
 
 LARGEST_DATAGRAM: Final = 1232
 """Bytes that we ask servers to send at most in a datagram, which no network has to cut."""
 
-MOST_RECORDS: Final = 500
+MOST_RECORDS: Final = 200
+AT_ONCE: Final = 10
+"""Records that are read without a thread."""
+
 LARGEST_MESSAGE: Final = 32 * 1024
 _HEADER: Final = struct.Struct("!6H")
 _TC: Final = 0x0200
 _QR: Final = 0x8000
+_FIXED: Final = struct.Struct("!HHIH")
+_POINTER: Final = 0xC0
+_BESIDE: Final = ("DNAME", "NSEC", "NSEC3", "OPT", "RRSIG")
+"""Types of records that come with those that were asked for."""
+_KNOWN: Final = frozenset(int(dns.rdatatype.from_text(each)) for each in (*RECORDS, *_BESIDE))
 _TEXTS: Final = frozenset({"TXT", "SPF"})
 
 
 @frozen
 class Answers:
-    """What an answer says. `records`: in the form of master files; `ttl`: seconds, of the shortest lived."""
+    """The sense of an answer. `records`: as in zone files, by their canonical form; `ttl`: seconds, the least."""
 
-    rcode: str
-    records: tuple[str, ...]
-    ttl: int | None
-    is_truncated: bool
+    rcode: str = "NOERROR"
+    records: Mapping[bytes, str] = field(factory=dict)
+    ttl: int | None = None
+    is_truncated: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """The records in one order, whatever the server's."""
+        return sorted(self.records.values())
 
 
 def question(name: str, record: str) -> dns.message.QueryMessage:
@@ -72,13 +88,45 @@ def is_answer_to(query: dns.message.QueryMessage, data: bytes) -> bool:
     return bool(number == query.id and flags & _QR)
 
 
-def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
+async def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
     """Read an answer. Raises CheckFailed for what is none, or is too much."""
-    _, flags, *counts = _HEADER.unpack_from(data)
+    _, flags, questions, *counts = _HEADER.unpack_from(data)
     if flags & _TC:
-        return Answers("NOERROR", (), None, is_truncated=True)
-    if sum(counts) > MOST_RECORDS or len(data) > LARGEST_MESSAGE:
+        return Answers(is_truncated=True)
+    if sum(counts) > MOST_RECORDS or questions > 1 or len(data) > LARGEST_MESSAGE:
         raise CheckFailed(f"its answer is too large: {sum(counts):,} records, {len(data):,} bytes")
+    _look_through(data, questions, sum(counts))
+    if sum(counts) <= AT_ONCE:
+        return parsed(query, data)
+    return await anyio.to_thread.run_sync(parsed, query, data, abandon_on_cancel=True)
+
+
+def _look_through(data: bytes, questions: int, records: int) -> None:
+    """Raise CheckFailed if a record is of a type that does not belong here, or breaks off. Follows no name."""
+    at = _HEADER.size
+    try:
+        for _ in range(questions):
+            at = _after_name(data, at) + 4
+        for _ in range(records):
+            at = _after_name(data, at)
+            kind, _, _, length = _FIXED.unpack_from(data, at)
+            if kind not in _KNOWN:
+                raise CheckFailed(f"its answer holds a record of a type that nobody asked for: {kind}")
+            at += _FIXED.size + length
+    except (IndexError, struct.error):
+        raise CheckFailed("its answer makes no sense as DNS: it breaks off") from None
+
+
+def _after_name(data: bytes, at: int) -> int:
+    while length := data[at]:
+        if length >= _POINTER:
+            return at + 2
+        at += length + 1
+    return at + 1
+
+
+def parsed(query: dns.message.QueryMessage, data: bytes) -> Answers:
+    """Parse a message that has been looked through. Raises CheckFailed."""
     try:
         response = dns.message.from_wire(data)
         if not query.is_response(response):
@@ -91,26 +139,31 @@ def read(query: dns.message.QueryMessage, data: bytes) -> Answers:
 def _answers(response: dns.message.Message) -> Answers:
     rcode = dns.rcode.to_text(response.rcode())
     if rcode != "NOERROR" or not isinstance(response, dns.message.QueryMessage):
-        return Answers(rcode, (), None, is_truncated=False)
+        return Answers(rcode)
     found = response.resolve_chaining()
     if found.answer is None:
-        return Answers(rcode, (), None, is_truncated=False)
-    texts = tuple(sorted(each.to_text() for each in found.answer))
-    return Answers(rcode, texts, found.minimum_ttl, is_truncated=False)
+        return Answers(rcode)
+    return Answers(rcode, {_canonical(each): each.to_text() for each in found.answer}, found.minimum_ttl)
 
 
 @lru_cache(maxsize=10_000)
-def canonical(record: str, text: str) -> object:
-    """A record in a form in which two that mean the same are equal. Raises ValueError: what was expected."""
+def canonical(record: str, text: str) -> bytes:
+    """The form of a record that two which mean the same have in common. Raises ValueError: what was expected."""
     if record in _TEXTS and not text.startswith('"'):
         return text.encode()
     try:
         found = dns.rdata.from_text(dns.rdataclass.IN, dns.rdatatype.from_text(record), text, relativize=False)
     except (dns.exception.DNSException, ValueError, UnicodeError) as exc:
         raise ValueError(f'{record} records as in zone files, found "{text[:100]}" ({exc})') from None
-    return b"".join(getattr(found, "strings", ())) if record in _TEXTS else found.to_digestable(dns.name.root)
+    return _canonical(found)
 
 
-def all_canonical(record: str, texts: Iterable[str]) -> dict[object, str]:
-    """Records by their canonical form."""
+def _canonical(record: dns.rdata.Rdata) -> bytes:
+    """A text without the bounds of its parts. Of anything else what would be signed: names are in small letters."""
+    strings = getattr(record, "strings", None)
+    return record.to_digestable(dns.name.root) if strings is None else b"".join(strings)
+
+
+def all_canonical(record: str, texts: Iterable[str]) -> dict[bytes, str]:
+    """Sort records by their canonical form, which two that mean the same have in common. Raises ValueError."""
     return {canonical(record, text): text for text in texts}

@@ -1,0 +1,7 @@
+"""Types of records that can be asked for, without anything that takes long to import."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RECORDS: Final = tuple("A AAAA CAA CNAME DNSKEY DS HTTPS MX NAPTR NS PTR SOA SPF SRV SSHFP SVCB TLSA TXT".split())
