@@ -78,7 +78,9 @@ class Common:
     start: Start | None = None
 
 
-_COMMON: Final = dict.fromkeys(("interval", "timeout", "mode", "ip", "degraded_above", "max_attempts", "start"), None)
+_COMMON: Final = dict.fromkeys(
+    "interval timeout mode ip degraded_above max_attempts retry_interval failing_interval start".split(), None
+)
 """The keys that `read_common` reads."""
 
 
