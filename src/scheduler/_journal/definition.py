@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from attrs import frozen
@@ -51,7 +52,7 @@ def stored_job(
         json_text(args, "args") if args else "[]",
         json_text(dict(kwargs), "kwargs") if kwargs else "{}",
         options_text(definition.policy, definition.call is on_the_loop),
-        json_text(sorted(tags), "tags") if tags else "[]",
+        _tags_text(tags) if tags else "[]",
         name,
         *pause,
     )
@@ -140,6 +141,11 @@ def check_size(row: StoredJob) -> None:
     if size > LARGEST:
         msg = f"its texts are {size} characters together: at most {LARGEST} can be stored"
         raise InvalidJob(msg)
+
+
+@lru_cache(maxsize=1024)  # as options: few sets serve many jobs
+def _tags_text(tags: frozenset[str]) -> str:
+    return json_text(sorted(tags), "tags")
 
 
 def _schedule_text(schedule: Schedule, id: str) -> str:

@@ -21,7 +21,7 @@ from .._values import OPTIONS, InvalidJob, Overlap, Policy, Retry
 _HINTS: Final[Mapping[type, Mapping[str, Any]]] = {kind: typing.get_type_hints(kind) for kind in (Policy, Retry)}
 
 
-@lru_cache(maxsize=256)  # few sets of options serve many jobs
+@lru_cache(maxsize=4096)  # few sets of options serve many jobs: one for each host, in an agent
 def options_text(policy: Policy, inline: bool) -> str:  # noqa: FBT001 - a cache wants no names
     """The options that differ from the defaults, as JSON. Raises InvalidJob for a need whose name cannot be stored."""
     found: dict[str, Any] = {}

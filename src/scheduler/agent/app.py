@@ -27,7 +27,7 @@ from scheduler import (
 from timerqueue import Clock
 
 from .checks import Holdups, Mode, Resolver, Status, TargetCheck
-from .config import Config, Start, Target
+from .config import Config, Start, Target, without_collections
 from .show import Display, Monitor, View
 from .signals import listen_to_signals
 from .targets import TASK, Board, CheckTask, Recall, Sooner, TargetStatus
@@ -66,7 +66,8 @@ async def run(config: Config, display: Display, plan: Plan, clock: Clock, resolv
     opened; after a clean end NotShown, if that came because nothing could be shown any more, and StoreTakenOver if it
     came because the store is another agent's now.
     """
-    agent = _Agent(config, display, plan, clock, resolver)
+    with without_collections():
+        agent = _Agent(config, display, plan, clock, resolver)
     try:
         return await agent.run()
     except BaseExceptionGroup as group:  # of the task groups here and in the scheduler

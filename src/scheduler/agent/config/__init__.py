@@ -7,6 +7,7 @@ before anything runs.
 
 from __future__ import annotations
 
+from .collector import without_collections
 from .config import Config, read_config
 from .place import StorePlace, store_place
 from .preview import config_lines, over
@@ -25,4 +26,5 @@ __all__ = [
     "store_place",
     "warnings_about",
     "watch_config",
+    "without_collections",
 ]

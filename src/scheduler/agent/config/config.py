@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +29,7 @@ from ..toml import (
     what_is_wrong,
     whole,
 )
+from .collector import without_collections
 from .limits import Limits, read_limits
 from .place import StorePlace, beside, store_place
 from .rights import warnings_about
@@ -83,21 +82,9 @@ def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bo
     except UnicodeDecodeError as exc:
         line = exc.object.count(b"\n", 0, exc.start) + 1
         raise ConfigError(str(file), [Problem(line, "not UTF-8")]) from None
-    with _without_collections():
+    with without_collections():
         config = parse_config(content, str(file), environment, needs_secrets=needs_secrets)
     return evolve(config, warnings=(*config.warnings, *warnings_about([file])))
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Have Python look for no garbage: what is read of a file is none, and it would be looked at again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _content(file: Path) -> str:
