@@ -30,7 +30,7 @@ from .checks import Holdups, Mode, Resolver, Status, TargetCheck
 from .config import Config, Start, Target, without_collections
 from .show import Display, Monitor, View
 from .signals import listen_to_signals
-from .targets import TASK, Board, CheckTask, Recall, Sooner, TargetStatus
+from .targets import TASK, Board, CheckTask, Gate, Probe, Recall, Sooner, TargetStatus
 from .text import Redactor
 
 GRACE: Final = 5.0
@@ -112,9 +112,15 @@ class _Agent:
         self._holdups = Holdups(clock)
         checks = {each.name: _check_of(each, resolver, clock, redactor, self._holdups) for each in enabled}
         checks = {name: evolve(check, attempts=self._statuses[name].attempts) for name, check in checks.items()}
-        self._scheduler.register(TASK, CheckTask(checks, self._statuses, self._recall.recall).run)
+        probes = [
+            Probe(each.name, _check_of(each, resolver, clock, redactor, self._holdups))
+            for each in config.network.probes
+        ]
+        gate = Gate(clock, probes, config.network.every)
+        task = CheckTask(checks, self._statuses, self._recall.recall, clock, gate)
+        self._scheduler.register(TASK, task.run)
         for target in enabled:
-            _add(self._scheduler, target, start=None if plan.once else target.start)
+            _add(self._scheduler, target, None if plan.once else target.start, config.network.longest)
         self._is_open = anyio.Event()
         self._patient: set[str] = set()
         self._taken_over: str | None = None
@@ -206,6 +212,7 @@ def _status_of(target: Target, *, retry_interval: float) -> TargetStatus:
         target.kind,
         target.max_attempts,
         is_verified=not target.is_unverified,
+        grace=grace_of(target.schedule),
         retry_interval=retry_interval,
         failing_interval=target.failing_interval,
     )
@@ -228,10 +235,11 @@ def _check_of(target: Target, resolver: Resolver, clock: Clock, redactor: Redact
     )
 
 
-def _add(scheduler: Scheduler, target: Target, start: Start | None) -> None:
+def _add(scheduler: Scheduler, target: Target, start: Start | None, gate: float) -> None:
+    """Add the job of a target. `gate`: seconds for which a failed check may wait to hear whether we are offline."""
     # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
     waits_inside = target.mode is Mode.ALL or getattr(target.check, "redirects", 0) > 0
-    timeout = None if waits_inside else target.max_attempts * target.timeout + CUT_OFF_AFTER
+    timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
     try:
         scheduler.add(
             TASK,

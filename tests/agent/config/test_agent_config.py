@@ -51,6 +51,9 @@ def test_a_file_says_everything():
         [hosts]
         web = ["127.0.0.1", "::1"]
         db = "127.0.0.2"
+        [network]
+        probe = ["tcp://192.0.2.1:53", "https://EXAMPLE.org"]
+        every = "5s"
         [[check]]
         name = "web"
         url = "http://web/"
@@ -82,6 +85,11 @@ def test_a_file_says_everything():
     others = {kind.name: 200 for kind in KINDS if kind.name not in {"http", "tcp"}}
     assert config.limits.named == {"http": 3, "tcp": float("inf"), **others, "host:*": 2, "host:db": 1}
     assert config.hosts == {"web": ("127.0.0.1", "::1"), "db": ("127.0.0.2",)}
+    assert [(each.name, each.timeout) for each in config.network.probes] == [
+        ("tcp://192.0.2.1:53", 2.0),
+        ("https://example.org", 2.0),
+    ]
+    assert (config.network.every, config.network.longest) == (5.0, 7.0)
 
 
 MISTAKES = [
@@ -138,6 +146,10 @@ MISTAKES = [
     (CHECK + "max_attempts = 0", "max_attempts: expected a whole number from 1 to 10, found the number 0"),
     (CHECK + "retry_interval = 0", "retry_interval: expected a duration such as"),
     (CHECK + 'failing_interval = "soon"', "failing_interval: expected a duration such as"),
+    (CHECK + "[network]\nprobe = []", "[network]: probe: expected a list of 1 to 16 URLs"),
+    (CHECK + "[network]\nprobe = 'tcp://h'", "[network]: probe: expected"),
+    (CHECK + "[network]\nevery = '1h'", "[network]: every: expected a duration up to 30 s"),
+    (CHECK + "[network]\nprobes = ['tcp://h:1']", "unknown key 'probes' in [network], did you mean 'probe'"),
     (CHECK + "max_attempts = true", "max_attempts: expected a whole number from 1 to 10, found true"),
     ("[defaults]\nmax_attempts = 1.5\n" + CHECK, "toml:2: [defaults]: max_attempts: expected a whole number"),
     ("check = 5", "uptime.toml:1: check: expected tables that begin with [[check]], found the number 5"),

@@ -51,7 +51,7 @@ class World:
     def build(self, scheduler, clock):
         self.check.clock = clock
         recall = Recall(scheduler, self.board.targets, self.board.remembered, clock)
-        scheduler.register(TASK, CheckTask({"api": self.check}, self.board.targets, recall.recall).run)
+        scheduler.register(TASK, CheckTask({"api": self.check}, self.board.targets, recall.recall, clock).run)
         self.board.subscribe(Sooner(scheduler).hear)
         self.board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
         scheduler.listen(self.board.listen)

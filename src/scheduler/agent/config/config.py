@@ -31,6 +31,7 @@ from ..toml import (
 )
 from .collector import without_collections
 from .limits import Limits, read_limits
+from .network import Network, read_network
 from .place import StorePlace, beside, store_place
 from .rights import warnings_about
 from .target import Common, Target, read_common, read_target
@@ -50,6 +51,7 @@ class Config:
     targets: tuple[Target, ...]
     limits: Limits
     hosts: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    network: Network = field(factory=Network)
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
     warnings: tuple[str, ...] = ()
@@ -147,6 +149,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
     retention = _retention(top.section("history"))
     limits, warnings = read_limits(top.section("limits"), [kind.name for kind in known_kinds().every], environment)
     hosts = _hosts(top.section("hosts"))
+    network = read_network(top.section("network"))
     defaults = top.section("defaults")
     common = read_common(defaults, Common())
     defaults.end()
@@ -156,6 +159,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
         targets=targets,
         limits=limits,
         hosts=hosts,
+        network=network,
         store=store,
         retention=retention,
         warnings=(*warnings, *known_kinds().troubles.values()),

@@ -8,6 +8,7 @@ subscribes. Lives on the event loop.
 from __future__ import annotations
 
 from .board import Board, Summary
+from .gate import Gate, Probe
 from .incidents import FLAPPING, Closed, Incident, Opened
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
 from .recall import Recall
@@ -24,6 +25,7 @@ __all__ = [
     "Checked",
     "CheckedAgain",
     "Closed",
+    "Gate",
     "Incident",
     "LeftOut",
     "LeftOutBefore",
@@ -31,6 +33,7 @@ __all__ = [
     "NotChecked",
     "Opened",
     "Outage",
+    "Probe",
     "Recall",
     "Remembered",
     "Sooner",

@@ -20,7 +20,7 @@ from ..checks import MOST_ATTEMPTS, CheckResult, Status
 from ..text import wording
 from .flapping import Standing, TargetState, state_id
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
-from .status import TargetStatus, Verdict, fold, verdict_without_results
+from .status import TargetStatus, Verdict, fold, in_doubt, verdict_without_results
 
 if TYPE_CHECKING:
     from scheduler import Record
@@ -50,9 +50,13 @@ class Report(dict[str, Any]):
         self.verdict = verdict
 
 
-def report_of(results: Sequence[CheckResult], before: TargetStatus) -> Report:
-    """Report a check with these results of a target that stood so: as much as there is room for."""
-    verdict = before.as_attempt(fold(results))
+def report_of(results: Sequence[CheckResult], before: TargetStatus, doubt: str | None = None) -> Report:
+    """Report a check with these results of a target that stood so: as much as there is room for.
+
+    `doubt`: why they say nothing about it; None: they do.
+    """
+    found = fold(results)
+    verdict = before.as_attempt(found if doubt is None else in_doubt(found, doubt))
     standing = _standing(before)
     for values in _ever_less(verdict):
         values["before"] = standing

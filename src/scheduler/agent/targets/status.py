@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
@@ -66,6 +67,12 @@ def fold(results: Sequence[CheckResult]) -> Verdict:
     )
 
 
+def in_doubt(verdict: Verdict, why: str) -> Verdict:
+    """The verdict of a run that says nothing about its target, for that reason, whatever it has found."""
+    found = verdict.status.value if verdict.error is None else verdict.error
+    return evolve(verdict, status=Status.UNKNOWN, error=f"{why}; found: {found}", attempt=1)
+
+
 def _error(results: Sequence[CheckResult], status: Status) -> str | None:
     if status is Status.UP:
         return None
@@ -81,9 +88,10 @@ class TargetStatus:
 
     `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
     `incident`: the one that is open, after a restart too. `members`: how many others an incident of it stands for.
-    `is_verified`: False if its certificate is not looked at. `retry_interval`: seconds from one attempt to the next,
-    which is a run of its own; 0: all attempts are in one run. `failing_interval`: seconds between checks while it is
-    not well; None: as ever. `tried`: attempts so far of which none was final.
+    `is_verified`: False if its certificate is not looked at. `grace`: seconds by which a check may begin late and still
+    say something. `retry_interval`: seconds from one attempt to the next, which is a run of its own; 0: all attempts
+    are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
+    far of which none was final.
     """
 
     name: str
@@ -105,6 +113,7 @@ class TargetStatus:
     missed_is_exact: bool = True
     lateness_max: float = 0.0
     is_verified: bool = True
+    grace: float = math.inf
     retry_interval: float = 0.0
     failing_interval: float | None = None
     tried: int = 0

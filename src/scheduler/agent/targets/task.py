@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from scheduler import Subtask
+from scheduler import Subtask, current_run
+from timerqueue import Clock
 
-from ..checks import CheckResult, TargetCheck
+from ..checks import CheckResult, Status, TargetCheck
+from ..text import wording
+from .gate import Gate
 from .report import Report, report_of
 from .status import TargetStatus
 
@@ -18,7 +21,7 @@ TASK: Final = "check"
 class CheckTask:
     """The task: it finds a target's check by its name, and makes a report for history of what that finds.
 
-    `recall`: awaited before a target is checked, so that it is known how it stood.
+    `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
     """
 
     def __init__(
@@ -26,29 +29,52 @@ class CheckTask:
         checks: Mapping[str, TargetCheck],
         targets: Mapping[str, TargetStatus],
         recall: Callable[[str], Awaitable[None]],
+        clock: Clock,
+        gate: Gate | None = None,
     ) -> None:
         self._checks = checks
         self._targets = targets
         self._recall = recall
+        self._clock = clock
+        self._gate = Gate(clock) if gate is None else gate
 
     async def run(self, name: str) -> Report | list[Subtask] | None:
         """Check the target of that name. None: there is no such target any more."""
         check = self._checks.get(name)
         if check is None:
             return None
+        ending = _Ending(self._targets[name], self._gate, self._clock)
         await self._recall(name)
         found = await check.run()
         if isinstance(found, CheckResult):
-            return report_of([found], self._targets[name])
-        together = _Together(self._targets[name], len(found))
+            return await ending.report([found])
+        together = _Together(ending, len(found))
         return together.wrapped(found)
+
+
+class _Ending:
+    """A run that has begun now, and its report once its results are there."""
+
+    def __init__(self, target: TargetStatus, gate: Gate, clock: Clock) -> None:
+        self._target = target
+        self._gate = gate
+        self._began = clock.monotonic()
+        lateness = clock.wall() - current_run().due.timestamp()
+        self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
+
+    async def report(self, results: Sequence[CheckResult]) -> Report:
+        """Report these results. What began too late, or failed while we are offline, says nothing."""
+        doubt = self._late
+        if doubt is None and any(each.status is Status.DOWN for each in results):
+            doubt = await self._gate.why_offline(self._began)
+        return report_of(results, self._target, doubt)
 
 
 class _Together:
     """The results of all addresses of a target, wherever they lead. The last one that comes makes the report."""
 
-    def __init__(self, target: TargetStatus, count: int) -> None:
-        self._target = target
+    def __init__(self, ending: _Ending, count: int) -> None:
+        self._ending = ending
         self._missing = count
         self._results: list[CheckResult] = []
 
@@ -62,4 +88,4 @@ class _Together:
             return self.wrapped(found)
         self._results.append(found)
         self._missing -= 1
-        return None if self._missing else report_of(self._results, self._target)
+        return None if self._missing else await self._ending.report(self._results)
