@@ -19,9 +19,10 @@ from ..toml import Reader, Unfit
 from .contract import Check, Clash, Kind
 from .dns import DNS
 from .http import HTTP
+from .ntp import NTP
 from .tcp import TCP
 
-KINDS: Final = (HTTP, TCP, DNS)
+KINDS: Final = (HTTP, TCP, DNS, NTP)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

@@ -9,14 +9,14 @@ from timerqueue import Clock
 
 
 class Stopwatch:
-    """A stopwatch, which runs from its making. Phases measured `before`, such as a shared lookup, count with them.
+    """A stopwatch, which runs from its making by `clock`. Phases measured `before`, such as a shared lookup, count too.
 
     `phases` holds what was completed, `completed` the names of those that were measured here; `phase` names what goes
     on, so that a timeout can say where it struck.
     """
 
     def __init__(self, clock: Clock, before: Mapping[str, float] | None = None) -> None:
-        self._clock = clock
+        self.clock = clock
         self.phases: dict[str, float] = dict(before or {})
         self.completed: set[str] = set()
         self.phase: str | None = None
@@ -28,17 +28,17 @@ class Stopwatch:
     @property
     def elapsed(self) -> float:
         """Seconds so far."""
-        return self._before + self._clock.monotonic() - self._began
+        return self._before + self.clock.monotonic() - self._began
 
     def begin(self, phase: str) -> None:
         """Start a phase."""
         self.phase = phase
-        self._phase_began = self._clock.monotonic()
+        self._phase_began = self.clock.monotonic()
 
     def end(self) -> None:
         """Complete the phase that goes on. One that comes again, after a redirect, adds to the first."""
         assert self.phase is not None
-        seconds = self._clock.monotonic() - self._phase_began
+        seconds = self.clock.monotonic() - self._phase_began
         self.phases[self.phase] = self.phases.get(self.phase, 0.0) + seconds
         self.completed.add(self.phase)
         self.phase = None

@@ -121,7 +121,7 @@ class DnsCheck:
             return data if is_answer_to(query, data) else None
 
         with datagrams(at, self.url.port, budget) as server:
-            return await read(query, await server.ask(query.to_wire(), mine))
+            return await read(query, await server.ask(query.to_wire, mine))
 
     async def _by_stream(self, at: Attempt, query: QueryMessage, budget: Budget) -> Answers:
         from .messages import is_answer_to, read  # noqa: PLC0415 - as above

@@ -51,7 +51,7 @@ class Datagrams:
                 self._budget.read(len(data))
                 return data
 
-    async def ask(self, question: bytes, understood: Callable[[bytes], T | None]) -> T:
+    async def ask(self, question: Callable[[], bytes], understood: Callable[[bytes], T | None]) -> T:
         """Send a question, again each time it may have been lost, until something is `understood`, which is not None.
 
         That completes the phase "connect". Raises OSError, CheckFailed, and TimeoutError if there is another address to
@@ -59,7 +59,7 @@ class Datagrams:
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
             while True:
-                await self.send(question)
+                await self.send(question())
                 with anyio.move_on_after(ASKED_AGAIN_AFTER):
                     while True:
                         found = understood(await self.receive())

@@ -1,0 +1,173 @@
+"""NTP: a server tells the time, says that it knows it, and is not further from ours than it may be.
+
+A question carries the time at which we sent it, and the answer repeats that: so an answer that repeats nothing of ours
+is none, whoever sent it. The server adds when the question came and when the answer left. With the time at which we
+have it these are four, and half of what is left of the way there and back is what we cannot know: an offset counts
+against the server only as far as it is larger than that. All times are those of RFC 5905, 32 bits of seconds and 32 of
+their fraction; they are only ever subtracted, so that it does not matter that the seconds begin again in 2036.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from attrs import field, frozen
+
+from ..text import Url, wording
+from ..toml import seconds, whole
+from .contract import Attempt, Clash, Finding, Kind, Status
+from .net import Budget, datagrams
+
+MOST_BYTES: Final = 16 * 1024
+_PACKET: Final = struct.Struct("!BBbbIII4Q")
+_ASK: Final = 0x23
+"""No warning of a leap second, version 4, as a client."""
+
+_SERVER: Final = 4
+_UNSYNCHRONISED: Final = 3
+_HIGHEST_STRATUM: Final = 15
+_SINCE_1900: Final = 2_208_988_800
+_WHOLE: Final = 2**64
+_SHORT: Final = 2**16
+
+
+@frozen(kw_only=True)
+class Answer:
+    """An answer. Seconds: `offset` of the server's clock against ours, `delay` of the way there and back."""
+
+    leap: int
+    stratum: int
+    reference: bytes
+    offset: float
+    delay: float
+    root_delay: float
+    root_dispersion: float
+
+    @property
+    def least_offset(self) -> float:
+        """Seconds by which the server's clock is off for certain, whichever way took longer."""
+        return max(abs(self.offset) - self.delay / 2, 0.0)
+
+
+def instant(wall: float) -> int:
+    """A time of NTP for UTC seconds since 1970."""
+    return round((wall + _SINCE_1900) * 2**32) % _WHOLE
+
+
+def _difference(later: int, earlier: int) -> float:
+    """Seconds between two times of NTP, of which the nearer of the possible ones is meant."""
+    return ((later - earlier + _WHOLE // 2) % _WHOLE - _WHOLE // 2) / 2**32
+
+
+def question(sent: int) -> bytes:
+    """Write a question that was sent at a time of NTP."""
+    return _PACKET.pack(_ASK, 0, 0, 0, 0, 0, 0, 0, 0, 0, sent)
+
+
+def read(data: bytes, sent: set[int], received: int) -> Answer | None:
+    """Read an answer to a question that was sent at one of these times. None: it is none."""
+    if len(data) < _PACKET.size:
+        return None
+    head, stratum, _, _, delay, dispersion, reference, _, origin, came, left = _PACKET.unpack_from(data)
+    if head & 0b111 != _SERVER or origin not in sent or not left:
+        return None
+    there, back = _difference(came, origin), _difference(received, left)
+    return Answer(
+        leap=head >> 6,
+        stratum=stratum,
+        reference=reference.to_bytes(4, "big"),
+        offset=(there - back) / 2,
+        delay=max(there + back, 0.0),
+        root_delay=delay / _SHORT,
+        root_dispersion=dispersion / _SHORT,
+    )
+
+
+@frozen(kw_only=True)
+class NtpCheck:
+    """An NTP check: up if the server tells a time that it vouches for, within the bounds that are given in seconds."""
+
+    url: Url
+    max_offset: float | None = None
+    degraded_offset: float | None = None
+    max_stratum: int = _HIGHEST_STRATUM
+    max_root_dispersion: float | None = None
+    _bounds: tuple[tuple[Status, float], ...] = field(init=False, eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.url.target not in {"", "/"}:
+            raise Clash("url", f"expected nothing after ntp://{self.url.authority}")
+        bounds = [bound for _, bound in self._bounds]
+        if bounds != sorted(set(bounds), reverse=True):
+            raise Clash("degraded_offset", "would never be told: it is not below max_offset")
+
+    @_bounds.default
+    def _in_order(self) -> tuple[tuple[Status, float], ...]:
+        bounds = ((Status.DOWN, self.max_offset), (Status.DEGRADED, self.degraded_offset))
+        return tuple((status, bound) for status, bound in bounds if bound is not None)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown or logged."""
+        return self.url.secrets
+
+    async def attempt(self, at: Attempt) -> Finding:
+        """Ask for the time, and judge what the server says of it and of itself."""
+        clock, sent = at.watch.clock, set[int]()
+
+        def ask() -> bytes:
+            now = instant(clock.wall())
+            sent.add(now)
+            return question(now)
+
+        with datagrams(at, self.url.port, Budget(MOST_BYTES)) as server:
+            return self._judged(await server.ask(ask, lambda data: read(data, sent, instant(clock.wall()))))
+
+    def _judged(self, answer: Answer) -> Finding:
+        status, error = self._verdict(answer)
+        detail = {
+            "ntp_offset": round(answer.offset, 6),
+            "ntp_delay": round(answer.delay, 6),
+            "stratum": answer.stratum,
+            "leap": answer.leap,
+            "root_delay": round(answer.root_delay, 6),
+            "root_dispersion": round(answer.root_dispersion, 6),
+        }
+        return Finding(status=status, error=error, detail=detail)
+
+    def _verdict(self, answer: Answer) -> tuple[Status, str | None]:
+        if not answer.stratum:
+            return _refusal(answer.reference.decode("latin-1").rstrip("\0"))
+        if answer.leap == _UNSYNCHRONISED or answer.stratum > _HIGHEST_STRATUM:
+            return Status.DOWN, "its clock is not synchronised"
+        if answer.stratum > self.max_stratum:
+            return Status.DOWN, f"its stratum is {answer.stratum}, more than {self.max_stratum}"
+        if self.max_root_dispersion is not None and answer.root_dispersion > self.max_root_dispersion:
+            dispersion = wording.latency(answer.root_dispersion)
+            return Status.DOWN, f"its clock may be off by {dispersion} (root dispersion)"
+        for status, bound in self._bounds:
+            if answer.least_offset > bound:
+                way = "ahead of" if answer.offset > 0 else "behind"
+                return status, f"its clock is {wording.latency(abs(answer.offset))} {way} ours"
+        return Status.UP, None
+
+
+def _refusal(code: str) -> tuple[Status, str]:
+    """A server of stratum 0 tells no time but, in four letters, why."""
+    if code == "RATE":
+        return Status.UNKNOWN, "it asks us to ask it less often (RATE)"
+    return Status.DOWN, f'it refuses to tell the time: "{code}"'
+
+
+NTP: Final = Kind(
+    "ntp",
+    {"ntp": 123},
+    NtpCheck,
+    {
+        "max_offset": seconds,
+        "degraded_offset": seconds,
+        "max_stratum": whole(1, _HIGHEST_STRATUM),
+        "max_root_dispersion": seconds,
+    },
+)
