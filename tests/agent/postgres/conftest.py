@@ -2,9 +2,31 @@
 
 import contextlib
 
+import psycopg
 import pytest
 
 import postgres_versions
+from postgres_server import until
+from scheduler.agent.postgres.contract import pick
+from scheduler.agent.postgres.probes import CATALOGUE
+
+OURS = "timerqueue"
+PREPARE = """
+    CREATE EXTENSION pg_stat_statements;
+    CREATE EXTENSION IF NOT EXISTS pg_buffercache;
+    CREATE TABLE plain (id bigint PRIMARY KEY, words text);
+    CREATE TABLE parts (id bigint, words text) PARTITION BY RANGE (id);
+    CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
+    CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (100) TO (200);
+    CREATE INDEX parts_id ON parts (id);
+    CREATE SEQUENCE steps AS smallint;
+    CREATE FUNCTION twice(number int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN number * 2; END';
+    INSERT INTO plain SELECT n, repeat('x', 20) FROM generate_series(1, 1000) AS n;
+    INSERT INTO parts SELECT n, 'x' FROM generate_series(0, 199) AS n;
+    VACUUM ANALYZE plain;
+    ANALYZE parts_1;
+    ANALYZE parts_2;
+"""
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +52,129 @@ def postgres_of():
 def each_postgres(request, postgres_of):
     """Run the test on each version. A `PostgresServer` of tests/postgres_server.py."""
     return postgres_of(request.param)
+
+
+class Probed:
+    """A database with something in it, and the probes asked of it as the role `monitor`, in pg_monitor alone."""
+
+    def __init__(self, server):
+        self.server, self._stack = server, contextlib.ExitStack()
+        self.dsn = f"host={server.folder} user=postgres dbname=probed"
+
+    def prepare(self):
+        """Make the database, its contents and the roles."""
+        with psycopg.connect(self.server.dsn, autocommit=True) as connection:
+            connection.execute("CREATE DATABASE probed TEMPLATE template0")
+            connection.execute("CREATE ROLE monitor LOGIN IN ROLE pg_monitor")
+            connection.execute("CREATE ROLE nobody_special LOGIN")
+        with self.connect() as connection:
+            for statement in filter(str.strip, PREPARE.split(";\n")):
+                connection.execute(statement)
+
+    def connect(self, user="postgres", **options):
+        """Return a connection to the database. Options are those of psycopg."""
+        return psycopg.connect(self.dsn.replace("user=postgres", f"user={user}"), autocommit=True, **options)
+
+    def held(self, *statements, **options):
+        """Return a connection that has begun a transaction with these statements, until it is closed."""
+        connection = self._stack.enter_context(contextlib.closing(self.connect(**options)))
+        self._stack.callback(connection.rollback)
+        for statement in ("BEGIN", *statements):
+            connection.execute(statement)
+        return connection
+
+    def waits(self, statement, **options):
+        """Have a connection wait for a lock with this statement, until it is closed; return its pid."""
+        connection = self._stack.enter_context(contextlib.closing(self.connect(**options)))
+        connection.pgconn.send_query(statement.encode())
+        self._stack.callback(connection.cancel_safe)
+        pid = connection.info.backend_pid
+        with self.connect() as watching:
+            asked = "SELECT count(*) FROM pg_locks WHERE pid = %s AND NOT granted"
+            until(lambda: watching.execute(asked, (pid,)).fetchone()[0], "it waits for a lock")
+        return pid
+
+    def close(self):
+        """Close what is held, and all other connections."""
+        self._stack.close()
+        self._stack = contextlib.ExitStack()
+
+    def ask(self, name, user="monitor", dsn=None):
+        """Return the rows of a probe as dictionaries, asked as the agent asks: (rows, left out)."""
+        rows, names, left_out = self.run(CATALOGUE[name], user, dsn)
+        return [dict(zip(names, row, strict=True)) for row in rows], left_out
+
+    def rows(self, name, user="monitor", dsn=None, **wanted):
+        """Return those rows of a probe that have these values."""
+        return [row for row in self.ask(name, user, dsn)[0] if wanted.items() <= row.items()]
+
+    def run(self, probe, user="monitor", dsn=None):
+        """Return (rows, names of the columns, left out) of a probe on this server."""
+        dsn = dsn or self.dsn
+        with psycopg.connect(
+            f"{dsn.replace('user=postgres', f'user={user}')} application_name={OURS}",
+            options="-c search_path=pg_catalog -c lock_timeout=200ms -c statement_timeout=5s",
+            autocommit=True,
+        ) as connection:
+            sql = self.variant(probe, connection).sql
+            with connection.transaction():
+                connection.execute("SET TRANSACTION READ ONLY")
+                cursor = connection.execute(sql)
+                rows, names = cursor.fetchall(), [column.name for column in cursor.description]
+            if names[-1] != "left_out":
+                return rows, names, 0
+            return [row[:-1] for row in rows], names[:-1], rows[0][-1] if rows else 0
+
+    def variant(self, probe, connection):
+        """Return the variant of a probe for this server, or None."""
+        installed = connection.execute(
+            "SELECT extversion, nspname FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace "
+            "WHERE extname = %s",
+            (probe.extension,),
+        ).fetchone()
+        return pick(probe, connection.info.server_version, *(installed or ()))
+
+    @property
+    def major(self):
+        """The server's major version."""
+        with self.connect() as connection:
+            return connection.info.server_version // 10_000
+
+
+@pytest.fixture(scope="session")
+def probed_of():
+    """Return the database that is made on a server once, however often pytest comes back to that server."""
+    made = {}
+
+    def of(server):
+        if server.folder not in made:
+            made[server.folder] = Probed(server)
+            made[server.folder].prepare()
+        return made[server.folder]
+
+    return of
+
+
+@pytest.fixture
+def probed(each_postgres, probed_of):
+    """Ask the probes of a database with something in it, on each version of PostgreSQL."""
+    probed = probed_of(each_postgres)
+    yield probed
+    probed.close()
+
+
+@pytest.fixture(scope="session")
+def standby_of():
+    """Return a standby of a server, one for the session, which is streaming."""
+    with contextlib.ExitStack() as stack:
+        made = {}
+
+        def of(probed):
+            if probed.server.folder not in made:
+                standby = stack.enter_context(contextlib.closing(postgres_versions.standby(probed.server, "follower")))
+                standby.start()
+                made[probed.server.folder] = standby
+            until(lambda: probed.rows("replication", slot_name="follower", state="streaming"), "the standby streams")
+            return made[probed.server.folder]
+
+        yield of

@@ -64,6 +64,12 @@ def test_the_extension_decides_by_its_own_version_as_numbers(version, sql):
     assert (chosen and chosen.sql) == sql
 
 
+def test_the_schema_of_an_extension_is_put_in_quoted():
+    """The search path is pg_catalog alone, and a schema may be called anything."""
+    asked = probe(Variant("select * from @extschema@.view"), extension="pg_stat_statements")
+    assert pick(asked, 180_006, "1.12", 'odd"one').sql == 'select * from "odd""one".view'
+
+
 def sample(*rows, at=0.0):
     return Sample(BY_SERVER, "db1", None, at, rows)
 

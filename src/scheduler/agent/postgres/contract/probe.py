@@ -74,6 +74,8 @@ class Column:
 class Variant:
     """The SQL of a probe from the server's major version `since` to just before `before`.
 
+    It names what belongs to the probe's extension by `@extschema@`, as extensions do themselves: `pick` puts in where
+    that is installed.
     `extension_since`: from that version of the probe's extension, inclusive ("1.11"). What is not proven was written
     from release notes and never ran.
     """
@@ -90,7 +92,7 @@ class ProbeConnection(Protocol):
 
     @property
     def phases(self) -> Mapping[str, float]:
-        """Seconds of each part that there was: name, connect, tls, login."""
+        """Seconds of each part that there was: name, connect, tls, login; first_row once a query has brought one."""
 
     async def fetch(self, sql: str) -> Rows:
         """Run a query within the probe's limits and return its rows."""
@@ -105,7 +107,8 @@ class Probe:
 
     It has `variants` in SQL, or `call`, a coroutine function that is given a connection of its own. Its rows are in the
     order of `columns`; of these at most `most_rows` and `most_bytes` are kept, and told how many were left out. A SQL
-    asks for one row more than that, or has a last column `left_out` that is no column of the probe.
+    asks for one row more than that, or has a last column `left_out` that is no column of the probe: their number, the
+    same in each row.
 
     `extension` and `setting` are what must be there, `grants` says in words which right it needs: for who asks why it
     does not work. `on_change`: a snapshot equal to the newest stored one is not stored. `is_cheap`: may share a
@@ -131,8 +134,10 @@ class Probe:
     is_enabled: bool = True
 
 
-def pick(probe: Probe, server_version_num: int, extension_version: str | None = None) -> Variant | None:
-    """Return the newest variant for a server and, where the probe needs an extension, for its version.
+def pick(
+    probe: Probe, server_version_num: int, extension_version: str | None = None, extension_schema: str = "public"
+) -> Variant | None:
+    """Return the newest variant for a server and, where the probe needs an extension, for its version and its schema.
 
     None: this server cannot answer, being too old or without the extension. On a major version that our tests do not
     know the variant comes back as unproven.
@@ -144,7 +149,9 @@ def pick(probe: Probe, server_version_num: int, extension_version: str | None = 
     if not fitting:
         return None
     newest = max(fitting, key=lambda variant: (variant.since, _version(variant.extension_since)))
-    return newest if major <= NEWEST_PROVEN else evolve(newest, is_proven=False)
+    quoted = '"{}"'.format(extension_schema.replace('"', '""'))
+    is_proven = newest.is_proven and major <= NEWEST_PROVEN
+    return evolve(newest, sql=newest.sql.replace("@extschema@", quoted), is_proven=is_proven)
 
 
 def _fits(variant: Variant, major: int, extension: tuple[int, ...]) -> bool:

@@ -1,0 +1,42 @@
+"""The catalogue: what is asked of PostgreSQL servers, how often, and what comes back.
+
+Offers `CATALOGUE`, every probe of ours by its name, the optional ones among them. Knows the contract of probes, and no
+connection: who runs them sees to limits of time, to read-only transactions and to the schema of extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from ..contract import Probe
+from .databases import DATABASES
+from .objects import OBJECTS
+from .optional import OPTIONAL
+from .progress import PROGRESS
+from .replication import REPLICATIONS
+from .server import ON_REQUEST, SERVER
+from .sessions import SESSIONS
+from .statements import STATEMENTS_AND_TEXTS
+from .tables import TABLES_AND_INDEXES
+from .writing import WRITING
+
+__all__ = ["CATALOGUE"]
+
+CATALOGUE: Final[Mapping[str, Probe]] = {
+    probe.name: probe
+    for probe in (
+        *SERVER,
+        *SESSIONS,
+        PROGRESS,
+        *DATABASES,
+        *REPLICATIONS,
+        *WRITING,
+        *TABLES_AND_INDEXES,
+        *OBJECTS,
+        *STATEMENTS_AND_TEXTS,
+        *ON_REQUEST,
+        *OPTIONAL,
+    )
+}
+"""Every probe of ours by its name."""
