@@ -19,10 +19,11 @@ from ..toml import Reader, Unfit
 from .contract import Check, Clash, Kind
 from .dns import DNS
 from .http import HTTP
+from .icmp import ICMP
 from .ntp import NTP
 from .tcp import TCP
 
-KINDS: Final = (HTTP, TCP, DNS, NTP)
+KINDS: Final = (HTTP, TCP, DNS, ICMP, NTP)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

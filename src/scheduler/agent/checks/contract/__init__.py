@@ -9,7 +9,7 @@ from __future__ import annotations
 from .check import NO_PORT, Attempt, Check, Clash, Hop, Kind
 from .result import MOST_ATTEMPTS, CheckResult, Finding, Status
 from .stopwatch import Stopwatch
-from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, Trouble, judge, out_of_descriptors
+from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, NotInTime, Trouble, judge, out_of_descriptors
 
 __all__ = [
     "MOST_ATTEMPTS",
@@ -23,6 +23,7 @@ __all__ = [
     "Finding",
     "Hop",
     "Kind",
+    "NotInTime",
     "Status",
     "Stopwatch",
     "Trouble",

@@ -19,6 +19,10 @@ class CheckFailed(Exception):
     """A check got no proper answer. The text says what it got instead; the cause may say why."""
 
 
+class NotInTime(CheckFailed):
+    """A check got no answer in the time that it had for it. It may be we who were late."""
+
+
 @frozen
 class Trouble:
     """An error, judged and put into words."""
@@ -69,7 +73,7 @@ def judge(error: BaseException, peer: str) -> Trouble | None:
                 text = _THEIRS.get(number) or f"{(each.strerror or os.strerror(number)).lower()} at {{peer}}"
                 failed = Trouble(Status.DOWN, text.format(peer=peer))
             case CheckFailed():
-                failed = failed or Trouble(Status.DOWN, str(each))
+                failed = failed or Trouble(Status.DOWN, str(each), is_late=isinstance(each, NotInTime))
             case TimeoutError() if not each.args:
                 failed = failed or Trouble(Status.DOWN, f"no connection to {peer} in time", is_late=True)
             case OSError():

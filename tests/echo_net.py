@@ -1,0 +1,189 @@
+"""A network of its own with a host that answers echo requests as it is told; icmp:// checks of it, printed as JSON.
+
+    unshare -n python tests/echo_net.py RIGHTS
+
+RIGHTS say what this process may open: "datagram" (the group is in net.ipv4.ping_group_range, no CAP_NET_RAW), "raw"
+(the other way round), "neither", "both". The host is 10.99.0.2, and fd99::2: a TUN device that this program reads.
+Nothing leaves the namespace, which has no other way out.
+"""
+
+import fcntl
+import functools
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+
+import anyio
+
+from scheduler.agent.checks import BY_SCHEME, Family, Mode, Resolver, TargetCheck
+from scheduler.agent.checks.net.echo import checksum
+from scheduler.agent.text import Redactor, parse_url
+from timerqueue import SystemClock
+
+TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
+HOST, HOST6 = "10.99.0.2", "fd99::2"
+# What the host does with the packets of a check, one after another.
+PLANS = {
+    "well": ["reply"],
+    "three": ["reply", "reply", "reply"],
+    "one_lost": ["reply", "drop", "reply"],
+    "two_lost": ["drop", "drop", "reply"],
+    "all_lost": ["drop", "drop", "drop"],
+    "twice": ["twice", "reply", "reply"],
+    "damaged": ["damaged"],
+    "late": ["hold", "reply+held", "reply"],
+    "others": ["others"],
+    "unreachable": ["unreachable"],
+}
+
+
+def open_tun():
+    """Open the device and give it its addresses."""
+    tun = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", b"echo0", IFF_TUN_NO_PI))
+    for command in (
+        "link set lo up",
+        "link set echo0 up",
+        "addr add 10.99.0.1/24 dev echo0",
+        "-6 addr add fd99::1/64 dev echo0 nodad",
+    ):
+        subprocess.run(["ip", *command.split()], check=True)
+    return tun
+
+
+class Host:
+    """The host: it answers by a plan, in a thread."""
+
+    def __init__(self, tun):
+        self._tun = tun
+        self._plan = []
+        self._held = []
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def do(self, plan):
+        """Begin a plan."""
+        self._plan, self._held = list(plan), []
+
+    def _serve(self):
+        while True:
+            packet = os.read(self._tun, 4096)
+            if packet[0] >> 4 == 4 and packet[9] == 1:
+                begin = (packet[0] & 15) * 4
+                self._answer(packet, packet[begin:], self._reply4)
+            elif packet[0] >> 4 == 6 and packet[6] == 58 and packet[40] == 128:
+                self._answer(packet, packet[40:], self._reply6)
+
+    def _answer(self, packet, message, reply):
+        if message[0] not in {8, 128}:
+            return
+        step = self._plan.pop(0) if self._plan else "reply"
+        for each in self._sent(step, packet, message, reply):
+            os.write(self._tun, each)
+
+    def _sent(self, step, packet, message, reply):
+        """Carry out a step: the packets to be sent."""
+        right = reply(packet, message)
+        match step:
+            case "reply":
+                return [right]
+            case "twice":
+                return [right, right]
+            case "hold":
+                self._held.append(right)
+                return []
+            case "reply+held":
+                return [right, *self._held]
+            case "damaged":
+                return [reply(packet, message[:-1] + b"?"), reply(packet, message[:9]), reply(packet, message + b"x")]
+            case "others":  # numbers and codes that are not ours, and at last the right one
+                other = message[:6] + struct.pack("!H", 999) + message[8:]
+                return [reply(packet, other), reply(packet, message, code=1), right]
+            case "unreachable":
+                return [self._refusal(packet)]
+        return []
+
+    def _reply4(self, packet, message, code=0):
+        body = bytes([0, code, 0, 0]) + message[4:]
+        body = body[:2] + struct.pack("!H", checksum(body)) + body[4:]
+        return self._ip4(packet[16:20], packet[12:16], body)
+
+    def _ip4(self, source, target, body):
+        head = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + len(body), 0, 0, 64, 1, 0, source, target)
+        return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + body
+
+    def _reply6(self, packet, message, code=0):
+        source, target = packet[24:40], packet[8:24]
+        body = bytes([129, code, 0, 0]) + message[4:]
+        summed = checksum(source + target + struct.pack("!II", len(body), 58) + body)
+        body = body[:2] + struct.pack("!H", summed) + body[4:]
+        return struct.pack("!IHBB", 6 << 28, len(body), 58, 64) + source + target + body
+
+    def _refusal(self, packet):
+        body = bytes([3, 1, 0, 0, 0, 0, 0, 0]) + packet[:28]
+        body = body[:2] + struct.pack("!H", checksum(body)) + body[4:]
+        return self._ip4(packet[16:20], packet[12:16], body)
+
+
+async def check(url, within=10.0, **options):
+    """Check a host as the agent does: [status, error, packets, lost]."""
+    clock = SystemClock()
+    found = BY_SCHEME["icmp"].make(url=parse_url(url, {"icmp": 0}), **options)
+    result = await TargetCheck(
+        check=found,
+        needs=(),
+        timeout=within,
+        mode=Mode.ANY,
+        family=Family.ANY,
+        degraded_above=None,
+        resolver=Resolver(),
+        clock=clock,
+        redactor=Redactor(()),
+    ).run()
+    return [result.status.value, result.error, result.detail.get("packets"), result.detail.get("lost")]
+
+
+async def check_all(host):
+    """Check by each plan, over both versions of IP."""
+    found = {"loopback": await check("icmp://127.0.0.1"), "loopback6": await check("icmp://[::1]", packets=5)}
+    for name, plan in PLANS.items():
+        host.do(plan)
+        patience = 0.4 if {"drop", "hold", "damaged"} & set(plan) else 10.0
+        found[name] = await check(f"icmp://{HOST}", patience, packets=len(plan))
+        if name != "unreachable":
+            host.do(plan)
+            found[f"{name}6"] = await check(f"icmp://[{HOST6}]", patience, packets=len(plan))
+    host.do(PLANS["one_lost"])
+    found["none_may_be_lost"] = await check(f"icmp://{HOST}", 0.4, packets=3, max_lost=0)
+    return found | {"no_route": await check("icmp://192.0.2.1")}
+
+
+def main():
+    """Set the network up, give up rights by starting once more, and check."""
+    if sys.argv[1] != "checks":
+        rights = sys.argv[1]
+        groups = "0 2147483647" if rights in {"datagram", "both"} else "1 0"
+        with open("/proc/sys/net/ipv4/ping_group_range", "w") as sysctl:  # noqa: PTH123 - of the namespace
+            sysctl.write(groups)
+        tun = open_tun()
+        os.set_inheritable(tun, True)
+        drop = [] if rights in {"raw", "both"} else ["setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"]
+        command = [*drop, sys.executable, __file__, "checks", str(tun)]
+        os.execvp(command[0], command)
+    host = Host(int(sys.argv[2]))
+    found = {backend: anyio.run(functools.partial(check_all, host), backend=backend) for backend in ("asyncio", "trio")}
+    kinds = {}
+    for name, kind in (("datagram", socket.SOCK_DGRAM), ("raw", socket.SOCK_RAW)):
+        try:
+            socket.socket(socket.AF_INET, kind, socket.IPPROTO_ICMP).close()
+            kinds[name] = True
+        except PermissionError:
+            kinds[name] = False
+    sys.stdout.write(json.dumps({"may": kinds, **found}))
+
+
+if __name__ == "__main__":
+    main()
