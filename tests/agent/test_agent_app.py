@@ -7,7 +7,6 @@ import anyio
 import pytest
 
 from kit import PATIENCE
-from scheduler.agent import app
 from scheduler.agent.app import Plan, run
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.config.config import parse_config
@@ -177,7 +176,7 @@ async def test_the_limit_of_a_host_holds_for_those_that_are_redirected_to_it(ser
 @pytest.mark.slow
 async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, answers, monkeypatch):
     """Late, but none is left out for ever."""
-    monkeypatch.setattr(app, "SHORTEST_GRACE", 0.01)
+    monkeypatch.setattr("scheduler.agent.roster.SHORTEST_GRACE", 0.01)
 
     async def slow(server, stream):
         await anyio.sleep(0.1)

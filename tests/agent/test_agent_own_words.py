@@ -174,12 +174,12 @@ def hangups():
 
 @posix
 @pytest.mark.usefixtures("hangups")
-async def test_without_a_terminal_a_hangup_changes_nothing(started, config):
-    """It is told, because others read their configuration anew."""
+async def test_without_a_terminal_a_hangup_has_the_file_read_again(started, config):
+    """As others do it; nothing has changed in it here."""
     async with started("run", config()) as command:
         await command.line_with("-> UP", "site")
         command.process.send_signal(signal.SIGHUP)
-        await command.line_with("NOTICE", "SIGHUP changes nothing: the configuration is read at the start")
+        await command.line_with("NOTICE", "configuration read again: nothing has changed")
         await command.line_with(" UP ", "site")
         command.process.send_signal(signal.SIGTERM)
         assert await command.end() == 0

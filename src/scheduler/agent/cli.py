@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
@@ -91,7 +92,10 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
     """
     from .config import read_config
 
-    _run(_config(lambda: read_config(file, os.environ)), verbosity, **options)
+    def read() -> Config:
+        return read_config(file, os.environ)
+
+    _run(_config(read), verbosity, source=(file, read), **options)
 
 
 @cli.command()
@@ -210,6 +214,7 @@ def _run(
     plain: bool,
     as_json: bool,
     store: StorePlace | None,
+    source: tuple[Path, Callable[[], Config]] | None = None,
 ) -> None:
     import anyio
     from attrs import evolve
@@ -220,19 +225,24 @@ def _run(
     from .app import Plan, run
     from .config import StorePlace
     from .logs import log_to_stderr
+    from .reload import Source
     from .show import NotShown, display_on
     from .text import Redactor
 
-    if store is not None or once:
-        config = evolve(config, store=store or StorePlace())
-    config = _with_rights(config)
+    def with_options(config: Config) -> Config:
+        return _with_rights(config if store is None and not once else evolve(config, store=store or StorePlace()))
+
+    config = with_options(config)
     if once and seconds is not None:
         raise click.UsageError("--once ends by itself: leave --for out")
-    log_to_stderr(verbosity, Redactor(config.secrets))
+    redactor = Redactor(config.secrets)
+    log_to_stderr(verbosity, redactor)
     clock = SystemClock()
+    follows = None if source is None else Source(source[0], lambda: with_options(source[1]()))
     display = display_on(sys.stdout, clock.wall, plain=plain, as_json=as_json)
     try:
-        code = anyio.run(run, config, display, Plan(once=once, seconds=seconds), clock)
+        plan = Plan(once=once, seconds=seconds)
+        code = anyio.run(partial(run, config, display, plan, clock, source=follows, redactor=redactor))
     except InvalidJob as exc:
         _end(str(exc), BAD_USAGE)
     except NotShown as exc:

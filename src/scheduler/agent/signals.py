@@ -14,12 +14,12 @@ from anyio.abc import TaskStatus
 async def listen_to_signals(
     stop: Callable[[], None],
     stop_at_once: Callable[[], None],
-    notice: Callable[[str], None],
+    reload: Callable[[], None],
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
     """Call `stop` at the first signal and `stop_at_once` at the second. The end of a terminal counts as a first one;
-    without a terminal SIGHUP asks daemons to read their configuration again, and this agent cannot.
+    without a terminal SIGHUP asks daemons to read their configuration again, and calls `reload`.
     """
     if sys.platform == "win32":  # has no such signals: there Ctrl-C interrupts
         task_status.started()
@@ -30,7 +30,7 @@ async def listen_to_signals(
             if number != signal.SIGHUP or _has_terminal():
                 stop()
                 break
-            notice("SIGHUP changes nothing: the configuration is read at the start, so restart the agent")
+            reload()
         async for number in signals:
             if number != signal.SIGHUP:
                 stop_at_once()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .collector import without_collections
 from .config import Config, read_config
+from .network import Network
 from .place import StorePlace, store_place
 from .preview import config_lines, over
 from .rights import warnings_about
@@ -17,6 +18,7 @@ from .watch import watch_config
 
 __all__ = [
     "Config",
+    "Network",
     "Start",
     "StorePlace",
     "Target",

@@ -29,6 +29,11 @@ class Limits:
     total: float
     named: Mapping[str, float]
 
+    def now(self, before: Limits) -> dict[str, float]:
+        """The named limits to go on with after those of `before`: a host that is named no more is one of all hosts."""
+        gone = {name: self.named[HOSTS] for name in before.named if name not in self.named and name.startswith(HOST)}
+        return {**gone, **self.named}
+
 
 def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str, str]) -> tuple[Limits, list[str]]:
     """Read the limits that hold, and warnings about variables that are not used because they make no sense."""

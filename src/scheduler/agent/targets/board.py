@@ -36,7 +36,7 @@ from scheduler import (
 )
 
 from ..checks import Status
-from .incidents import Incident, news_of
+from .incidents import Closed, Incident, news_of
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Remembered
 from .report import verdict_of
 from .status import TargetStatus
@@ -98,6 +98,14 @@ class Board:
                 self._tell(event)
             case _:
                 assert_never(event)
+
+    def forget(self, name: str, now: float) -> None:
+        """Know no more of a target, which is not checked any more. An incident of it ends, at `now` in UTC seconds."""
+        target = self.targets.pop(name, None)
+        self._left_out.pop(name, None)
+        self._not_checked.discard(name)
+        if target is not None and target.incident is not None:
+            self._tell(Closed(target.incident, _kept(now), "it is not checked any more"))
 
     def remembered(self, target: TargetStatus) -> None:
         """Tell that a target stands as it did when an earlier process last checked it."""

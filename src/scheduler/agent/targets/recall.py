@@ -51,10 +51,16 @@ class Recall:
         self._said: dict[str, str] = {}
         """Words of a store that could not tell how a target stood, by target."""
 
+    def forget(self, name: str) -> None:
+        """Know nothing of a target any more: should it come back, it is recalled anew."""
+        self._recalled.pop(name, None)
+        self._said.pop(name, None)
+
     async def recall_all(self) -> None:
         """Recall all targets, one after another."""
-        for name in self._targets:
-            await self.recall(name)
+        for name in list(self._targets):  # they change with the configuration
+            if name in self._targets:
+                await self.recall(name)
 
     async def recall(self, name: str) -> None:
         """Recall a target; return when it is known how it stood. A second caller waits for the first."""

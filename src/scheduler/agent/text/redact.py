@@ -24,9 +24,17 @@ class Redactor:
     """A redactor knows secrets and replaces them in texts."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        secrets = {each for each in secrets if len(each) >= _SHORTEST}
-        self._as_given = sorted(secrets)
-        self._spellings = sorted(each for each in {spelling(each).text for each in secrets} if len(each) >= _SHORTEST)
+        self._known: set[str] = set()
+        self._as_given: list[str] = []
+        self._spellings: list[str] = []
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """Mask these too from now on. What was secret stays so."""
+        self._known |= {each for each in secrets if len(each) >= _SHORTEST}
+        self._as_given = sorted(self._known)
+        spelt = {spelling(each).text for each in self._known}
+        self._spellings = sorted(each for each in spelt if len(each) >= _SHORTEST)
 
     def clean(self, text: str) -> str:
         """The text with each secret masked, in whatever spelling it stands there."""

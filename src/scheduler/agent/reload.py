@@ -1,0 +1,137 @@
+"""Reading the configuration again while the agent runs: when its file has changed, and when told to by SIGHUP.
+
+The file is looked at twice a second. A change counts once two looks have found the same, for editors and `cp` write a
+file in parts, and half a configuration may be a whole one to who reads it. It is read in a thread: for thousands of
+checks that takes a second. What is wrong with it is told, and the agent goes on as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import anyio
+from anyio.to_thread import run_sync
+from attrs import fields, frozen
+
+from timerqueue import Clock
+
+from .config import Config, over
+from .roster import Changes
+from .toml import ConfigError, Problem
+
+LOOK_EVERY: Final = 0.5
+"""Seconds between two looks at the file."""
+
+MOST_SAID: Final = 3
+"""Problems of a file that are told; the others are counted."""
+
+FOLLOWED: Final = {"targets", "limits", "hosts", "warnings"}
+"""What of a configuration is followed while the agent runs."""
+
+Stamp = tuple[int, int, int] | None
+"""What changes with a file: when it was written, its size, which one it is. None: it cannot be seen."""
+
+
+@frozen
+class Source:
+    """The file that a configuration comes from, and how it is read. `read` raises ConfigError."""
+
+    file: Path
+    read: Callable[[], Config]
+
+
+class Reload:
+    """Follows a source. `follow` is awaited with each new configuration; `notice` is told what the user should know."""
+
+    def __init__(
+        self, source: Source, clock: Clock, follow: Callable[[Config], Awaitable[None]], notice: Callable[[str], None]
+    ) -> None:
+        self._source = source
+        self._clock = clock
+        self._follow = follow
+        self._notice = notice
+        self._asked = anyio.Event()
+        self._known = stamp_of(source.file)
+
+    def ask(self) -> None:
+        """Have the file read again, whether or not it looks changed."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Read the file whenever it has changed or somebody asks, until cancelled."""
+        seen = self._known
+        while True:
+            await self._wait()
+            before, seen = seen, await run_sync(stamp_of, self._source.file)
+            if self._asked.is_set() or (seen == before and seen != self._known):
+                self._asked = anyio.Event()
+                self._known = seen
+                await self._read()
+
+    async def _wait(self) -> None:
+        """Return when it is time for another look, or when somebody asks for one."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._until_asked, group.cancel_scope)
+            await self._clock.sleep(LOOK_EVERY)
+            group.cancel_scope.cancel()
+
+    async def _until_asked(self, waiting: anyio.CancelScope) -> None:
+        await self._asked.wait()
+        waiting.cancel()
+
+    async def _read(self) -> None:
+        try:
+            config = await run_sync(self._read_and_check)
+        except ConfigError as exc:
+            self._notice(f"the changed configuration is not used, the old one goes on: {_in_short(exc)}")
+            return
+        await self._follow(config)
+
+    def _read_and_check(self) -> Config:
+        """Read the configuration. Raises ConfigError for what `run` would refuse, at the start as well."""
+        config = self._source.read()
+        ended = over(config, datetime.fromtimestamp(self._clock.wall(), UTC))
+        if ended:
+            problems = [Problem(0, f"check {each.name!r}: {each.schedule} has no start after now") for each in ended]
+            raise ConfigError(str(self._source.file), problems)
+        return config
+
+
+def stamp_of(file: Path) -> Stamp:
+    """Look at a file without reading it."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def told_of(changes: Changes, before: Config, after: Config) -> Iterator[str]:
+    """Say what a new configuration has changed, and what of it waits for the next start of the agent."""
+    parts = [
+        f"{len(names):,} {what} ({_some(names)})"
+        for what, names in (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
+        if names
+    ]
+    if before.limits != after.limits:
+        parts.append("other limits")
+    if before.hosts != after.hosts:
+        parts.append("other hosts")
+    yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"
+    for each in fields(Config):
+        if each.name not in FOLLOWED and getattr(before, each.name) != getattr(after, each.name):
+            yield f"{each.name} has changed in the configuration: that takes effect when the agent starts again"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > MOST_SAID else ""
+    return ", ".join(names[:MOST_SAID]) + more
+
+
+def _in_short(error: ConfigError) -> str:
+    lines = str(error).splitlines()
+    more = f"; and {len(lines) - MOST_SAID} more" if len(lines) > MOST_SAID else ""
+    return "; ".join(lines[:MOST_SAID]) + more

@@ -1,0 +1,203 @@
+"""The roster: which targets are checked by now, and what becomes of them when the configuration changes.
+
+A target of the configuration is four things here: how it stands, how it is asked, its job, and a line on the board.
+The roster alone adds them and takes them away, all four together, at the start and while the agent runs. What a new
+configuration says of a target as the old one did is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from anyio.lowlevel import checkpoint
+from attrs import evolve, field, frozen
+
+from schedule import After, Every, Missed, Schedule
+from scheduler import InvalidJob, JobNotFound, Scheduler
+from timerqueue import Clock
+
+from .checks import Holdups, Mode, Resolver, TargetCheck
+from .config import Network, Start, Target
+from .targets import TASK, Board, CheckTask, Gate, Probe, Recall, TargetStatus
+from .text import Redactor
+
+CUT_OFF_AFTER: Final = 5.0
+"""Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
+
+SHORTEST_GRACE: Final = 1.0
+GRACE_OF_CALENDARS: Final = 60.0
+
+TOGETHER: Final = 50
+"""Targets that are changed before the loop has a turn."""
+
+
+@frozen
+class Ways:
+    """How targets are asked: what their checks share."""
+
+    resolver: Resolver
+    clock: Clock
+    redactor: Redactor
+    holdups: Holdups
+
+
+@frozen
+class Changes:
+    """The targets that a new configuration has added, removed, and changed, by name."""
+
+    added: tuple[str, ...] = field(default=())
+    removed: tuple[str, ...] = field(default=())
+    changed: tuple[str, ...] = field(default=())
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed)
+
+
+class Roster:
+    """The targets that are checked. `is_once`: each is checked one time, whatever its schedule says.
+
+    `statuses`: by name. `listed`: the same in the order of the configuration; the list stays the same object.
+    """
+
+    def __init__(self, scheduler: Scheduler, ways: Ways, network: Network, *, is_once: bool = False) -> None:
+        self.statuses: dict[str, TargetStatus] = {}
+        self.listed: list[TargetStatus] = []
+        self._scheduler = scheduler
+        self._ways = ways
+        self._is_once = is_once
+        self._targets: dict[str, Target] = {}
+        self._checks: dict[str, TargetCheck] = {}
+        self._patient: set[str] = set()
+        clean = ways.redactor.clean
+        self.board = Board((), clean)
+        self.recall = Recall(scheduler, self.statuses, self.board.remembered, ways.clock, clean)
+        self._longest_doubt = network.longest
+        probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
+        gate = Gate(ways.clock, probes, network.every)
+        scheduler.register(TASK, CheckTask(self._checks, self.statuses, self.recall.recall, ways.clock, gate).run)
+
+    def begin(self, targets: Iterable[Target]) -> None:
+        """Take in the targets that there are at the start. Raises InvalidJob for a schedule that is over."""
+        for target in targets:
+            if target.is_enabled:
+                self._set(target)
+        self._list(targets)
+
+    async def follow(self, targets: Iterable[Target]) -> Changes:
+        """Check these from now on, and no others. The loop has its turns meanwhile.
+
+        What is removed or disabled stops at once, and its history stays. A target with another interval keeps its
+        place in it. Raises InvalidJob for a schedule that is over; then nothing has changed that comes after it.
+        """
+        wanted = {each.name: each for each in targets if each.is_enabled}
+        removed = [name for name in self._targets if name not in wanted]
+        added = [name for name in wanted if name not in self._targets]
+        changed = [name for name, each in wanted.items() if self._targets.get(name, each) != each]
+        for number, name in enumerate((*removed, *added, *changed)):
+            if name in wanted:
+                self._set(wanted[name])
+            else:
+                self._drop(name)
+            if not (number + 1) % TOGETHER:
+                await checkpoint()
+        self._list(wanted.values())
+        return Changes(tuple(added), tuple(removed), tuple(changed))
+
+    def remove_others(self) -> list[str]:
+        """Remove jobs that an earlier agent has left behind and whose targets are gone. Their names."""
+        gone = [job for job in self._scheduler.jobs() if TASK in job.tags and job.id not in self.statuses]
+        for job in gone:
+            job.remove()
+        return [job.id for job in gone]
+
+    def let_wait(self, name: str) -> None:
+        """Let the checks of a target wait for room, however late they are: it might be left out every time."""
+        if name in self.statuses and name not in self._patient:
+            self._patient.add(name)
+            with suppress(JobNotFound):  # its schedule has ended
+                self._scheduler.get(name).update(missed=Missed.LATEST)
+
+    def _set(self, target: Target) -> None:
+        """Let a target be checked as the configuration says by now. What is known of it stays."""
+        start = None if self._is_once else target.start
+        add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
+        status = self.statuses.get(target.name)
+        if status is None:
+            status = self.statuses[target.name] = TargetStatus(target.name, "", "")
+            self.board.targets[target.name] = status
+        status.url, status.kind = str(target.check.url), target.kind
+        status.max_attempts, status.is_verified = target.max_attempts, not target.is_unverified
+        status.grace = grace_of(target.schedule)
+        status.retry_interval = 0.0 if self._is_once else target.retry_interval
+        status.failing_interval = target.failing_interval
+        self._checks[target.name] = evolve(_check_of(target, self._ways), attempts=status.attempts)
+        self._targets[target.name] = target
+
+    def _drop(self, name: str) -> None:
+        with suppress(JobNotFound):  # its schedule has ended
+            self._scheduler.remove(name)
+        self.recall.forget(name)
+        self.board.forget(name, self._ways.clock.wall())
+        self._patient.discard(name)
+        for known in (self.statuses, self._checks, self._targets):
+            known.pop(name, None)
+
+    def _list(self, targets: Iterable[Target]) -> None:
+        self.listed[:] = [self.statuses[each.name] for each in targets if each.is_enabled]
+
+
+def _check_of(target: Target, ways: Ways) -> TargetCheck:
+    return TargetCheck(
+        check=target.check,
+        needs=target.needs,
+        timeout=target.timeout,
+        mode=target.mode,
+        family=target.family,
+        degraded_above=target.degraded_above,
+        resolver=ways.resolver,
+        clock=ways.clock,
+        redactor=ways.redactor,
+        needs_at=target.needs_at,
+        is_resolved=target.is_resolved,
+        holdups=ways.holdups,
+    )
+
+
+def add_job(
+    scheduler: Scheduler, target: Target, start: Start | None, gate: float, *, is_patient: bool = False
+) -> None:
+    """Add the job of a target, or change the one that there is. Raises InvalidJob if its schedule is over.
+
+    `gate`: seconds for which a failed check may wait to hear whether we are offline.
+    """
+    # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
+    waits_inside = target.mode is Mode.ALL or getattr(target.check, "redirects", 0) > 0
+    timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
+    try:
+        scheduler.add(
+            TASK,
+            target.schedule,
+            id=target.name,
+            args=(target.name,),
+            needs=target.needs,
+            timeout=timeout,
+            missed=Missed.LATEST if is_patient else Missed.SKIP,
+            grace=grace_of(target.schedule),
+            start=start,
+            on_conflict="update",
+            tags=(TASK, *target.tags),
+        )
+    except InvalidJob as exc:  # only the clock can say that a schedule is over
+        msg = f"check {target.name!r}: {exc}"
+        raise InvalidJob(msg) from None
+
+
+def grace_of(schedule: Schedule) -> float:
+    """Seconds that a check may be late. What is later, after a downtime above all, is left out: so the checks keep
+    their places instead of starting together. Where there is no room for all, that is given up: see `let_wait`.
+    """
+    if isinstance(schedule, (Every, After)):
+        return max(schedule.interval.total_seconds() / 10, SHORTEST_GRACE)
+    return GRACE_OF_CALENDARS
