@@ -111,6 +111,7 @@ class _Agent:
         self._board.subscribe(Sooner(self._scheduler).hear)
         self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._listen)
+        self._roster.maintenance.plan(config.maintenance)
         self._roster.begin(config.targets)
         follows = source is not None and not plan.once
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
@@ -187,6 +188,7 @@ class _Agent:
         self._ways.resolver.follow(config.hosts)
         if config.limits != before.limits:
             self._scheduler.resize(config.limits.total, config.limits.now(before.limits))
+        self._roster.maintenance.plan(config.maintenance)
         changes = await self._roster.follow(config.targets)
         for warning in config.all_warnings:
             if warning not in before.all_warnings:

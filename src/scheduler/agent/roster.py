@@ -20,7 +20,7 @@ from timerqueue import Clock
 
 from .checks import Holdups, Mode, Resolver, TargetCheck
 from .config import Network, Start, Target
-from .targets import TASK, Board, CheckTask, Gate, Probe, Recall, TargetStatus
+from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from .text import Redactor
 
 CUT_OFF_AFTER: Final = 5.0
@@ -76,7 +76,11 @@ class Roster:
         self._longest_doubt = network.longest
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
         gate = Gate(ways.clock, probes, network.every)
-        scheduler.register(TASK, CheckTask(self._checks, self.statuses, self.recall.recall, ways.clock, gate).run)
+        self.maintenance = Maintenance()
+        task = CheckTask(
+            self._checks, self.statuses, self.recall.recall, ways.clock, gate=gate, maintenance=self.maintenance
+        )
+        scheduler.register(TASK, task.run)
 
     def begin(self, targets: Iterable[Target]) -> None:
         """Take in the targets that there are at the start. Raises InvalidJob for a schedule that is over."""

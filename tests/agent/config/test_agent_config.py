@@ -1,12 +1,12 @@
 """The configuration: what is read, and what each mistake is told, with its line."""
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from schedule import Cron, Every
+from schedule import Cron, Every, Window
 from scheduler.agent.checks import KINDS, PORTS
 from scheduler.agent.checks.http.http_check import HTTP
 from scheduler.agent.checks.net.resolve import Family
@@ -17,6 +17,7 @@ from scheduler.agent.config.target import Target
 from scheduler.agent.toml.sections import FOREIGN, ConfigError
 
 SCHEMES = ", ".join(f"{scheme}://" for scheme in PORTS)
+WINDOW = "name = 'api'\n[[maintenance]]\nname = 'w'\nschedule = '0 2 * * *'\nduration = '1h'\n"
 CHECK = '[[check]]\nurl = "http://h"\n'
 
 
@@ -146,6 +147,12 @@ MISTAKES = [
     (CHECK + "max_attempts = 0", "max_attempts: expected a whole number from 1 to 10, found the number 0"),
     (CHECK + "retry_interval = 0", "retry_interval: expected a duration such as"),
     (CHECK + 'failing_interval = "soon"', "failing_interval: expected a duration such as"),
+    (CHECK + WINDOW + "targets = ['ap']", "there is no check called 'ap', did you mean 'api'"),
+    (CHECK + WINDOW + "tags = ['x']", "[[maintenance]] 'w': no check has the tag 'x'"),
+    (CHECK + WINDOW + "target = 'x'", "unknown key 'target' in [[maintenance]] 'w', did you mean 'targets'"),
+    (CHECK + WINDOW.replace("0 2 * * *", "@every 1h"), "schedule: expected a schedule by the calendar"),
+    (CHECK + WINDOW.replace("0 2 * * *", "nonsense"), "schedule: expected a schedule by the calendar"),
+    (CHECK + "[[maintenance]]\nname = 'w'", "[[maintenance]] 'w': the key 'schedule' is missing"),
     (CHECK + "[network]\nprobe = []", "[network]: probe: expected a list of 1 to 16 URLs"),
     (CHECK + "[network]\nprobe = 'tcp://h'", "[network]: probe: expected"),
     (CHECK + "[network]\nevery = '1h'", "[network]: every: expected a duration up to 30 s"),
@@ -384,3 +391,28 @@ def test_the_load_is_summed_up_in_one_pass(monkeypatch):
     assert "    total: 200 at a time, limit 500: fits" in lines
     assert "    tcp: 200 at a time, limit 200: fits" in lines
     assert sum(line.startswith("    host:h") and "4 at a time, limit 10: fits" in line for line in lines) == 50
+
+
+def test_maintenance_is_of_targets_by_name_or_tag_or_of_all():
+    """A window is one of the schedule algebra, with the name as its reason."""
+    text = """
+        [[check]]
+        name = "api"
+        url = "http://h"
+        tags = ["web"]
+        [[check]]
+        name = "db"
+        url = "tcp://h:1"
+        [[maintenance]]
+        name = "deploy"
+        schedule = "CRON_TZ=Europe/Berlin 0 2 * * sun"
+        duration = "90m"
+        tags = ["web"]
+        [[maintenance]]
+        name = "all"
+        schedule = "0 3 1 * *"
+        duration = "1h"
+    """
+    deploy, every = read(text).maintenance
+    assert (deploy.name, deploy.targets, every.targets) == ("deploy", {"api"}, {"api", "db"})
+    assert deploy.window == Window(Cron("0 2 * * sun", tz="Europe/Berlin"), timedelta(minutes=90), reason="deploy")

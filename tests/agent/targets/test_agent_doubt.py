@@ -148,7 +148,7 @@ def live(check, seconds, *, probe=None, grace=6.0, hog=0.0, **options):
         check.clock = clock
         if probe is not None:
             probe.clock = clock
-        task = CheckTask({"api": check}, board.targets, nothing_known, clock, gate)
+        task = CheckTask({"api": check}, board.targets, nothing_known, clock, gate=gate)
         scheduler.register(TASK, task.run)
         scheduler.listen(board.listen)
         board.subscribe(Sooner(scheduler).hear)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from attrs import evolve, field, frozen
 from scheduler import Retention
 
 from ..checks import known_kinds
+from ..targets import Planned
 from ..text import address_family
 from ..toml import (
     ConfigError,
@@ -31,6 +32,7 @@ from ..toml import (
 )
 from .collector import without_collections
 from .limits import Limits, read_limits
+from .maintenance import read_maintenance
 from .network import Network, read_network
 from .place import StorePlace, beside, store_place
 from .rights import warnings_about
@@ -52,6 +54,7 @@ class Config:
     limits: Limits
     hosts: Mapping[str, tuple[str, ...]] = field(factory=dict)
     network: Network = field(factory=Network)
+    maintenance: tuple[Planned, ...] = ()
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
     warnings: tuple[str, ...] = ()
@@ -154,12 +157,14 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
     common = read_common(defaults, Common())
     defaults.end()
     targets = _targets(top, common)
+    maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     top.end()
     return Config(
         targets=targets,
         limits=limits,
         hosts=hosts,
         network=network,
+        maintenance=maintenance,
         store=store,
         retention=retention,
         warnings=(*warnings, *known_kinds().troubles.values()),
@@ -197,7 +202,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _targets(top: Section, common: Common) -> tuple[Target, ...]:
-    tables = top.take("check", _tables, [])
+    tables = top.take("check", _tables("check"), [])
     if not tables and not top.problems:
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
     taken: dict[str, Section] = {}
@@ -209,13 +214,25 @@ def _targets(top: Section, common: Common) -> tuple[Target, ...]:
     return tuple(found)
 
 
-def _tables(value: Any) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
-        raise Unfit("tables that begin with [[check]]", value)
-    return value
+def _sections(top: Section, key: str) -> list[Section]:
+    """Enter each table that begins with [[key]]."""
+    tables = top.take(key, _tables(key), [])
+    return [
+        Section(table, (key, index), _title(table, index, key), top.lines, top.problems)
+        for index, table in enumerate(tables)
+    ]
 
 
-def _title(table: Mapping[str, Any], index: int) -> str:
+def _tables(key: str) -> Callable[[Any], list[dict[str, Any]]]:
+    def read(value: Any) -> list[dict[str, Any]]:
+        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+            raise Unfit(f"tables that begin with [[{key}]]", value)
+        return value
+
+    return read
+
+
+def _title(table: Mapping[str, Any], index: int, key: str = "check") -> str:
     name = table.get("name")
     is_short = isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_TITLE
-    return f"[[check]] '{name}'" if is_short else f"[[check]] number {index + 1}"
+    return f"[[{key}]] '{name}'" if is_short else f"[[{key}]] number {index + 1}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal
 
@@ -13,7 +13,7 @@ from schedule import After, Every, Schedule, ScheduleError, parse
 
 from ..checks import MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds
 from ..text import Url, address_family, host_name, parse_url
-from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, text, whole
+from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
 from .limits import HOST
 
 INTERVAL: Final = 30.0
@@ -249,3 +249,23 @@ def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
                 section.take(key, lambda _: None, None)
                 section.complain(f"{key}: is for {kind.name} checks", key)
     section.end(also_known=options)
+
+
+def named(section: Section, targets: Collection[Target], names: Iterable[str], tags: Iterable[str]) -> frozenset[str]:
+    """The names of the targets that a table asks for, by name or by tag. What there is not is a problem."""
+    by_name = {each.name for each in targets}
+    of_tag: dict[str, set[str]] = {}
+    for target in targets:
+        for tag in target.tags:
+            of_tag.setdefault(tag, set()).add(target.name)
+    found: set[str] = set()
+    for name in names:
+        if name in by_name:
+            found.add(name)
+        else:
+            section.complain(f"there is no check called '{name}'{suggestion(name, by_name)}")
+    for tag in tags:
+        if tag not in of_tag:
+            section.complain(f"no check has the tag '{tag}'{suggestion(tag, of_tag)}")
+        found |= of_tag.get(tag, set())
+    return frozenset(found)

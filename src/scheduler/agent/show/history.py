@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler import Outcome
 
-from ..targets import told
+from ..targets import skipped_for, told
 from ..text import wording
 from .lines import found_text, milliseconds, reason_text, result_values
 
@@ -49,6 +49,7 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
             "lateness_ms": milliseconds(record.lateness),
             "error": None if error is None else clean(error),
             "reason": None if record.reason is None else record.reason.value,
+            "maintenance": skipped_for(record),
             "count": record.count,
             **({} if record.is_exact else {"is_exact": False}),
             "attempt": None if verdict is None else verdict.attempt,
@@ -61,6 +62,8 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
 def _state(record: Record) -> str:
     if record.outcome is None:
         return RUNNING
+    if skipped_for(record) is not None:
+        return "SKIPPED"
     verdict = told(record)
     return record.outcome.name if verdict is None else verdict.status.name
 
@@ -70,6 +73,8 @@ def _text(record: Record, clean: Callable[[str], str]) -> str:
         reason = "" if record.reason is None else f": {reason_text(record.reason)}"
         least = "" if record.is_exact else "at least "
         return f"{least}{wording.count(record.count, 'check')} left out{reason}"
+    if (window := skipped_for(record)) is not None:
+        return f"maintenance: {clean(window)}"
     verdict = told(record, clean)
     if verdict is None:
         return wording.printable(clean(record.error or ""))

@@ -10,9 +10,10 @@ from __future__ import annotations
 from .board import Board, Summary
 from .gate import Gate, Probe
 from .incidents import FLAPPING, Closed, Incident, Opened
+from .maintenance import Maintenance, Planned
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
 from .recall import Recall
-from .report import told
+from .report import skipped_for, told
 from .sooner import Sooner
 from .status import TargetStatus, Verdict
 from .task import TASK, CheckTask
@@ -29,10 +30,12 @@ __all__ = [
     "Incident",
     "LeftOut",
     "LeftOutBefore",
+    "Maintenance",
     "News",
     "NotChecked",
     "Opened",
     "Outage",
+    "Planned",
     "Probe",
     "Recall",
     "Remembered",
@@ -41,5 +44,6 @@ __all__ = [
     "TargetStatus",
     "Trouble",
     "Verdict",
+    "skipped_for",
     "told",
 ]

@@ -38,7 +38,7 @@ from scheduler import (
 from ..checks import Status
 from .incidents import Closed, Incident, news_of
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Remembered
-from .report import verdict_of
+from .report import Skipped, verdict_of
 from .status import TargetStatus
 
 _KEEPS_A_PAUSE: Final = {"updated", "next start set"}
@@ -69,6 +69,7 @@ class Board:
         self._left_out_is_exact = True
         self._not_checked: set[str] = set()
         """Targets whose pause has been told."""
+        self._in_maintenance: set[str] = set()
         self._began: float | None = None
         self._ended = 0.0
         self._cut_off: tuple[str, ...] = ()
@@ -104,6 +105,7 @@ class Board:
         target = self.targets.pop(name, None)
         self._left_out.pop(name, None)
         self._not_checked.discard(name)
+        self._in_maintenance.discard(name)
         if target is not None and target.incident is not None:
             self._tell(Closed(target.incident, _kept(now), "it is not checked any more"))
 
@@ -142,13 +144,26 @@ class Board:
     def _run_ended(self, run: RunEnded) -> None:
         verdict = verdict_of(run, self._clean)
         target = self.targets.get(run.job_id)
-        if verdict is None or target is None:
+        if target is None:
             return
+        if verdict is None:
+            self._skipped(run)
+            return
+        if run.job_id in self._in_maintenance:
+            self._in_maintenance.discard(run.job_id)
+            self._tell(CheckedAgain(run.job_id))
         before, ended = target.incident, _kept(run.ended)
         is_change = target.record(verdict, evolve(run, results=(), ended=ended), self._began)
         self._tell(Checked(target, is_change=is_change))
         for news in news_of(before, target.incident, ended, verdict.error):
             self._tell(news)
+
+    def _skipped(self, run: RunEnded) -> None:
+        """Tell once, for each time that it begins, that a target is in maintenance."""
+        window = next((each.window for each in run.results if isinstance(each, Skipped)), None)
+        if window is not None and run.job_id not in self._in_maintenance:
+            self._in_maintenance.add(run.job_id)
+            self._tell(NotChecked(run.job_id, f"maintenance: {window}"))
 
     def _job_changed(self, event: JobChanged) -> None:
         """Tell that a target is checked no more, or again. What is updated while it is paused is paused as before."""

@@ -88,7 +88,7 @@ class Recall:
         for limit in (FIRST_LOOK, SECOND_LOOK):
             records = await self._ask(target.name, limit)
             if restore(target, records, self._clean):
-                if target.status is not None:
+                if target.status is not None and target.last is not None:
                     self._tell(target)
                 return
             if len(records) < limit:

@@ -65,11 +65,30 @@ def report_of(results: Sequence[CheckResult], before: TargetStatus, doubt: str |
     return Report(values, verdict)
 
 
+class Skipped(dict[str, Any]):
+    """The record of a check that did not take place because of the maintenance window `window`."""
+
+    def __init__(self, window: str, before: TargetStatus) -> None:
+        super().__init__(skipped=_short(window), before=_standing(before))
+        self.window = window
+
+
+def skipped_for(record: Record) -> str | None:
+    """The name of the maintenance window for which a check did not take place. None: it did, or not for that."""
+    name = record.result.get("skipped") if isinstance(record.result, dict) else None
+    return wording.printable(name) if isinstance(name, str) else None
+
+
 def verdict_of(run: RunEnded, clean: Callable[[str], str] = str) -> Verdict | None:
     """The verdict of a run on its target. None: it was cut off and says nothing. `clean` masks secrets."""
     if run.outcome is not Outcome.SUCCEEDED:
         return verdict_without_results(run.outcome, None if run.error is None else clean(run.error))
-    return next((each.verdict for each in run.results if isinstance(each, Report)), None) or fold(())
+    for each in run.results:
+        if isinstance(each, Report):
+            return each.verdict
+        if isinstance(each, Skipped):
+            return None
+    return fold(())
 
 
 def verdict_of_record(record: Record) -> Verdict | None:
@@ -78,6 +97,8 @@ def verdict_of_record(record: Record) -> Verdict | None:
     Others may have written it: its numbers are such as we write, its texts may be anything, see `told`.
     """
     if record.outcome is None:
+        return None
+    if isinstance(record.result, dict) and skipped_for(record) is not None:
         return None
     if isinstance(record.result, dict):
         try:
@@ -204,7 +225,9 @@ def _state(state: TargetState | None) -> dict[str, Any] | None:
 
 def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) -> bool:
     """Put the target where it stood before that record, if it says where that was."""
-    if not isinstance(record.result, dict) or verdict_of_record(record) is None:
+    if not isinstance(record.result, dict):
+        return False
+    if verdict_of_record(record) is None and skipped_for(record) is None:
         return False
     try:
         before = record.result["before"]

@@ -11,7 +11,8 @@ from timerqueue import Clock
 from ..checks import CheckResult, Status, TargetCheck
 from ..text import wording
 from .gate import Gate
-from .report import Report, report_of
+from .maintenance import Maintenance
+from .report import Report, Skipped, report_of
 from .status import TargetStatus
 
 TASK: Final = "check"
@@ -22,6 +23,7 @@ class CheckTask:
     """The task: it finds a target's check by its name, and makes a report for history of what that finds.
 
     `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
+    `maintenance`: None: there is none. What began before a window and ends in it is not counted either.
     """
 
     def __init__(
@@ -30,21 +32,26 @@ class CheckTask:
         targets: Mapping[str, TargetStatus],
         recall: Callable[[str], Awaitable[None]],
         clock: Clock,
+        *,
         gate: Gate | None = None,
+        maintenance: Maintenance | None = None,
     ) -> None:
         self._checks = checks
         self._targets = targets
         self._recall = recall
         self._clock = clock
         self._gate = Gate(clock) if gate is None else gate
+        self._maintenance = Maintenance() if maintenance is None else maintenance
 
-    async def run(self, name: str) -> Report | list[Subtask] | None:
+    async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
         """Check the target of that name. None: there is no such target any more."""
         check = self._checks.get(name)
         if check is None:
             return None
-        ending = _Ending(self._targets[name], self._gate, self._clock)
+        ending = _Ending(self._targets[name], self._gate, self._maintenance, self._clock)
         await self._recall(name)
+        if (skipped := ending.skipped()) is not None:
+            return skipped
         found = await check.run()
         if isinstance(found, CheckResult):
             return await ending.report([found])
@@ -55,15 +62,24 @@ class CheckTask:
 class _Ending:
     """A run that has begun now, and its report once its results are there."""
 
-    def __init__(self, target: TargetStatus, gate: Gate, clock: Clock) -> None:
+    def __init__(self, target: TargetStatus, gate: Gate, maintenance: Maintenance, clock: Clock) -> None:
         self._target = target
         self._gate = gate
+        self._maintenance = maintenance
+        self._clock = clock
         self._began = clock.monotonic()
         lateness = clock.wall() - current_run().due.timestamp()
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
-    async def report(self, results: Sequence[CheckResult]) -> Report:
+    def skipped(self) -> Skipped | None:
+        """The record of the run if there is maintenance now. None: there is none."""
+        window = self._maintenance.window_at(self._target.name, self._clock.wall())
+        return None if window is None else Skipped(window, self._target)
+
+    async def report(self, results: Sequence[CheckResult]) -> Report | Skipped:
         """Report these results. What began too late, or failed while we are offline, says nothing."""
+        if (skipped := self.skipped()) is not None:
+            return skipped
         doubt = self._late
         if doubt is None and any(each.status is Status.DOWN for each in results):
             doubt = await self._gate.why_offline(self._began)
@@ -81,7 +97,7 @@ class _Together:
     def wrapped(self, subtasks: Iterable[Subtask]) -> list[Subtask]:
         return [Subtask(self._run, each, needs=dict(each.needs)) for each in subtasks]
 
-    async def _run(self, subtask: Subtask) -> Report | list[Subtask] | None:
+    async def _run(self, subtask: Subtask) -> Report | Skipped | list[Subtask] | None:
         found: CheckResult | list[Subtask] = await subtask.func(*subtask.args)
         if not isinstance(found, CheckResult):
             self._missing += len(found) - 1
