@@ -136,6 +136,7 @@ class Roster:
         status.grace = grace_of(target.schedule)
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
+        status.need = target.need
         self._checks[target.name] = evolve(_check_of(target, self._ways), attempts=status.attempts)
         self._targets[target.name] = target
 

@@ -27,12 +27,13 @@ from .contract import (
 from .holdups import Holdups
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
 from .net import Budget, Family, Resolver, dialled
-from .target_check import Mode, TargetCheck
+from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
 __all__ = [
     "BY_SCHEME",
     "COMMON",
     "KINDS",
+    "MOST_ADDRESSES",
     "MOST_ATTEMPTS",
     "NO_PORT",
     "PORTS",

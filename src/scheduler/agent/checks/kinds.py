@@ -30,7 +30,7 @@ GROUP: Final = "timerqueue.checks"
 
 COMMON: Final = frozenset(
     (
-        "url name tags enabled schedule interval timeout mode ip degraded_above max_attempts retry_interval"
+        "url name tags enabled schedule interval timeout mode need ip degraded_above max_attempts retry_interval"
         " failing_interval start"
     ).split()
 )

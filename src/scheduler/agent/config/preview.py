@@ -69,6 +69,7 @@ def per_second(schedule: Schedule, now: datetime) -> float:
 def _target_lines(target: Target, now: datetime) -> Iterator[str]:
     about = [str(target.schedule), f"timeout {target.timeout:g} s"]
     about += [f"mode {target.mode.value}"] if target.mode is Mode.ALL else []
+    about += [f"needs {'all' if target.need is None else target.need}"] if target.need != 1 else []
     about += ["certificate not verified"] if target.is_unverified else []
     about += [] if target.is_enabled else ["disabled"]
     yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"

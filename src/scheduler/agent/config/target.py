@@ -11,7 +11,7 @@ from attrs import frozen
 
 from schedule import After, Every, Schedule, ScheduleError, parse
 
-from ..checks import MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds
+from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
 from .limits import HOST
@@ -37,6 +37,7 @@ class Target:
     schedule: Schedule
     timeout: float = TIMEOUT
     mode: Mode = Mode.ANY
+    need: int | None = 1
     family: Family = Family.ANY
     degraded_above: float | None = None
     max_attempts: int = 1
@@ -70,6 +71,7 @@ class Common:
     interval: float = INTERVAL
     timeout: float = TIMEOUT
     mode: Mode = Mode.ANY
+    need: int | None = 1
     family: Family = Family.ANY
     degraded_above: float | None = None
     max_attempts: int = 1
@@ -79,7 +81,7 @@ class Common:
 
 
 _COMMON: Final = dict.fromkeys(
-    "interval timeout mode ip degraded_above max_attempts retry_interval failing_interval start".split(), None
+    "interval timeout mode need ip degraded_above max_attempts retry_interval failing_interval start".split(), None
 )
 """The keys that `read_common` reads."""
 
@@ -92,6 +94,7 @@ def read_common(section: Section, base: Common) -> Common:
         interval=section.take("interval", _interval, base.interval),
         timeout=section.take("timeout", seconds, base.timeout),
         mode=section.take("mode", one_of(_MODES), base.mode),
+        need=section.take("need", _need, base.need),
         family=section.take("ip", one_of(_FAMILIES), base.family),
         degraded_above=section.take("degraded_above", seconds, base.degraded_above),
         max_attempts=section.take("max_attempts", whole(1, MOST_ATTEMPTS), base.max_attempts),
@@ -99,6 +102,16 @@ def read_common(section: Section, base: Common) -> Common:
         failing_interval=section.take("failing_interval", seconds, base.failing_interval),
         start=section.take("start", one_of(_STARTS), base.start),
     )
+
+
+def _need(value: Any) -> int | None:
+    """Read how many addresses must be up; None: all of them."""
+    if value == "all":
+        return None
+    try:
+        return whole(1, MOST_ADDRESSES)(value)
+    except Unfit:
+        raise Unfit(f'"all" or a whole number from 1 to {MOST_ADDRESSES}', value) from None
 
 
 def _interval(value: Any) -> float:
@@ -129,6 +142,8 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
     if url is not None:
         _check_family(section, url, chosen.family)
         _check_resolved(section, kind)
+        if section.has("need") and chosen.mode is Mode.ANY:
+            section.complain('need: is for mode = "all", which checks every address', "need")
         _check_name(section, name)
     _claim(section, name, taken)
     if kind is None or url is None or len(section.problems) > before:
@@ -145,6 +160,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         schedule=schedule,
         timeout=chosen.timeout,
         mode=chosen.mode if kind.is_resolved else Mode.ANY,
+        need=chosen.need if kind.is_resolved and chosen.mode is Mode.ALL else 1,
         family=chosen.family,
         degraded_above=chosen.degraded_above,
         max_attempts=chosen.max_attempts,
@@ -228,7 +244,7 @@ def _check_family(section: Section, url: Url, family: Family) -> None:
 
 
 def _check_resolved(section: Section, kind: Kind | None) -> None:
-    for key in ("mode", "ip"):
+    for key in ("mode", "need", "ip"):
         if kind is not None and not kind.is_resolved and section.has(key):
             section.complain(f"{key}: a {kind.name} check has no addresses to choose from", key)
 

@@ -55,7 +55,7 @@ def report_of(results: Sequence[CheckResult], before: TargetStatus, doubt: str |
 
     `doubt`: why they say nothing about it; None: they do.
     """
-    found = fold(results)
+    found = fold(results, before.need)
     verdict = before.as_attempt(found if doubt is None else in_doubt(found, doubt))
     standing = _standing(before)
     for values in _ever_less(verdict):

@@ -46,25 +46,35 @@ def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | No
             assert_never(outcome)
 
 
-def fold(results: Sequence[CheckResult]) -> Verdict:
-    """Fold results into a verdict. All up: up. Some up: degraded. None up: down.
+def fold(results: Sequence[CheckResult], need: int | None = 1) -> Verdict:
+    """Fold results into a verdict. All up: up. Fewer than `need` up: down; None: it needs all. In between: degraded.
 
-    Addresses that are unknown do not count, unless there are no others.
+    Addresses that are unknown do not count, unless there are no others, or they are what it lacks: then it is unknown.
     """
     known = [each for each in results if each.status is not Status.UNKNOWN]
     attempt = min((each.attempt for each in known or results), default=1)
     if not known:
         error = next((each.error for each in results), "the check gave no result")
         return Verdict(status=Status.UNKNOWN, error=error, results=tuple(results), attempt=attempt)
-    statuses = {each.status for each in known}
-    status = statuses.pop() if len(statuses) == 1 else Status.DEGRADED
+    status, lacks = _status(known, len(results), need)
     return Verdict(
         status=status,
-        error=_error(results, status),
+        error=_error(results, status) if lacks is None else lacks,
         latency=max((each.latency for each in known if each.latency is not None), default=None),
         results=tuple(results),
         attempt=attempt,
     )
+
+
+def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> tuple[Status, str | None]:
+    """The status of a target by the results that count. If too few are up for what it needs, the second says so."""
+    statuses = {each.status for each in known}
+    well = sum(each.status is not Status.DOWN for each in known)
+    if well == 0 or well >= (len(known) if need is None else need):
+        return statuses.pop() if len(statuses) == 1 else Status.DEGRADED, None
+    bad = next((f": {each.error}" for each in known if each.status is Status.DOWN), "")
+    text = f"{well} of {addresses} addresses up, needs {'all' if need is None else need}{bad}"
+    return Status.DOWN if bad or len(known) == addresses else Status.UNKNOWN, text
 
 
 def in_doubt(verdict: Verdict, why: str) -> Verdict:
@@ -91,7 +101,7 @@ class TargetStatus:
     `is_verified`: False if its certificate is not looked at. `grace`: seconds by which a check may begin late and still
     say something. `retry_interval`: seconds from one attempt to the next, which is a run of its own; 0: all attempts
     are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
-    far of which none was final.
+    far of which none was final. `need`: how many of its addresses must be up; None: all.
     """
 
     name: str
@@ -116,6 +126,7 @@ class TargetStatus:
     grace: float = math.inf
     retry_interval: float = 0.0
     failing_interval: float | None = None
+    need: int | None = 1
     tried: int = 0
 
     @property
