@@ -57,7 +57,11 @@ class Recall:
         self._said.pop(name, None)
 
     async def recall_all(self) -> None:
-        """Recall all targets, one after another."""
+        """Recall all targets, one after another; none if nothing at all is remembered, as when all begins."""
+        if not await self._is_there_a_past():
+            for name in self._targets.keys() - self._recalled.keys():
+                self._recalled[name] = event = anyio.Event()
+                event.set()
         for name in list(self._targets):  # they change with the configuration
             if name in self._targets:
                 await self.recall(name)
@@ -66,7 +70,8 @@ class Recall:
         """Recall a target; return when it is known how it stood. A second caller waits for the first."""
         event = self._recalled.get(name)
         if event is not None:
-            await event.wait()
+            if not event.is_set():  # to wait for one that is set takes a turn of the loop, before every check
+                await event.wait()
             return
         self._recalled[name] = event = anyio.Event()
         try:
@@ -79,6 +84,12 @@ class Recall:
             self._start_over(name, str(exc))
         finally:
             event.set()
+
+    async def _is_there_a_past(self) -> bool:
+        try:
+            return bool(await self._scheduler.history(limit=1))
+        except StoreError:  # whoever asks for a target's own past says why
+            return True
 
     def _start_over(self, name: str, reason: str) -> None:
         if self._scheduler.state is not SchedulerState.STOPPED:  # or it has closed its store

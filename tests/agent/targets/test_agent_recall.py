@@ -1,0 +1,51 @@
+"""How often history is asked how targets stood: not where nothing is remembered, else once for each."""
+
+import pytest
+
+from schedule import Every
+from scheduler import Scheduler
+from scheduler.agent.targets import Recall
+from scheduler.agent.targets.status import TargetStatus
+from scheduler.stores.memory import MemoryStore
+from timerqueue import SystemClock
+
+NAMES = [f"target-{number}" for number in range(20)]
+
+
+class Counted(MemoryStore):
+    """A store that counts how often its history is asked for."""
+
+    asked = 0
+
+    def history(self, *args, **kwargs):
+        """Count, and answer."""
+        self.asked += 1
+        return super().history(*args, **kwargs)
+
+
+async def check(_name):
+    """Find nothing out."""
+
+
+async def remembered(store, names):
+    """Let an earlier process have checked these."""
+    async with Scheduler(store=store) as earlier:
+        earlier.register("check", check)
+        for name in names:
+            await earlier.add("check", Every(3600), id=name, args=(name,)).run_now()
+        earlier.stop()
+
+
+@pytest.mark.parametrize(("past", "asked"), [([], 1), (["target-3"], 1 + len(NAMES)), (["gone"], 1 + len(NAMES))])
+async def test_history_is_asked_for_each_target_only_if_there_is_any(past, asked):
+    """Five thousand questions to an empty store take as much as the checks of four seconds."""
+    store = Counted()
+    await remembered(store, past)
+    async with Scheduler(store=store) as scheduler:
+        recall = Recall(scheduler, {name: TargetStatus(name, "", "") for name in NAMES}, print, SystemClock())
+        store.asked = 0
+        await recall.recall_all()
+        for name in NAMES:
+            await recall.recall(name)
+        scheduler.stop()
+    assert store.asked == asked
