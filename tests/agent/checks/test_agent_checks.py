@@ -34,6 +34,13 @@ class TestHttp(StreamConformance):
                 "ca_file": str(certificate[0]),
                 "max_body": 100,
             },
+            {
+                "body": "hello",
+                "expect_headers": {"Content-Type": False},
+                "not_contains": "error",
+                "regex": "h.*o",
+            },
+            {"json": '$.status == "ok"'},
         ]
 
     @pytest.fixture

@@ -80,7 +80,7 @@ def test_a_file_says_everything():
     assert (web.degraded_above, web.tags) == (0.3, ("a", "b"))
     assert (web.max_attempts, web.retry_interval, web.failing_interval) == (3, 5.0, None)
     assert (db.max_attempts, db.retry_interval, db.failing_interval) == (1, 0.0, 15.0)
-    assert web.check.expect_status == ((200, 200), (300, 399))
+    assert web.check.expected.status == ((200, 200), (300, 399))
     assert (db.schedule, db.mode, db.family, db.is_enabled) == (Every("1m"), Mode.ANY, Family.ANY, False)
     assert config.limits.total == 9
     others = {kind.name: 200 for kind in KINDS if kind.name not in {"http", "tcp"}}
@@ -122,8 +122,27 @@ MISTAKES = [
     (CHECK + "every = 5", "unknown key 'every' in [[check]] number 1, did you mean 'interval'?"),
     (CHECK + "cron = '* * * * *'", "did you mean 'schedule'?"),
     (CHECK + "status = 200", "did you mean 'expect_status'?"),
-    (CHECK + "body = 'x'", "unknown key 'body' in [[check]] number 1, did you mean 'contains', a text that the "),
-    (CHECK + "body = 'x'", "A request is sent without a body, so far"),
+    (CHECK + "keyword = 'x'", "unknown key 'keyword' in [[check]] number 1, did you mean 'contains'?"),
+    (CHECK + "json_path = 'x'", """did you mean 'json', as in json = '$.status == "ok"'?"""),
+    ("[[check]]\nurl = 'tcp://h:1'\nbody = 'x'", "body: is for http checks"),
+    (CHECK + "method = 'CONNECT'", 'expected a method such as "GET", "POST" or "PROPFIND", found "CONNECT"'),
+    (CHECK + "body = 5", 'body: expected text, { file = "PATH" } or { env = "NAME" }, found the number 5'),
+    (CHECK + "body = { env = 'NO_BODY' }", "expected the environment variable NO_BODY for the body, found none"),
+    (CHECK + "body = { file = '/no/file' }", "expected a file that can be read (no such file or directory), found"),
+    (CHECK + "body = { file = 'a', env = 'b' }", "expected text, { file ="),
+    (CHECK + "body = '${BODY}'", 'expected { env = "BODY" }: no variable is replaced within a text, found a'),
+    (CHECK + "json = 'status'", 'json: expected a path that begins with $, such as $.status, found "status"'),
+    (CHECK + "json = []", "json: expected text, found an empty list"),
+    (CHECK + "json = ['$.a', '$.b = 1']", "expected after $.b another .member, ['member'] or [0], or a comp"),
+    (CHECK + "json = '$.a < true'", "json: expected a number or a text after <"),
+    (CHECK + "json = '$.a == [1]'", 'expected a number, true, false, null or a "text" to compare with, not [1]'),
+    (CHECK + "regex = '(a'", "regex: expected a regular expression that RE2 knows (missing ): (a), found"),
+    (CHECK + "regex = '(?=a)'", "regex: expected a regular expression that RE2 knows (invalid perl operator: (?=)"),
+    (CHECK + "regex = '(.{1,100}x){9}'", "expected a smaller regular expression (it has "),
+    (CHECK + "expect_headers = 'x'", "expect_headers: expected a table such as { Content-Type = "),
+    (CHECK + "expect_headers = { X = 5 }", "text on one line in which * stands for any text, or false for none"),
+    (CHECK + "expect_headers = { 'X Y' = 'a' }", "expected names of header fields such as Accept, found"),
+    (CHECK + "not_contains = ''", 'not_contains: expected text, found ""'),
     (CHECK + "insecure = true", "did you mean verify = false?"),
     (CHECK + "alert = 'x'", "unknown key 'alert' in [[check]] number 1: the agent alerts nobody yet: let a program "),
     ("[alert]\nurl = 'x'\n" + CHECK, "uptime.toml:1: unknown key 'alert': the agent alerts nobody yet"),
@@ -190,7 +209,7 @@ MISTAKES = [
     (CHECK + "schedule = '* * *'", "schedule: expected a schedule such as"),
     (CHECK + "interval = 5\nschedule = '@hourly'", ":4: [[check]] number 1: schedule: there is an interval too"),
     (CHECK + "expect_status = 999", 'a status such as 200, "200-299" or a list of these, found the number 999'),
-    (CHECK + "method = 'get'", 'method: expected one of "GET", "HEAD", "OPTIONS" or "POST", found "get"'),
+    (CHECK + "method = 'get'", 'expected a method such as "GET", "POST" or "PROPFIND" (in capitals: GET), found'),
     (CHECK + "redirects = 6", "redirects: expected a whole number from 0 to 5, found the number 6"),
     (CHECK + "max_body = -1", "max_body: expected a whole number from 0 to"),
     (CHECK + "ca_file = '/nowhere.pem'", "ca_file: expected a file of certificates in PEM (No such file or directory)"),

@@ -118,18 +118,21 @@ def parse_config(content: str, file: str, environment: Mapping[str, str], *, nee
 
 
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of a file whose checks have no `{ env = "NAME" }` in their headers that the environment lacks."""
+    """The tables of a file whose checks have no `{ env = "NAME" }` that the environment lacks."""
     checks = tables.get("check")
-    if not isinstance(checks, list):
-        return dict(tables)
-    return {**tables, "check": [_check_without_unset(each, environment) for each in checks]}
+    return {**tables, "check": _without_unset(checks, environment)} if isinstance(checks, list) else dict(tables)
 
 
-def _check_without_unset(check: Any, environment: Mapping[str, str]) -> Any:
-    headers = check.get("headers") if isinstance(check, dict) else None
-    if not isinstance(headers, dict):
-        return check
-    return {**check, "headers": {name: value for name, value in headers.items() if not _is_unset(value, environment)}}
+def _without_unset(value: Any, environment: Mapping[str, str]) -> Any:
+    """A value of TOML without what is unset, however deep it stands: `over` has bounded that."""
+    match value:
+        case dict():
+            kept = {name: each for name, each in value.items() if not _is_unset(each, environment)}
+            return {name: _without_unset(each, environment) for name, each in kept.items()}
+        case list():
+            return [_without_unset(each, environment) for each in value]
+        case _:
+            return value
 
 
 def _is_unset(value: Any, environment: Mapping[str, str]) -> bool:

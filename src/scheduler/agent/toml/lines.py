@@ -35,7 +35,7 @@ _BARE: Final = re.compile(r"""[^\s,\[\]{}"'#=]+(?:[ ][0-9][^\s,\[\]{}"'#=]*)?"""
 
 _ERROR_PLACE: Final = re.compile(r" \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)$")
 _HEADER: Final = re.compile(r"\s*\[\[?[^\[\],]+\]\]?\s*(#.*)?")
-_MAY_BE_SECRET: Final = re.compile(r"@|\\|cookie|bearer|basic|send|expect|contains|store|postgres", re.IGNORECASE)
+_MAY_BE_SECRET: Final = re.compile(r"@|\\|cookie|bearer|basic|send|body|expect|contains|store|postgres", re.IGNORECASE)
 _OF_HEADERS: Final = re.compile(r"header|\\", re.IGNORECASE)
 _HEADERS: Final = re.compile("header", re.IGNORECASE)
 _ENDS_A_TABLE: Final = re.compile(r"\}\s*(?:#|$)")

@@ -17,7 +17,6 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 _ATTEMPTS: Final = ("max_attempts", "did you mean 'max_attempts', which counts the first attempt as well?")
-_BODY: Final = "did you mean 'contains', a text that the answer must hold? A request is sent without a body, so far"
 _ZONE: Final = ("interval", 'the zone stands in front of the schedule: schedule = "CRON_TZ=Europe/Berlin 0 8 * * *"')
 FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "retry": _ATTEMPTS,
@@ -31,8 +30,16 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
     "period": ("interval", "did you mean 'interval'?"),
     "cron": ("schedule", "did you mean 'schedule'?"),
     "status": ("expect_status", "did you mean 'expect_status'?"),
-    "body": ("contains", _BODY),
     "keyword": ("contains", "did you mean 'contains'?"),
+    "body_contains": ("contains", "did you mean 'contains'?"),
+    "jsonpath": ("json", "did you mean 'json', as in json = '$.status == \"ok\"'?"),
+    "json_path": ("json", "did you mean 'json', as in json = '$.status == \"ok\"'?"),
+    "json_query": ("json", "did you mean 'json', as in json = '$.status == \"ok\"'?"),
+    "pattern": ("regex", "did you mean 'regex'?"),
+    "regexp": ("regex", "did you mean 'regex'?"),
+    "matches": ("regex", "did you mean 'regex'?"),
+    "data": ("body", "did you mean 'body'?"),
+    "payload": ("body", "did you mean 'body'?"),
     "insecure": ("verify", "did you mean verify = false?"),
     "skip_verify": ("verify", "did you mean verify = false?"),
     "follow_redirects": ("redirects", "did you mean 'redirects', which says how many?"),

@@ -53,9 +53,10 @@ class Exchange:
         self._body = 0
         self._has_ended = False
 
-    async def send(self, request: h11.Request) -> None:
-        """Send a request without a body."""
+    async def send(self, request: h11.Request, body: bytes = b"") -> None:
+        """Send a request with its body."""
         data = self._h11.send(request) or b""
+        data += (self._h11.send(h11.Data(body)) or b"") if body else b""
         data += self._h11.send(h11.EndOfMessage()) or b""
         with self._watch.measure("send"):
             await self._stream.send(data)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from functools import cache, cached_property, partial
-from typing import Final
+from typing import Any, Final
 
 import h11
 from attrs import evolve, field, frozen
 
 from ...text import Url, basic_credentials, our_version, secrets_of, wording
 from ...toml import boolean, one_of, text, whole
-from ..contract import Attempt, CheckFailed, Finding, Hop, Kind, Status
+from ..contract import Attempt, CheckFailed, Finding, Hop, Kind
 from ..net import Budget, certificates, dialled
-from .decoding import Inflated, Plain, decoder
+from .body import Body, request_body
+from .decoding import decoder
 from .exchange import Exchange, Head
-from .options import Codes, describe, headers, status_codes
+from .expectations import Expectations, header_expectations, json_expectations
+from .options import headers, method, status_codes
+from .patterns import regex
 from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, refusal
 
 SCHEMES: Final[Mapping[str, int | None]] = {"http": 80, "https": 443}
@@ -27,21 +30,25 @@ MOST_READ: Final = 1024 * 1024
 OVERHEAD: Final = 256 * 1024
 """Bytes that may come beside twice the body: header, handshake, chunks."""
 
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
+"""Methods whose requests say how long their body is, even if there is none."""
+
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 @frozen(kw_only=True)
 class HttpCheck:
-    """An HTTP check: up if the status is expected and the body, where asked to, contains a text.
+    """An HTTP check: up if the response is as expected.
 
     `followed` redirects have led here, from `origin`.
     """
 
     url: Url
     method: str = "GET"
-    headers: Mapping[str, str] = field(factory=dict)
-    expect_status: Codes = ((200, 399),)
-    contains: str | None = None
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    body: Body | None = None
+    expected: Expectations = field(factory=Expectations)
     redirects: int = 0
     redirect_targets: RedirectTargets = RedirectTargets.PUBLIC
     verify: bool = True
@@ -57,7 +64,8 @@ class HttpCheck:
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that must not be shown or logged."""
-        return secrets_of(self.url, self.headers)
+        found = secrets_of(self.url, self.headers)
+        return found if self.body is None else found | self.body.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
         """Make the request and judge the response, or say where it redirects to, as far as that is to be followed."""
@@ -65,7 +73,7 @@ class HttpCheck:
         tls = _context(self) if self.url.scheme == "https" else None
         async with dialled(at, self.url.port, budget, tls=tls, host=self.url.seen_by_servers.host) as stream:
             exchange = Exchange(stream, at.watch, budget)
-            await exchange.send(self._request)
+            await exchange.send(self._request, b"" if self.body is None else self.body.content)
             head = await exchange.head()
             location = _location(head) if self.redirects else None
             finding = await self._judged(head, exchange) if location is None else None
@@ -75,8 +83,8 @@ class HttpCheck:
     @cached_property
     def _request(self) -> h11.Request:
         fields = {"Host": self.url.seen_by_servers.authority, **_own_headers()}
-        if self.method == "POST":
-            fields["Content-Length"] = "0"
+        if self.body is not None or self.method in _WITH_LENGTH:
+            fields["Content-Length"] = str(0 if self.body is None else len(self.body.content))
         if self.url.user is not None:
             fields["Authorization"] = f"Basic {basic_credentials(self.url)}"
         given = {name.lower() for name in self.headers}
@@ -87,32 +95,21 @@ class HttpCheck:
 
     async def _judged(self, head: Head, exchange: Exchange) -> Finding:
         encoding = _header(head, b"content-encoding").decode("latin-1").strip().lower()
-        body = None if self.contains is None else decoder(encoding, self.max_body)
+        body = decoder(encoding, self.max_body) if self.expected.are_about_body else None
         size = 0
         while part := await exchange.part(self.max_body):
             size += len(part)
             if body is not None:
                 await body.take(part)
         detail = {"http_status": head.status_code, "bytes": size}
-        status, error = self._verdict(head.status_code, body, encoding)
+        status, error = await self.expected.verdict(head, body, encoding)
         return Finding(status=status, error=error, detail=detail)
-
-    def _verdict(self, code: int, body: Plain | Inflated | None, encoding: str) -> tuple[Status, str | None]:
-        if not any(low <= code <= high for low, high in self.expect_status):
-            return Status.DOWN, f"status {code}, expected {describe(self.expect_status)}"
-        if self.contains is None:
-            return Status.UP, None
-        if body is None:
-            error = f"cannot look for text in a body encoded as {encoding}, although identity was asked for"
-            return Status.UNKNOWN, error
-        if self.contains.encode() in body.content:
-            return Status.UP, None
-        return Status.DOWN, f'"{self.contains}" is not in the body ({len(body.content):,} bytes)'
 
     def _onward(self, location: bytes, address: str) -> Hop:
         """Make the check of the place where a redirect leads to.
 
-        A redirected POST becomes a GET. What is not of the same origin gets none of the check's own headers.
+        What may change something, such as POST, becomes a GET without a body. What is not of the same origin gets none
+        of the check's own headers.
         """
         if self.followed == self.redirects:
             raise CheckFailed(f"more than {wording.count(self.redirects, 'redirect')}")
@@ -123,7 +120,8 @@ class HttpCheck:
         following = evolve(
             self,
             url=url,
-            method="GET" if self.method == "POST" else self.method,
+            method=self.method if self.method in _SAFE else "GET",
+            body=None,
             headers={},
             followed=self.followed + 1,
             origin=origin,
@@ -157,15 +155,35 @@ def _context(check: HttpCheck) -> ssl.SSLContext:
     return certificates.context(check.ca_file, verify=check.verify)
 
 
+def _make(url: Url, **options: Any) -> HttpCheck:
+    """Make a check of options as the configuration has them: what is expected stands among the others there."""
+    expected = {ours: options.pop(key) for key, ours in _EXPECTED.items() if key in options}
+    return HttpCheck(url=url, expected=Expectations(**expected), **options)
+
+
+_EXPECTED: Final[Mapping[str, str]] = {
+    "expect_status": "status",
+    "expect_headers": "headers",
+    "contains": "contains",
+    "not_contains": "not_contains",
+    "json": "json",
+    "regex": "regex",
+}
+
 HTTP: Final = Kind(
     "http",
     SCHEMES,
-    HttpCheck,
+    _make,
     {
-        "method": one_of({name: name for name in ("GET", "HEAD", "OPTIONS", "POST")}),
+        "method": method,
         "headers": headers,
+        "body": request_body,
         "expect_status": status_codes,
+        "expect_headers": header_expectations,
         "contains": text,
+        "not_contains": text,
+        "json": json_expectations,
+        "regex": regex,
         "redirects": whole(0, MOST_REDIRECTS),
         "redirect_targets": one_of({each.value: each for each in RedirectTargets}),
         "verify": boolean,

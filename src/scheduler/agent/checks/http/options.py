@@ -12,6 +12,7 @@ Codes = tuple[tuple[int, int], ...]
 """Ranges of status codes, both ends included."""
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHOD: Final = re.compile(r"[A-Z][A-Z0-9_-]{0,29}")
 _VALUE: Final = re.compile(r"[\x20-\x7e\t]*")
 _RANGE: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?")
 _TOO_LARGE: Final = 1000
@@ -30,11 +31,20 @@ def describe(codes: Codes) -> str:
     return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in codes)
 
 
+def method(value: Any) -> str:
+    """A method, whichever. CONNECT is none of a server's own: it makes a tunnel of the connection."""
+    if not isinstance(value, str) or not _METHOD.fullmatch(value) or value == "CONNECT":
+        small = isinstance(value, str) and _METHOD.fullmatch(value.upper())
+        advice = f" (in capitals: {value.upper()})" if small and value != value.upper() else ""
+        raise Unfit(f'a method such as "GET", "POST" or "PROPFIND"{advice}', value)
+    return value
+
+
 def headers(value: Any) -> dict[str, str]:
     """A table of header fields. A value may be { env = "NAME" }, to be taken from the environment."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Accept = "text/html" }', value)
-    return {_name(name): _header_value(name, each) for name, each in value.items()}
+    return {field_name(name): _header_value(name, each) for name, each in value.items()}
 
 
 def _range(item: Any, whole: Any) -> tuple[int, int]:
@@ -48,7 +58,8 @@ def _range(item: Any, whole: Any) -> tuple[int, int]:
     return low, high
 
 
-def _name(name: str) -> str:
+def field_name(name: str) -> str:
+    """The name of a header field. Raises Unfit for what is none, or decides how long a message is."""
     if not _TOKEN.fullmatch(name):
         raise Unfit("names of header fields such as Accept", name)
     if name.lower() in _FRAMING:
