@@ -20,6 +20,7 @@ from timerqueue import Clock
 
 from .checks import Holdups, Mode, Resolver, TargetCheck
 from .config import Network, Start, Target
+from .relations import Parents
 from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from .text import Redactor
 
@@ -77,8 +78,15 @@ class Roster:
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
         gate = Gate(ways.clock, probes, network.every)
         self.maintenance = Maintenance()
+        self._parents = Parents(self.statuses)
         task = CheckTask(
-            self._checks, self.statuses, self.recall.recall, ways.clock, gate=gate, maintenance=self.maintenance
+            self._checks,
+            self.statuses,
+            self.recall.recall,
+            ways.clock,
+            gate=gate,
+            maintenance=self.maintenance,
+            cause=self._parents.cause,
         )
         scheduler.register(TASK, task.run)
 
@@ -151,6 +159,7 @@ class Roster:
 
     def _list(self, targets: Iterable[Target]) -> None:
         self.listed[:] = [self.statuses[each.name] for each in targets if each.is_enabled]
+        self._parents.follow({name: each.depends_on for name, each in self._targets.items()})
 
 
 def _check_of(target: Target, ways: Ways) -> TargetCheck:

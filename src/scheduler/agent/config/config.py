@@ -32,9 +32,9 @@ from ..toml import (
 )
 from .collector import without_collections
 from .limits import Limits, read_limits
-from .maintenance import read_maintenance
 from .network import Network, read_network
 from .place import StorePlace, beside, store_place
+from .relations import check_parents, read_maintenance
 from .rights import warnings_about
 from .target import Common, Target, read_common, read_target
 
@@ -214,6 +214,7 @@ def _targets(top: Section, common: Common) -> tuple[Target, ...]:
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
         found += [] if target is None else [target]
+    check_parents(found, taken)
     return tuple(found)
 
 

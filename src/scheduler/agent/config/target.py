@@ -45,6 +45,7 @@ class Target:
     failing_interval: float | None = None
     start: Start | None = None
     tags: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
     is_enabled: bool = True
     is_resolved: bool = True
     """Whether its host is looked up and dialled. If not, checks take no unit of a host before they go to one."""
@@ -134,6 +135,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
     chosen = read_common(section, common)
     name = section.take("name", label, "" if url is None else str(url))
     tags = section.take("tags", labels, ())
+    depends_on = section.take("depends_on", labels, ())
     is_enabled = section.take("enabled", boolean, default=True)
     schedule = _schedule(section, _interval_of(kind, section, chosen.interval))
     start = _start(section, chosen.start, schedule)
@@ -168,6 +170,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         failing_interval=chosen.failing_interval,
         start=start,
         tags=tags,
+        depends_on=depends_on,
         is_enabled=is_enabled,
         is_resolved=kind.is_resolved,
     )

@@ -53,6 +53,7 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
             "count": record.count,
             **({} if record.is_exact else {"is_exact": False}),
             "attempt": None if verdict is None else verdict.attempt,
+            "cause": None if verdict is None else verdict.cause,
             "is_final": None if verdict is None else verdict.is_final,
             "results": [] if verdict is None else [result_values(each) for each in verdict.results],
         }

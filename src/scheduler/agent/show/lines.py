@@ -124,6 +124,7 @@ class JsonLines(_Lines):
             attempt=verdict.attempt,
             max_attempts=target.max_attempts,
             is_final=verdict.is_final,
+            cause=verdict.cause,
             verified=target.is_verified,
             results=[result_values(each) for each in verdict.results],
         )

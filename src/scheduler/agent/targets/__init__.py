@@ -8,6 +8,7 @@ subscribes. Lives on the event loop.
 from __future__ import annotations
 
 from .board import Board, Summary
+from .flapping import Standing, state_id
 from .gate import Gate, Probe
 from .incidents import FLAPPING, Closed, Incident, Opened
 from .maintenance import Maintenance, Planned
@@ -40,10 +41,12 @@ __all__ = [
     "Recall",
     "Remembered",
     "Sooner",
+    "Standing",
     "Summary",
     "TargetStatus",
     "Trouble",
     "Verdict",
     "skipped_for",
+    "state_id",
     "told",
 ]

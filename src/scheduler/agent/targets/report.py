@@ -20,7 +20,7 @@ from ..checks import MOST_ATTEMPTS, CheckResult, Status
 from ..text import wording
 from .flapping import Standing, TargetState, state_id
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
-from .status import TargetStatus, Verdict, fold, in_doubt, verdict_without_results
+from .status import TargetStatus, Verdict, fold, in_doubt, unreachable, verdict_without_results
 
 if TYPE_CHECKING:
     from scheduler import Record
@@ -50,13 +50,19 @@ class Report(dict[str, Any]):
         self.verdict = verdict
 
 
-def report_of(results: Sequence[CheckResult], before: TargetStatus, doubt: str | None = None) -> Report:
+def report_of(
+    results: Sequence[CheckResult], before: TargetStatus, doubt: str | None = None, cause: str | None = None
+) -> Report:
     """Report a check with these results of a target that stood so: as much as there is room for.
 
-    `doubt`: why they say nothing about it; None: they do.
+    `doubt`: why they say nothing about it; None: they do. `cause`: the target above it that is down.
     """
     found = fold(results, before.need)
-    verdict = before.as_attempt(found if doubt is None else in_doubt(found, doubt))
+    if doubt is not None:
+        found = in_doubt(found, doubt)
+    elif cause is not None and found.status is Status.DOWN:
+        found = unreachable(found, _short(cause))
+    verdict = before.as_attempt(found)
     standing = _standing(before)
     for values in _ever_less(verdict):
         values["before"] = standing
@@ -132,7 +138,7 @@ def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
         )
         for each in verdict.results
     )
-    return evolve(verdict, error=text(verdict.error), results=results)
+    return evolve(verdict, error=text(verdict.error), cause=text(verdict.cause), results=results)
 
 
 def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
@@ -168,6 +174,8 @@ def _found(found: Verdict | CheckResult) -> dict[str, Any]:
         values["earlier"] = found.earlier
     if isinstance(found, Verdict) and not found.is_final:
         values["is_final"] = False
+    if isinstance(found, Verdict) and found.cause is not None:
+        values["cause"] = found.cause
     return values
 
 
@@ -286,6 +294,7 @@ def _verdict(found: Mapping[str, Any]) -> Verdict:
         attempt=_attempt(found["attempt"]),
         earlier=_earlier(found.get("earlier", 0), found["attempt"]),
         is_final=found.get("is_final") is not False,
+        cause=_text(found.get("cause")),
         results=tuple(_result(each) for each in _list(found.get("results", []))),
     )
 

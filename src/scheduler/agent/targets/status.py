@@ -21,7 +21,8 @@ from .incidents import Incident, incident_after
 class Verdict:
     """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last that all addresses had.
 
-    `earlier`: how many attempts before that were runs of their own. Not `is_final`: the next attempt decides.
+    `earlier`: how many attempts before that were runs of their own. Not `is_final`: the next attempt decides. `cause`:
+    the target above that is down, by which this one is unreachable.
     """
 
     status: Status
@@ -31,6 +32,7 @@ class Verdict:
     attempt: int = 1
     earlier: int = 0
     is_final: bool = True
+    cause: str | None = None
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
@@ -81,6 +83,11 @@ def in_doubt(verdict: Verdict, why: str) -> Verdict:
     """The verdict of a run that says nothing about its target, for that reason, whatever it has found."""
     found = verdict.status.value if verdict.error is None else verdict.error
     return evolve(verdict, status=Status.UNKNOWN, error=f"{why}; found: {found}", attempt=1)
+
+
+def unreachable(verdict: Verdict, cause: str) -> Verdict:
+    """The verdict of a run on a target that could not be reached, because one above it is down."""
+    return evolve(verdict, cause=cause, error=f"unreachable by {cause}: {verdict.error or verdict.status.value}")
 
 
 def _error(results: Sequence[CheckResult], status: Status) -> str | None:
@@ -193,6 +200,7 @@ class TargetStatus:
             now=now,
             error=verdict.error,
             members=self.members,
+            is_excused=verdict.cause is not None,
         )
 
 

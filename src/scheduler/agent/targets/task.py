@@ -15,6 +15,9 @@ from .maintenance import Maintenance
 from .report import Report, Skipped, report_of
 from .status import TargetStatus
 
+Cause = Callable[[str, float], str | None]
+"""Which target above the one of that name is down, or was since that instant in UTC seconds."""
+
 TASK: Final = "check"
 """The name of the task, and the tag of the agent's jobs."""
 
@@ -23,7 +26,8 @@ class CheckTask:
     """The task: it finds a target's check by its name, and makes a report for history of what that finds.
 
     `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
-    `maintenance`: None: there is none. What began before a window and ends in it is not counted either.
+    `cause`: answers which target above one is down. `maintenance`: None: there is none. What began before a window and
+    ends in it is not counted either.
     """
 
     def __init__(
@@ -35,12 +39,14 @@ class CheckTask:
         *,
         gate: Gate | None = None,
         maintenance: Maintenance | None = None,
+        cause: Cause = lambda _name, _began: None,
     ) -> None:
         self._checks = checks
         self._targets = targets
         self._recall = recall
         self._clock = clock
         self._gate = Gate(clock) if gate is None else gate
+        self._cause = cause
         self._maintenance = Maintenance() if maintenance is None else maintenance
 
     async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
@@ -48,7 +54,7 @@ class CheckTask:
         check = self._checks.get(name)
         if check is None:
             return None
-        ending = _Ending(self._targets[name], self._gate, self._maintenance, self._clock)
+        ending = _Ending(self._targets[name], self._gate, self._maintenance, self._cause, self._clock)
         await self._recall(name)
         if (skipped := ending.skipped()) is not None:
             return skipped
@@ -62,13 +68,14 @@ class CheckTask:
 class _Ending:
     """A run that has begun now, and its report once its results are there."""
 
-    def __init__(self, target: TargetStatus, gate: Gate, maintenance: Maintenance, clock: Clock) -> None:
+    def __init__(self, target: TargetStatus, gate: Gate, maintenance: Maintenance, cause: Cause, clock: Clock) -> None:
         self._target = target
         self._gate = gate
         self._maintenance = maintenance
         self._clock = clock
-        self._began = clock.monotonic()
-        lateness = clock.wall() - current_run().due.timestamp()
+        self._cause = cause
+        self._began, self._began_at = clock.monotonic(), clock.wall()
+        lateness = self._began_at - current_run().due.timestamp()
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
     def skipped(self) -> Skipped | None:
@@ -83,7 +90,7 @@ class _Ending:
         doubt = self._late
         if doubt is None and any(each.status is Status.DOWN for each in results):
             doubt = await self._gate.why_offline(self._began)
-        return report_of(results, self._target, doubt)
+        return report_of(results, self._target, doubt, self._cause(self._target.name, self._began_at))
 
 
 class _Together:

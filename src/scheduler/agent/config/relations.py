@@ -1,15 +1,16 @@
-"""[[maintenance]] of a configuration: when targets are not checked, and which."""
+"""Relations of several targets in a configuration: who depends on whom, and when which are not checked."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from schedule import After, Every, Schedule, ScheduleError, Window, parse
 
+from ..relations import circle
 from ..targets import Planned
-from ..toml import Section, Unfit, label, labels, seconds, text
+from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, named
 
 
@@ -17,6 +18,22 @@ def read_maintenance(sections: Iterable[Section], targets: Collection[Target]) -
     """Read each [[maintenance]] in the file, which names targets that are there."""
     found = [_read(section, targets) for section in sections]
     return tuple(each for each in found if each is not None)
+
+
+def check_parents(targets: Collection[Target], sections: Mapping[str, Section]) -> None:
+    """Note a parent that there is not, and a circle of parents, as a problem of the check that names it.
+
+    `sections`: of all checks by their names, those with other problems too.
+    """
+    for target in targets:
+        for name in target.depends_on:
+            if name not in sections:
+                text = f"depends_on: there is no check called '{name}'{suggestion(name, sections)}"
+                sections[target.name].complain(text, "depends_on")
+    around = circle({each.name: each.depends_on for each in targets})
+    if around is not None:
+        text = f"depends_on: a circle, in which nobody is above: {' > '.join((*around, around[0]))}"
+        sections[around[0]].complain(text, "depends_on")
 
 
 def _read(section: Section, targets: Collection[Target]) -> Planned | None:

@@ -1,0 +1,131 @@
+"""Parents: under one that is down a target is unreachable, and nobody is told of it."""
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, strategies as st
+
+from kit import T0
+from schedule import Every, Missed
+from scheduler.agent.checks.contract.result import CheckResult, Status
+from scheduler.agent.relations import Parents, circle
+from scheduler.agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall
+from scheduler.agent.targets.status import TargetStatus
+from scheduler.stores.memory import MemoryStore
+from scheduler.testing import simulate
+from timerqueue.testing import START
+
+FOREVER = 1e9
+
+
+class Site:
+    """Targets that are checked every 60 s, each so many seconds into the minute, and down in between these seconds."""
+
+    def __init__(self, parents, down, after=None):
+        self.parents, self.down, self.after = parents, down, after or {}
+        self.store, self.told = MemoryStore(), []
+
+    def live(self, seconds, since=0):
+        """Play so many seconds; return what was told: + or -, of which target, when."""
+        names = sorted(set(self.parents) | set(self.down))
+        self.targets = {name: TargetStatus(name, "http://h", "http") for name in names}
+        board = Board(self.targets.values())
+        board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
+        parents = Parents(self.targets)
+        parents.follow(self.parents)
+
+        def build(scheduler, clock):
+            def check_of(name):
+                class Check:
+                    async def run(self):
+                        is_down = any(begin <= clock.wall() - T0 < end for begin, end in down_at)
+                        await clock.sleep(1.0)
+                        return CheckResult(
+                            status=Status.DOWN if is_down else Status.UP, error="no" if is_down else None
+                        )
+
+                down_at = self.down.get(name, ())
+                return Check()
+
+            recall = Recall(scheduler, self.targets, board.remembered, clock)
+            checks = {name: check_of(name) for name in names}
+            task = CheckTask(checks, self.targets, recall.recall, clock, cause=parents.cause)
+            scheduler.register(TASK, task.run)
+            scheduler.listen(board.listen)
+            for name in names:
+                every = Every(60, anchor=START + timedelta(seconds=self.after.get(name, 0)))
+                options = {"missed": Missed.SKIP, "grace": 6, "on_conflict": "update"}
+                scheduler.add(TASK, every, id=name, args=(name,), **options)
+
+        simulate(build, seconds, start=START + timedelta(seconds=since), store=self.store)
+        return [("+" if isinstance(each, Opened) else "-", each.incident.target) for each in self.told]
+
+
+def test_a_target_under_one_that_is_down_is_unreachable_and_opens_nothing():
+    """It is checked on, and says by whom; the alarm is that of the one above, which counts those below."""
+    site = Site({"shop": ["router"], "mail": ["switch"], "switch": ["router"]}, {
+        "router": [(200, FOREVER)], "switch": [(200, FOREVER)], "shop": [(200, FOREVER)], "mail": [(200, FOREVER)],
+    }, {"switch": 1, "shop": 2, "mail": 3})  # fmt: skip
+    assert site.live(400) == [("+", "router")]
+    (opened,) = site.told
+    assert opened.incident.members == 3
+    shop, mail = site.targets["shop"], site.targets["mail"]
+    assert (shop.status, shop.last.cause, shop.last.error) == (Status.DOWN, "router", "unreachable by router: no")
+    assert mail.last.cause == "router"  # the topmost, not the switch that is unreachable itself
+
+
+def test_what_is_down_for_itself_once_its_parent_is_up_is_told_then():
+    """A check that began while the parent was still down does not count."""
+    site = Site({"shop": ["router"]}, {"router": [(220, 300)], "shop": [(220, FOREVER)]}, {"shop": 30})
+    assert site.live(600) == [("+", "router"), ("+", "shop"), ("-", "router")]
+    opened = site.told[1].incident
+    assert opened.target == "shop"
+    assert site.targets["shop"].last.cause is None
+
+
+def test_an_incident_that_was_told_before_its_parent_went_down_closes_as_ever():
+    """Whoever heard that it began hears that it is over."""
+    site = Site({"shop": ["router"]}, {"router": [(300, 500)], "shop": [(200, 400)]}, {"shop": 30})
+    assert site.live(900) == [("+", "shop"), ("+", "router"), ("-", "shop"), ("-", "router")]
+
+
+def test_a_restart_under_a_parent_that_is_down_opens_nothing():
+    """That a target was unreachable stands in its report."""
+    site = Site({"shop": ["router"]}, {"router": [(220, FOREVER)], "shop": [(220, FOREVER)]}, {"shop": 30})
+    assert site.live(400) == [("+", "router")]
+    assert site.live(400, since=400) == [("+", "router")]
+    assert site.targets["shop"].last.cause == "router"
+
+
+names = st.sampled_from("abcdefgh")
+
+
+@given(st.dictionaries(names, st.lists(names, max_size=3)))
+def test_a_circle_is_found_if_there_is_one(parents):
+    """Each of its names has the next for a parent; without one, parents can be put in order."""
+    found = circle(parents)
+    if found is not None:
+        assert all(after in parents[before] for before, after in pairwise((*found, found[0])))
+        return
+    left = {name: set(of) for name, of in parents.items()}
+    while left:
+        free = [name for name, of in left.items() if not of & left.keys()]
+        assert free
+        for name in free:
+            del left[name]
+
+
+def test_a_long_chain_costs_no_recursion():
+    """Nobody has so many routers in a row; a configuration may."""
+    chain = {str(number): [str(number + 1)] for number in range(5_000)}
+    assert circle(chain) is None
+    targets = {name: TargetStatus(name, "http://h", "http") for name in chain}
+    Parents(targets).follow(chain)
+    assert targets["4999"].members == 4_999
+
+
+@pytest.mark.parametrize("parents", [{"a": ["a"]}, {"a": ["b"], "b": ["c"], "c": ["a"]}])
+def test_a_circle_is_told_with_all_who_are_in_it(parents):
+    """In their order."""
+    assert circle(parents) == list(parents)
