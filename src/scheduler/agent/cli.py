@@ -174,6 +174,50 @@ def history(
         _end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
 
 
+@cli.command("import")
+@click.argument("monitor", type=click.Choice(["gatus", "blackbox", "kuma"]))
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--target", "targets", multiple=True, metavar="MODULE=URL", help="For blackbox: a target of a module. Repeat it."
+)
+def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
+    """Write a configuration that checks what another MONITOR's FILE does, to standard output.
+
+    What could not be carried over stands in it as a comment, and is told on standard error. A blackbox file names no
+    targets: they come from a prometheus.yml beside it, or from --target.
+    """
+    from .imports import IMPORTERS, NotImported, imported
+
+    given: dict[str, list[str]] = {}
+    for each in targets:
+        module, sign, url = each.partition("=")
+        if not sign:
+            raise click.UsageError(f"--target: expected MODULE=URL, found {each!r}")
+        given.setdefault(module, []).append(url)
+    try:
+        drafts, left = IMPORTERS[monitor](file, given)
+    except NotImported as exc:
+        _end(str(exc), BAD_USAGE)
+    found = imported(f"{monitor}, {file.name}", drafts, left, _problems)
+    _print(found.text.splitlines())
+    for line in found.left:
+        click.echo(line, err=True)
+    if not found.checks:
+        _end("no check could be carried over", FAILED)
+
+
+def _problems(text: str) -> list[str]:
+    """Say what is wrong with the text of a file; nothing: it would run."""
+    from .config import parse_config
+    from .toml import ConfigError
+
+    try:
+        parse_config(text, "imported.toml", {}, needs_secrets=False)
+    except ConfigError as exc:
+        return [each.text for each in exc.problems]
+    return []
+
+
 @cli.command("next")
 @click.argument("words", nargs=-1, required=True, metavar="EXPRESSION")
 @click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")

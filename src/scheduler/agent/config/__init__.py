@@ -8,7 +8,7 @@ before anything runs.
 from __future__ import annotations
 
 from .collector import without_collections
-from .config import Config, read_config
+from .config import Config, parse_config, read_config
 from .network import Network
 from .place import StorePlace, store_place
 from .preview import config_lines, over
@@ -24,6 +24,7 @@ __all__ = [
     "Target",
     "config_lines",
     "over",
+    "parse_config",
     "read_config",
     "store_place",
     "warnings_about",
