@@ -1,0 +1,78 @@
+"""Reading metrics out of a SQLite file."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any, Final
+
+from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
+from ..reading import StoredSample
+from .schema import quoted, types_of
+
+_ASKED: Final = "(?1 IS NULL OR target = ?1) AND (?2 IS NULL OR probe = ?2)"
+_HEADS: Final = f"""
+    SELECT series.id, target, probe, database, at_us, left_out, rows FROM sample JOIN series ON series.id = series
+    WHERE {_ASKED} ORDER BY at_us DESC, target, probe, database LIMIT ?3
+"""  # noqa: S608 - a constant
+_OUTCOMES: Final = f"""
+    SELECT target, probe, database, due_us, kind, failure, reason, lateness, waited, executed, stored, rows, cost
+    FROM outcome JOIN series ON series.id = series
+    WHERE {_ASKED} ORDER BY due_us DESC, target, probe, database LIMIT ?3
+"""  # noqa: S608 - a constant
+
+
+class Reader:
+    """Looks into one file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._types = types_of(connection)
+
+    def samples(self, target: str | None, probe: str | None, limit: int) -> list[StoredSample]:
+        """Return samples, newest first."""
+        return [self._sample(head) for head in self._connection.execute(_HEADS, [target, probe, limit]).fetchall()]
+
+    def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
+        """Return records of probes that were due, newest first."""
+        return [_outcome(row) for row in self._connection.execute(_OUTCOMES, [target, probe, limit])]
+
+    def _sample(self, head: tuple[Any, ...]) -> StoredSample:
+        series, target, probe, database, at_us, left_out, count = head
+        types = self._types.get(probe, {})
+        rows: list[tuple[Any, ...]] = []
+        if count:
+            names = ", ".join(map(quoted, types))
+            question = (
+                f"SELECT {names} FROM probe_{probe} WHERE sample_at_us = ? AND sample_series = ? ORDER BY sample_row"  # noqa: S608 - names were checked
+            )
+            found = self._connection.execute(question, [at_us, series])
+            rows = [tuple(map(_read, types.values(), row)) for row in found]
+        return StoredSample(target, probe, database or None, at_us / 1e6, tuple(types), tuple(rows), left_out)
+
+
+def _read(type_: str, value: Any) -> Any:
+    if type_ == Type.BOOLEAN.value and value is not None:
+        return bool(value)
+    if type_ == Type.NUMERIC.value and isinstance(value, str) and value.lstrip("-").isdigit():
+        return int(value)
+    return value
+
+
+def _outcome(row: tuple[Any, ...]) -> ProbeOutcome:
+    target, probe, database, due_us, kind, failure, reason, *figures = row
+    lateness, waited, executed, stored, rows, cost = figures
+    return ProbeOutcome(
+        probe=probe,
+        target=target,
+        database=database or None,
+        due=due_us / 1e6,
+        kind=OutcomeKind(kind),
+        failure=Failure(failure) if failure else None,
+        reason=reason,
+        lateness=lateness,
+        waited=waited,
+        executed=executed,
+        stored=stored,
+        rows=rows,
+        cost=cost,
+    )

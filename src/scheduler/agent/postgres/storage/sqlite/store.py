@@ -1,0 +1,215 @@
+"""Metrics in a SQLite file, for one agent.
+
+The theory. The file is one of its own beside that of the jobs: a batch of metrics or a sweep may hold a write lock for
+a second, and a job's mark must not wait for that; it grows by other rules; and if it is lost, no job is. A
+commit is one fsync, so batches are large. Rows lie in the order of their times: what is written together lies together,
+and what is too old is the beginning of each table. A sample has one row in `sample`, whatever it holds: it is the
+sample's identity, by which nothing is stored twice however often it is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+from ...contract import ProbeOutcome, Sample, StoreUnavailable, Type
+from ..reading import LAST_KINDS, StoredSample
+from ..retention import Retention
+from ..shape import columns_to_add, table_of
+from ..values import fingerprint, microseconds, normal_columns
+from .connection import Lock, connect, connect_reader, errors, put, transaction
+from .reader import Reader
+from .schema import add_columns, migrate, quoted, types_of
+from .sweep import Sweep
+
+GIGABYTE: Final = 1024**3
+_OUTCOME: Final = "due_us, series, kind, failure, reason, lateness, waited, executed, stored, rows, cost"
+
+
+class SqliteMetrics:
+    """A metric store in the SQLite file at `path`, of at most about `most_bytes`: beyond that the oldest samples go."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], retention: Retention | None = None, *, most_bytes: int = GIGABYTE
+    ) -> None:
+        self.path = Path(path)
+        self.retention = retention or Retention()
+        self._most_bytes = most_bytes
+        self._lock = Lock(self.path)
+        self._connection: sqlite3.Connection | None = None
+        self._types: dict[str, dict[str, str]] = {}
+        self._series: dict[tuple[str, str, str], int] = {}
+
+    def __repr__(self) -> str:
+        return f"SqliteMetrics({str(self.path)!r})"
+
+    def open(self) -> None:
+        """Make the file or bring it up to date. Raises StoreUnavailable, StoreUnusable."""
+        self.close()
+        self._lock.take()
+        try:
+            with errors(self.path):
+                self._connection = connect(self.path)
+                migrate(self._connection, self.path)
+                self._load()
+        except BaseException:
+            self.close()
+            raise
+
+    def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
+        """Keep these in one transaction. See MetricStore. Raises Unstorable, and has then kept none of them."""
+        columns = [normal_columns(sample) for sample in samples]
+        hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
+        with errors(self.path):
+            writer = self._writer()
+            try:
+                with transaction(writer):
+                    for sample, values, hash_ in zip(samples, columns, hashes, strict=True):
+                        self._follow(writer, sample)
+                        self._put_sample(writer, sample, values, hash_)
+                    self._put_outcomes(writer, outcomes)
+                    self._put_last(writer, samples, outcomes)
+            except BaseException:
+                self._load()  # what was noted of tables and series may have been rolled back
+                raise
+
+    def newest(self, target: str, probe: str, database: str | None) -> str | None:
+        """See MetricStore."""
+        with errors(self.path):
+            return self._newest_before(self._series.get((target, probe, database or "")), None)
+
+    def last(self, target: str, probe: str) -> float | None:
+        """See MetricStore."""
+        with errors(self.path):
+            question = "SELECT max(last_us) FROM series WHERE target = ? AND probe = ?"
+            at_us = self._writer().execute(question, [target, probe]).fetchone()[0]
+        return None if at_us is None else at_us / 1e6
+
+    def maintain(self, now: float) -> None:
+        """Remove what is too old or too much. A sweep is many small transactions: one that is cut short goes on."""
+        with errors(self.path):
+            sweep = Sweep(self._writer(), list(self._types))
+            sweep.by_age(self._cutoffs(now))
+            sweep.by_size(self._most_bytes)
+
+    def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
+        """See MetricReader. Works beside an agent that has the file open, too."""
+        with errors(self.path), closing(connect_reader(self.path)) as connection:
+            return Reader(connection).samples(target, probe, limit)
+
+    def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
+        """See MetricReader. Works beside an agent that has the file open, too."""
+        with errors(self.path), closing(connect_reader(self.path)) as connection:
+            return Reader(connection).outcomes(target, probe, limit)
+
+    def interrupt(self) -> None:
+        """End what another thread is waiting for here."""
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def close(self) -> None:
+        """Let go of the file. Closing again changes nothing."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._lock.release()
+
+    def _writer(self) -> sqlite3.Connection:
+        if self._connection is None:
+            msg = f"{self.path} is not open: call open first"
+            raise StoreUnavailable(msg)
+        return self._connection
+
+    def _load(self) -> None:
+        writer = self._writer()
+        self._types = types_of(writer)
+        rows = writer.execute("SELECT target, probe, database, id FROM series")
+        self._series = {(target, probe, database): id for target, probe, database, id in rows}
+
+    def _follow(self, writer: sqlite3.Connection, sample: Sample) -> None:
+        """See that the sample's table has its columns."""
+        there = self._types.setdefault(sample.probe.name, {})
+        if added := columns_to_add(sample.probe, there):
+            add_columns(writer, sample.probe, added, len(there))
+            there |= {column.name: column.type.value for column in added}
+
+    def _series_of(self, writer: sqlite3.Connection, key: tuple[str, str, str]) -> int:
+        if key not in self._series:
+            made = writer.execute("INSERT INTO series (target, probe, database) VALUES (?, ?, ?) RETURNING id", key)
+            self._series[key] = made.fetchone()[0]
+        return self._series[key]
+
+    def _put_sample(
+        self, writer: sqlite3.Connection, sample: Sample, values: list[tuple[Any, ...]], hash_: str | None
+    ) -> None:
+        series = self._series_of(writer, (sample.target, sample.probe.name, sample.database or ""))
+        at_us = microseconds(sample.at)
+        if hash_ is not None and self._newest_before(series, at_us) == hash_:
+            return
+        head = (at_us, series, len(sample.rows), sample.left_out, hash_)
+        if not writer.execute("INSERT OR IGNORE INTO sample VALUES (?, ?, ?, ?, ?)", head).rowcount or not sample.rows:
+            return
+        probe = sample.probe
+        columns = [
+            tuple(map(_numeric, column)) if declared.type is Type.NUMERIC else column
+            for declared, column in zip(probe.columns, values, strict=True)
+        ]
+        names = ", ".join(["sample_at_us, sample_series, sample_row", *(quoted(each.name) for each in probe.columns)])
+        count = len(sample.rows)
+        rows = list(zip((at_us,) * count, (series,) * count, range(count), *columns, strict=True))
+        put(writer, f"INSERT INTO {table_of(probe)} ({names}) {{rows}}", rows)
+
+    def _newest_before(self, series: int | None, at_us: int | None) -> str | None:
+        """Return the hash of the newest snapshot, of those before `at_us` if it is given.
+
+        Only so does a spool that is replayed twice store nothing that was left out the first time.
+        """
+        question = (
+            "SELECT hash FROM sample WHERE series = ? AND hash IS NOT NULL AND at_us < ? ORDER BY at_us DESC LIMIT 1"
+        )
+        found = self._writer().execute(question, [series, 2**63 - 1 if at_us is None else at_us]).fetchone()
+        return found[0] if found else None
+
+    def _put_outcomes(self, writer: sqlite3.Connection, outcomes: Sequence[ProbeOutcome]) -> None:
+        rows = [
+            (
+                microseconds(each.due),
+                self._series_of(writer, (each.target, each.probe, each.database or "")),
+                each.kind.value,
+                each.failure.value if each.failure else None,
+                each.reason,
+                *(each.lateness, each.waited, each.executed, each.stored, each.rows, each.cost),
+            )
+            for each in outcomes
+        ]
+        put(writer, f"INSERT OR IGNORE INTO outcome ({_OUTCOME}) {{rows}}", rows)
+
+    def _put_last(
+        self, writer: sqlite3.Connection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
+    ) -> None:
+        newest: dict[tuple[str, str, str], float] = {}
+        found = [(each.target, each.probe.name, each.database, each.at) for each in samples]
+        found += [(each.target, each.probe, each.database, each.due) for each in outcomes if each.kind in LAST_KINDS]
+        for target, probe, database, at in found:
+            key = (target, probe, database or "")
+            newest[key] = max(at, newest.get(key, at))
+        writer.executemany(
+            "UPDATE series SET last_us = max(?1, coalesce(last_us, ?1)) WHERE id = ?2",
+            [(microseconds(at), self._series_of(writer, key)) for key, at in newest.items()],
+        )
+
+    def _cutoffs(self, now: float) -> dict[str, dict[int, int]]:
+        """Return before which microsecond what is stored is too old, by probe and series."""
+        found: dict[str, dict[int, int]] = {}
+        for (target, probe, _), series in self._series.items():
+            found.setdefault(probe, {})[series] = microseconds(now - self.retention.keep(target, probe))
+        return found
+
+
+def _numeric(value: Any) -> Any:
+    """Return what SQLite can hold: the digits of a number of more than 64 bits."""
+    return value if not isinstance(value, int) or -(2**63) <= value < 2**63 else str(value)
