@@ -22,6 +22,7 @@ DEEPEST: Final = 100
 _SHORT: Final = 1_000
 _SHOWN: Final = 100
 _NESTED: Final = frozenset({list, tuple, dict})
+_LISTS: Final = frozenset({list, tuple})
 _LARGEST_NUMBER: Final = 10_000
 """Bits of a whole number: Python reads back no number of more than 4,300 digits."""
 
@@ -49,7 +50,8 @@ def json_text(value: Any, place: str) -> str:
     Tuples become lists. Raises InvalidJob for what JSON cannot give back: other types, subclasses too, keys that are
     no texts, NaN and infinities, texts that are no Unicode or hold NUL, and too much of anything.
     """
-    check_json(value, place)
+    if not _is_flat(value):
+        check_json(value, place)
     return _dump(value)
 
 
@@ -131,6 +133,11 @@ class _Place(NamedTuple):
 def _is_fine(value: Any) -> bool:
     """Whether a value is one of the usual plain ones, told quickly; False: it must be looked at."""
     return (type(value) is str and value.isprintable()) or value is None or type(value) is bool
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether a value is a short list of plain values, as most arguments are; False: it must be looked at."""
+    return type(value) in _LISTS and len(value) <= DEEPEST and all(map(_is_fine, value))
 
 
 def _check_single(value: Any, place: _Place) -> None:

@@ -7,12 +7,12 @@ configuration says of a target as the old one did is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
 from anyio.lowlevel import checkpoint
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from schedule import After, Every, Missed, Schedule
 from scheduler import InvalidJob, JobNotFound, Scheduler
@@ -92,9 +92,11 @@ class Roster:
 
     def begin(self, targets: Iterable[Target]) -> None:
         """Take in the targets that there are at the start. Raises InvalidJob for a schedule that is over."""
-        for target in targets:
-            if target.is_enabled:
-                self._set(target)
+        enabled = [target for target in targets if target.is_enabled]
+        for target in enabled:
+            self._know(target)
+        for target in enabled:  # last: what is due before the scheduler has started would start together
+            self._add(target)
         self._list(targets)
 
     async def follow(self, targets: Iterable[Target]) -> Changes:
@@ -133,8 +135,14 @@ class Roster:
 
     def _set(self, target: Target) -> None:
         """Let a target be checked as the configuration says by now. What is known of it stays."""
+        self._add(target)
+        self._know(target)
+
+    def _add(self, target: Target) -> None:
         start = None if self._is_once else target.start
         add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
+
+    def _know(self, target: Target) -> None:
         status = self.statuses.get(target.name)
         if status is None:
             status = self.statuses[target.name] = TargetStatus(target.name, "", "")
@@ -145,7 +153,7 @@ class Roster:
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
         status.need = target.need
-        self._checks[target.name] = evolve(_check_of(target, self._ways), attempts=status.attempts)
+        self._checks[target.name] = _check_of(target, self._ways, status.attempts)
         self._targets[target.name] = target
 
     def _drop(self, name: str) -> None:
@@ -162,7 +170,7 @@ class Roster:
         self._parents.follow({name: each.depends_on for name, each in self._targets.items()})
 
 
-def _check_of(target: Target, ways: Ways) -> TargetCheck:
+def _check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 1) -> TargetCheck:
     return TargetCheck(
         check=target.check,
         needs=target.needs,
@@ -176,6 +184,7 @@ def _check_of(target: Target, ways: Ways) -> TargetCheck:
         needs_at=target.needs_at,
         is_resolved=target.is_resolved,
         holdups=ways.holdups,
+        attempts=attempts,
     )
 
 
