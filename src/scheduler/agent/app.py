@@ -74,7 +74,9 @@ async def run(
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)
-    ways = Ways(Resolver(config.hosts) if resolver is None else resolver, clock, redactor, Holdups(clock))
+    ways = Ways(
+        Resolver(config.hosts, reach=config.reach) if resolver is None else resolver, clock, redactor, Holdups(clock)
+    )
     with without_collections():
         agent = _Agent(config, display, plan, ways, source)
     try:
@@ -185,7 +187,7 @@ class _Agent:
         """Go on with a new configuration, and say what it has changed."""
         before, self._config = self._config, config
         self._ways.redactor.learn(config.secrets)
-        self._ways.resolver.follow(config.hosts)
+        self._ways.resolver.follow(config.hosts, config.reach)
         if config.limits != before.limits:
             self._scheduler.resize(config.limits.total, config.limits.now(before.limits))
         self._roster.maintenance.plan(config.maintenance)

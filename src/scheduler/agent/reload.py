@@ -28,7 +28,7 @@ LOOK_EVERY: Final = 0.5
 MOST_SAID: Final = 3
 """Problems of a file that are told; the others are counted."""
 
-FOLLOWED: Final = {"targets", "limits", "hosts", "maintenance", "warnings"}
+FOLLOWED: Final = {"targets", "limits", "hosts", "reach", "maintenance", "warnings"}
 """What of a configuration is followed while the agent runs."""
 
 Stamp = tuple[int, int, int] | None
@@ -120,6 +120,8 @@ def told_of(changes: Changes, before: Config, after: Config) -> Iterator[str]:
         parts.append("other limits")
     if before.hosts != after.hosts:
         parts.append("other hosts")
+    if before.reach != after.reach:
+        parts.append("another reach")
     if before.maintenance != after.maintenance:
         parts.append("other maintenance")
     yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"

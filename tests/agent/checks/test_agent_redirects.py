@@ -10,7 +10,7 @@ from scheduler import Scheduler, Subtask
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.trouble import CheckFailed
 from scheduler.agent.checks.http.http_check import SCHEMES
-from scheduler.agent.checks.http.redirects import Origin, RedirectTargets, is_public, may_dial, next_url
+from scheduler.agent.checks.http.redirects import Origin, RedirectTargets, may_dial, next_url
 from scheduler.agent.checks.kinds import BY_SCHEME
 from scheduler.agent.checks.net.resolve import Family
 from scheduler.agent.text.url import parse_url
@@ -155,53 +155,6 @@ def test_a_location_that_makes_no_sense_is_the_targets_fault(location):
 def test_a_location_is_read_as_browsers_read_it(location, leads_to):
     """Relative or whole, in UTF-8 or not, with blanks; a fragment and credentials are left behind."""
     assert str(next_url(parse_url("http://h:81/a/", SCHEMES), location, SCHEMES)) == leads_to
-
-
-PRIVATE = [
-    "127.0.0.1",
-    "10.1.2.3",
-    "172.16.0.1",
-    "192.168.1.1",
-    "169.254.169.254",
-    "100.64.0.1",
-    "0.0.0.0",
-    "224.0.0.1",
-]
-PRIVATE += [
-    "255.255.255.255",
-    "240.0.0.1",
-    "192.0.2.1",
-    "::1",
-    "::",
-    "fe80::1",
-    "fe80::1%eth0",
-    "fc00::1",
-    "fd00:ec2::254",
-]
-PRIVATE += [
-    "ff02::1",
-    "fec0::1",
-    "::ffff:127.0.0.1",
-    "::ffff:a9fe:a9fe",
-    "64:ff9b::7f00:1",
-    "2002:7f00:1::",
-    "2001:db8::1",
-]
-PRIVATE += ["nonsense", "0x7f.1", "127.1", ""]
-
-
-@pytest.mark.parametrize("address", PRIVATE)
-def test_what_is_no_address_of_the_internet_is_not_public(address):
-    """However it is written, and whatever it is wrapped in."""
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize(
-    "address", ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "64:ff9b::101:101", "::ffff:1.1.1.1"]
-)
-def test_the_others_are(address):
-    """They may be dialled."""
-    assert is_public(address)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,12 @@ MISTAKES = [
     (CHECK + "every = 5", "unknown key 'every' in [[check]] number 1, did you mean 'interval'?"),
     (CHECK + "cron = '* * * * *'", "did you mean 'schedule'?"),
     (CHECK + "status = 200", "did you mean 'expect_status'?"),
+    ("targets = 'private'\n" + CHECK, 'toml:1: targets: expected "any", "public", or a list such as ["public", "10.0'),
+    (
+        "targets = 'public'\n[[check]]\nurl = 'http://10.0.0.1/'",
+        """toml:3: [[check]] number 1: url: 10.0.0.1 is not asked: "targets" in the configuration does not allow it""",
+    ),
+    ("targets = ['10.0.0.0/8']\n[[check]]\nurl = 'tcp://[::1]:1'", "toml:3: [[check]] number 1: url: ::1 is not asked"),
     (CHECK + "keyword = 'x'", "unknown key 'keyword' in [[check]] number 1, did you mean 'contains'?"),
     (CHECK + "json_path = 'x'", """did you mean 'json', as in json = '$.status == "ok"'?"""),
     ("[[check]]\nurl = 'tcp://h:1'\nbody = 'x'", "body: is for http checks"),

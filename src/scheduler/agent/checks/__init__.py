@@ -26,10 +26,11 @@ from .contract import (
 )
 from .holdups import Holdups
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
-from .net import Budget, Family, Resolver, dialled
+from .net import ANYWHERE, Budget, Family, Reach, Resolver, dialled, reach
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
 __all__ = [
+    "ANYWHERE",
     "BY_SCHEME",
     "COMMON",
     "KINDS",
@@ -50,6 +51,7 @@ __all__ = [
     "Kind",
     "Kinds",
     "Mode",
+    "Reach",
     "Resolver",
     "Status",
     "Stopwatch",
@@ -59,4 +61,5 @@ __all__ = [
     "gathered",
     "judge",
     "known_kinds",
+    "reach",
 ]

@@ -13,9 +13,9 @@ from attrs import evolve, field, frozen
 
 from scheduler import Retention
 
-from ..checks import known_kinds
+from ..checks import ANYWHERE, Reach, known_kinds, reach
 from ..targets import Planned
-from ..text import address_family
+from ..text import address_family, is_address
 from ..toml import (
     ConfigError,
     KeyLines,
@@ -53,6 +53,7 @@ class Config:
     targets: tuple[Target, ...]
     limits: Limits
     hosts: Mapping[str, tuple[str, ...]] = field(factory=dict)
+    reach: Reach = ANYWHERE
     network: Network = field(factory=Network)
     maintenance: tuple[Planned, ...] = ()
     store: StorePlace = field(factory=StorePlace)
@@ -155,17 +156,22 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
     retention = _retention(top.section("history"))
     limits, warnings = read_limits(top.section("limits"), [kind.name for kind in known_kinds().every], environment)
     hosts = _hosts(top.section("hosts"))
+    within = top.take("targets", reach, ANYWHERE)
     network = read_network(top.section("network"))
+    for each in network.probes:
+        if not _is_within(each, within):
+            top.complain(f"[network]: probe: {within.refusal(each.check.url.host, each.check.url.host)}", "network")
     defaults = top.section("defaults")
     common = read_common(defaults, Common())
     defaults.end()
-    targets = _targets(top, common)
+    targets = _targets(top, common, within)
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     top.end()
     return Config(
         targets=targets,
         limits=limits,
         hosts=hosts,
+        reach=within,
         network=network,
         maintenance=maintenance,
         store=store,
@@ -204,7 +210,7 @@ def _is_address(value: Any) -> bool:
     return isinstance(value, str) and address_family(value) is not None
 
 
-def _targets(top: Section, common: Common) -> tuple[Target, ...]:
+def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
     tables = top.take("check", _tables("check"), [])
     if not tables and not top.problems:
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
@@ -213,9 +219,17 @@ def _targets(top: Section, common: Common) -> tuple[Target, ...]:
     for index, table in enumerate(tables):
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
+        if target is not None and not _is_within(target, within):
+            section.complain(f"url: {within.refusal(target.check.url.host, target.check.url.host)}", "url")
         found += [] if target is None else [target]
     check_parents(found, taken)
     return tuple(found)
+
+
+def _is_within(target: Target, within: Reach) -> bool:
+    """Whether a target may be asked, as far as its URL tells: addresses of names are judged when they are dialled."""
+    host = target.check.url.host
+    return not target.is_resolved or not is_address(host) or within.permits(host, host)
 
 
 def _sections(top: Section, key: str) -> list[Section]:

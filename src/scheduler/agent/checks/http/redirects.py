@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 from urllib.parse import quote, urljoin
 
@@ -17,11 +16,11 @@ from attrs import evolve, frozen
 
 from ...text import Url, parse_url
 from ..contract import CheckFailed
+from ..net import is_public
 
 LONGEST: Final = 8_000
 """Characters of a Location."""
 
-_NAT64: Final = IPv6Network("64:ff9b::/96")
 _SHOWN: Final = 100
 
 
@@ -72,32 +71,10 @@ def may_dial(targets: RedirectTargets, origin: Origin, host: str, address: str) 
     return host == origin.host and not is_public(origin.address)
 
 
-def is_public(address: str) -> bool:
-    """Whether an address is one of the internet's, and so leads to no network of ours. False for what is none."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return False
-    if isinstance(found, IPv6Address):
-        inner = _inside(found)
-        if inner is not None:
-            return is_public(str(inner))
-        if found.scope_id is not None or found.is_site_local:
-            return False
-    return found.is_global and not found.is_multicast and not found.is_reserved and not found.is_unspecified
-
-
 def refusal(url: Url, address: str, targets: RedirectTargets) -> str:
     """The reason why a redirect is not followed, and what would allow it."""
     place = f"{url.authority} ({address})" if url.host != address else url.authority
     return f'redirects to {place[-_SHOWN:]}, which redirect_targets = "{targets.value}" does not allow'
-
-
-def _inside(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for."""
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
 def _text(location: bytes) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 from ...text import address_family, is_address
 from ..contract import OUT_OF_DESCRIPTORS, Status, out_of_descriptors
 from .lookups import NotLookedUp, SystemLookup
+from .reach import ANYWHERE, Reach
 
 Lookup = Callable[[str], Awaitable[Sequence[str]]]
 """The addresses of a name, best first. Raises OSError, such as socket.gaierror."""
@@ -37,17 +38,23 @@ class Unresolved(Exception):
 class Resolver:
     """Looks names up, each time again. `hosts` holds fixed answers, as /etc/hosts does.
 
+    `reach` says which addresses may be dialled; no others are given out, wherever they come from.
+
     When a lookup fails, another name that has worked before is tried: if that fails too, it is we who are offline.
     """
 
-    def __init__(self, hosts: Mapping[str, Sequence[str]] | None = None, lookup: Lookup | None = None) -> None:
+    def __init__(
+        self, hosts: Mapping[str, Sequence[str]] | None = None, lookup: Lookup | None = None, reach: Reach = ANYWHERE
+    ) -> None:
         self._hosts = hosts or {}
+        self._reach = reach
         self._lookup = SystemLookup() if lookup is None else lookup
         self._worked: dict[str, None] = {}
 
-    def follow(self, hosts: Mapping[str, Sequence[str]]) -> None:
-        """Give these fixed answers from now on."""
+    def follow(self, hosts: Mapping[str, Sequence[str]], reach: Reach = ANYWHERE) -> None:
+        """Give these fixed answers from now on, and only addresses within that reach."""
         self._hosts = hosts
+        self._reach = reach
 
     async def addresses(self, host: str, family: Family = Family.ANY) -> list[str]:
         """Find at least one address of that family. Raises Unresolved."""
@@ -62,7 +69,10 @@ class Resolver:
         fitting = [each for each in found if family is Family.ANY or str(address_family(each)) == family.value]
         if not fitting:
             raise Unresolved(Status.DOWN, f"{host} has no IPv{family.value} address, only {', '.join(found)}")
-        return list(dict.fromkeys(fitting))
+        permitted = [each for each in fitting if self._reach.permits(host, each)]
+        if not permitted:
+            raise Unresolved(Status.DOWN, self._reach.refusal(host, fitting[0]))
+        return list(dict.fromkeys(permitted))
 
     def why_late(self, host: str) -> str:
         """The end of "cannot look it up in time", if there is more to say."""
