@@ -12,7 +12,9 @@ from attrs import frozen
 
 from scheduler import (
     Event,
+    JobFinished,
     MissedReason,
+    RunEnded,
     RunMissed,
     Scheduler,
     SchedulerStarted,
@@ -25,6 +27,7 @@ from timerqueue import Clock
 
 from .checks import Holdups, Resolver, Status
 from .config import Config, without_collections
+from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -42,6 +45,9 @@ CRASH_FLOOR: Final = 10.0
 
 SETTLED: Final = 0.2
 """Seconds after the start in which the scheduler finds what was due before it."""
+
+EACH_CHANNEL: Final = "channel:*"
+"""The limit of each channel: one message at a time."""
 
 
 @frozen(kw_only=True)
@@ -88,6 +94,11 @@ async def run(
         raise _first(troubles) from None
 
 
+def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
+    """The channels that are told of each target that is checked; None: all."""
+    return {target.name: target.notify for target in config.targets if target.is_enabled}
+
+
 class _Agent:
     """One run: its scheduler, how its targets stand, and who shows that."""
 
@@ -99,8 +110,8 @@ class _Agent:
         store = config.store.make()
         self._has_past = store is not None
         self._scheduler = Scheduler(
-            config.limits.total,
-            config.limits.named,
+            config.limits.total + len(config.channels),  # each has a place of its own: no check waits for a message
+            {**config.limits.named, EACH_CHANNEL: 1},
             clock=ways.clock,
             store=store,
             crash_floor=CRASH_FLOOR,
@@ -109,10 +120,24 @@ class _Agent:
         self._roster = Roster(self._scheduler, ways, config.network, is_once=plan.once)
         self._board = self._roster.board
         self._monitor = Monitor(display, self._scheduler.stop, ways.redactor.clean)
+        self._outbox = Outbox(
+            self._scheduler,
+            config.channels,
+            routes_of(config),
+            config.rules,
+            now=ways.clock.wall,
+            say=self._monitor.notice,
+            clean=ways.redactor.clean,
+        )
+        self._board.subscribe(self._outbox.hear)
         self._board.subscribe(self._monitor.hear)
         self._board.subscribe(Sooner(self._scheduler).hear)
         self._scheduler.listen(self._board.listen)
+        self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
         self._scheduler.listen(self._listen)
+        means = Means(ways.resolver, ways.clock)
+        self._delivery = Delivery(self._outbox, config.channels, means, ways.redactor.clean)
+        self._scheduler.register(NOTIFY, self._delivery.run)
         self._roster.maintenance.plan(config.maintenance)
         self._roster.begin(config.targets)
         follows = source is not None and not plan.once
@@ -170,6 +195,7 @@ class _Agent:
         if gone:
             names = ", ".join(gone)
             self._monitor.notice(f"no longer checked, because the configuration says so: {names}; their history stays")
+        self._outbox.begin()
 
     # -- while it runs -------------------------------------------------------------------------------------------------
 
@@ -188,10 +214,14 @@ class _Agent:
         before, self._config = self._config, config
         self._ways.redactor.learn(config.secrets)
         self._ways.resolver.follow(config.hosts, config.reach)
-        if config.limits != before.limits:
-            self._scheduler.resize(config.limits.total, config.limits.now(before.limits))
+        self._to_channels.follow(config.hosts)
+        if config.limits != before.limits or len(config.channels) != len(before.channels):
+            total = config.limits.total + len(config.channels)
+            self._scheduler.resize(total, config.limits.now(before.limits))
         self._roster.maintenance.plan(config.maintenance)
         changes = await self._roster.follow(config.targets)
+        self._delivery.follow(config.channels)
+        self._outbox.follow(config.channels, routes_of(config), config.rules)
         for warning in config.all_warnings:
             if warning not in before.all_warnings:
                 self._monitor.notice(warning)

@@ -150,9 +150,9 @@ MISTAKES = [
     (CHECK + "expect_headers = { 'X Y' = 'a' }", "expected names of header fields such as Accept, found"),
     (CHECK + "not_contains = ''", 'not_contains: expected text, found ""'),
     (CHECK + "insecure = true", "did you mean verify = false?"),
-    (CHECK + "alert = 'x'", "unknown key 'alert' in [[check]] number 1: the agent alerts nobody yet: let a program "),
-    ("[alert]\nurl = 'x'\n" + CHECK, "uptime.toml:1: unknown key 'alert': the agent alerts nobody yet"),
-    ("[defaults]\nnotify = 'x'\n" + CHECK, ":2: unknown key 'notify' in [defaults]: the agent alerts nobody yet"),
+    (CHECK + "alert = 'x'", "unknown key 'alert' in [[check]] number 1: the agent tells people over channels: add a "),
+    ("[alert]\nurl = 'x'\n" + CHECK, "uptime.toml:1: unknown key 'alert': the agent tells people over channels"),
+    ("[defaults]\nnotify = 'x'\n" + CHECK, ":2: [defaults]: notify: expected a list of texts"),
     (
         CHECK + "headers = { X = { env = 'NO_TOKEN' } }",
         "environment variable NO_TOKEN for the header X, found none of that name: set it for the agent, as in NO",

@@ -25,8 +25,9 @@ from .contract import (
     judge,
 )
 from .holdups import Holdups
+from .http import Exchange
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
-from .net import ANYWHERE, Budget, Family, Reach, Resolver, dialled, reach
+from .net import ANYWHERE, Budget, Family, Reach, Resolver, Unresolved, certificates, dialled, reach
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "CheckFailed",
     "CheckResult",
     "Clash",
+    "Exchange",
     "Family",
     "Finding",
     "Holdups",
@@ -57,6 +59,8 @@ __all__ = [
     "Stopwatch",
     "TargetCheck",
     "Trouble",
+    "Unresolved",
+    "certificates",
     "dialled",
     "gathered",
     "judge",

@@ -31,7 +31,7 @@ GROUP: Final = "timerqueue.checks"
 COMMON: Final = frozenset(
     (
         "url name tags enabled schedule interval timeout mode need ip degraded_above max_attempts retry_interval"
-        " failing_interval start depends_on"
+        " failing_interval start depends_on notify"
     ).split()
 )
 """Keys that every check has, whatever its kind."""

@@ -13,7 +13,12 @@ from attrs import evolve, field, frozen
 
 from scheduler import Retention
 
+<<<<<<< HEAD
 from ..checks import ANYWHERE, Reach, known_kinds, reach
+=======
+from ..checks import known_kinds
+from ..notify import Rules, Surroundings, Way
+>>>>>>> 32e3dc3 (The agent tells people of incidents, and each message is a stored job)
 from ..targets import Planned
 from ..text import address_family, is_address
 from ..toml import (
@@ -30,13 +35,14 @@ from ..toml import (
     what_is_wrong,
     whole,
 )
+from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
 from .limits import Limits, read_limits
 from .network import Network, read_network
 from .place import StorePlace, beside, store_place
 from .relations import check_parents, read_maintenance
 from .rights import warnings_about
-from .target import Common, Target, read_common, read_target
+from .target import Common, Target, check_channels, read_common, read_target
 
 MOST_RECORDS: Final = 1_000_000
 LARGEST_FILE: Final = 4_000_000
@@ -58,6 +64,8 @@ class Config:
     maintenance: tuple[Planned, ...] = ()
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
+    channels: Mapping[str, Way] = field(factory=dict)
+    rules: Rules = field(factory=Rules)
     warnings: tuple[str, ...] = ()
 
     @property
@@ -72,8 +80,9 @@ class Config:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Texts that must not be shown, of all targets and of the store."""
-        return self.store.secrets.union(*(target.check.secrets for target in self.targets))
+        """Texts that must not be shown, of all targets, of all channels and of the store."""
+        of_channels = (way.channel.secrets for way in self.channels.values())
+        return self.store.secrets.union(*(target.check.secrets for target in self.targets), *of_channels)
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
@@ -112,7 +121,7 @@ def parse_config(content: str, file: str, environment: Mapping[str, str], *, nee
         raise ConfigError(file, [Problem(*what_is_wrong(exc, content))]) from None
     except ValueError:  # of Python itself, which reads no longer numbers
         raise ConfigError(file, [_long_number(content)]) from None
-    config = _config(top, Path(file), environment)
+    config = _config(top, Path(file), environment, needs_secrets=needs_secrets)
     if top.problems:
         raise ConfigError(file, top.problems)
     return config
@@ -151,7 +160,7 @@ def _long_number(content: str) -> Problem:
     return Problem(line, f"a number has more than {most:,} digits")
 
 
-def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
+def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
     store = top.take("store", store_place(file.parent, environment), beside(file))
     retention = _retention(top.section("history"))
     limits, warnings = read_limits(top.section("limits"), [kind.name for kind in known_kinds().every], environment)
@@ -163,9 +172,12 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
             top.complain(f"[network]: probe: {within.refusal(each.check.url.host, each.check.url.host)}", "network")
     defaults = top.section("defaults")
     common = read_common(defaults, Common())
+    channels = read_channels(top, Surroundings(file.parent, environment), needs_secrets=needs_secrets)
+    check_channels(defaults, common, channel_names(top))
     defaults.end()
     targets = _targets(top, common, within)
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
+    rules = read_rules(top.section("notify"))
     top.end()
     return Config(
         targets=targets,
@@ -176,6 +188,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str]) -> Config:
         maintenance=maintenance,
         store=store,
         retention=retention,
+        channels=channels,
+        rules=rules,
         warnings=(*warnings, *known_kinds().troubles.values()),
     )
 
@@ -215,12 +229,17 @@ def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
     if not tables and not top.problems:
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
     taken: dict[str, Section] = {}
+    names = channel_names(top)
     found: list[Target] = []
     for index, table in enumerate(tables):
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
+<<<<<<< HEAD
         if target is not None and not _is_within(target, within):
             section.complain(f"url: {within.refusal(target.check.url.host, target.check.url.host)}", "url")
+=======
+        check_channels(section, common if target is None else target, names)
+>>>>>>> 32e3dc3 (The agent tells people of incidents, and each message is a stored job)
         found += [] if target is None else [target]
     check_parents(found, taken)
     return tuple(found)

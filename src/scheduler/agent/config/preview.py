@@ -13,6 +13,7 @@ from schedule import After, Cron, Every, Schedule
 
 from ..checks import Mode
 from ..text import host_name, starts, wording
+from .channels import shown
 from .config import Config
 from .limits import HOST, HOSTS, TOTAL
 from .target import Target
@@ -31,6 +32,7 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
     for target in config.targets:
         yield from _target_lines(target, now)
     enabled = [target for target in config.targets if target.is_enabled]
+    yield from shown(config.channels)
     yield from _load_lines(config, enabled, now)
     yield from _too_slow(enabled)
     for warning in (*config.all_warnings, *_unused_hosts(config)):

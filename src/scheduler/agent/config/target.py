@@ -12,6 +12,7 @@ from attrs import frozen
 from schedule import After, Every, Schedule, ScheduleError, parse
 
 from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds
+from ..notify import PREFIX
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
 from .limits import HOST
@@ -44,6 +45,8 @@ class Target:
     retry_interval: float = 0.0
     failing_interval: float | None = None
     start: Start | None = None
+    notify: tuple[str, ...] | None = None
+    """The channels that are told of its incidents; None: all."""
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     is_enabled: bool = True
@@ -79,10 +82,12 @@ class Common:
     retry_interval: float = 0.0
     failing_interval: float | None = None
     start: Start | None = None
+    notify: tuple[str, ...] | None = None
 
 
 _COMMON: Final = dict.fromkeys(
-    "interval timeout mode need ip degraded_above max_attempts retry_interval failing_interval start".split(), None
+    ("interval timeout mode need ip degraded_above max_attempts retry_interval failing_interval start notify").split(),
+    None,
 )
 """The keys that `read_common` reads."""
 
@@ -102,6 +107,7 @@ def read_common(section: Section, base: Common) -> Common:
         retry_interval=section.take("retry_interval", seconds, base.retry_interval),
         failing_interval=section.take("failing_interval", seconds, base.failing_interval),
         start=section.take("start", one_of(_STARTS), base.start),
+        notify=section.take("notify", labels, base.notify),
     )
 
 
@@ -113,6 +119,14 @@ def _need(value: Any) -> int | None:
         return whole(1, MOST_ADDRESSES)(value)
     except Unfit:
         raise Unfit(f'"all" or a whole number from 1 to {MOST_ADDRESSES}', value) from None
+
+
+def check_channels(section: Section, chosen: Common | Target, names: Iterable[str]) -> None:
+    """Note channels as a problem that the section names and nobody has."""
+    known = list(names)
+    for name in (chosen.notify or ()) if section.has("notify") else ():
+        if name not in known:
+            section.complain(f"notify: there is no [[channel]] '{name}'{suggestion(name, known)}", "notify")
 
 
 def _interval(value: Any) -> float:
@@ -169,6 +183,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         retry_interval=chosen.retry_interval,
         failing_interval=chosen.failing_interval,
         start=start,
+        notify=chosen.notify,
         tags=tags,
         depends_on=depends_on,
         is_enabled=is_enabled,
@@ -254,6 +269,8 @@ def _check_resolved(section: Section, kind: Kind | None) -> None:
 
 def _check_name(section: Section, name: str) -> None:
     """Check a name. A URL that stands in for one may be too long."""
+    if name.startswith(PREFIX):
+        section.complain(f"name: no check may be called {PREFIX}..., which is how notifications are called", "name")
     try:
         label(name)
     except Unfit as exc:

@@ -93,6 +93,8 @@ class Board:
                 self._job_changed(event)
             case RunStarted() | JobAdded() | JobRemoved():
                 pass
+            case JobFinished() if event.job_id not in self.targets:
+                pass  # the job of a message has done what it was for
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
                 self._tell(event)
             case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp():

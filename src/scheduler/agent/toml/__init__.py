@@ -24,6 +24,7 @@ from .readers import (
     text,
     whole,
 )
+from .secrets import Secret, secret
 from .sections import ConfigError, Problem, Section, one_form, suggestion
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "KeyLines",
     "Problem",
     "Reader",
+    "Secret",
     "Section",
     "Unfit",
     "Unset",
@@ -44,6 +46,7 @@ __all__ = [
     "one_of",
     "over",
     "seconds",
+    "secret",
     "suggestion",
     "text",
     "what_is_wrong",

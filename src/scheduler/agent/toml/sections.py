@@ -46,11 +46,11 @@ FOREIGN: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Words that other programs have for our keys: a key of the tables in which the answer is right, and the answer."""
 
-_ALERTS: Final = "alerts nobody yet: let a program read `timerqueue run FILE --json`, where a check says if it changed"
+_ALERTS: Final = 'tells people over channels: add a [[channel]], and where not all are to be told, notify = ["NAME"]'
 MISSING: Final[Mapping[str, str]] = dict.fromkeys(
-    ("alert", "alerts", "alerting", "notify", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
+    ("alert", "alerts", "alerting", "notification", "notifications", "webhook", "email", "slack"), _ALERTS
 )
-"""Words for what other programs do and this agent does not: what it does instead."""
+"""Words of other programs for what this agent does in another way: which."""
 
 
 _MOST_COMPARED: Final = 100

@@ -1,0 +1,133 @@
+"""The [[channel]]s of a configuration, and [notify]: who is told, how, and by which rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import evolve
+
+from ..notify import CHANNELS, ChannelKind, Digest, Rate, Rules, Surroundings, Way
+from ..toml import Problem, Section, Unfit, one_of, seconds, text, whole
+
+TIMEOUT: Final = 10.0
+MOST_MESSAGES: Final = 100_000
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RATE: Final = re.compile(r"([1-9][0-9]{0,5}) ?/ ?(.+)")
+_OF_ALL: Final = ("name", "kind", "timeout", "rate")
+
+
+def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, Way]:
+    """Read all channels, by name. Without `needs_secrets`, those that cannot be made are left out."""
+    tables = top.take("channel", _tables, [])
+    lines: dict[str, int] = {}
+    found: dict[str, Way] = {}
+    for index, table in enumerate(tables):
+        name = table.get("name")
+        title = f"[[channel]] '{name}'" if _is_name(name) else f"[[channel]] number {index + 1}"
+        problems: list[Problem] = top.problems if needs_secrets else []
+        section = Section(table, ("channel", index), title, top.lines, problems)
+        way = _channel(section, around)
+        if _is_name(name) and name in lines:
+            section.complain(f"the name is taken by the channel on line {lines[name]}: give one of them another name")
+        lines.setdefault(str(name), section.lines.get(section.path, 1))
+        if way is not None:
+            found[str(name)] = way
+    return found
+
+
+def channel_names(top: Section) -> list[str]:
+    """The names of all channels that a file has, also of those in which something is wrong."""
+    tables = top.table.get("channel")
+    names = [table.get("name") for table in tables if isinstance(table, dict)] if isinstance(tables, list) else []
+    return [name for name in names if isinstance(name, str)]
+
+
+def read_rules(section: Section) -> Rules:
+    """Read [notify]."""
+    rules = Rules()
+    rules = evolve(
+        rules,
+        reminders=section.take("reminders", seconds, rules.reminders),
+        expiry=section.take("expiry", seconds, rules.expiry),
+        digest=section.take("digest", _digest, rules.digest),
+    )
+    section.end()
+    return rules
+
+
+def _channel(section: Section, around: Surroundings) -> Way | None:
+    before = len(section.problems)
+    section.require("name", _name)
+    kind = section.require("kind", one_of(CHANNELS))
+    timeout = section.take("timeout", seconds, TIMEOUT)
+    rate = section.take("rate", _rate, None)
+    if kind is None:
+        return None
+    options = _options(section, kind, around)
+    section.end()
+    if len(section.problems) > before:
+        return None
+    try:
+        return Way(channel=kind.make(**options), timeout=timeout, rate=rate)
+    except ValueError as exc:
+        section.complain(str(exc))
+        return None
+
+
+def _options(section: Section, kind: ChannelKind, around: Surroundings) -> dict[str, Any]:
+    readers = kind.options(around)
+    found: dict[str, Any] = {}
+    for key, reader in readers.items():
+        if key in kind.required:
+            found[key] = section.require(key, reader)
+        elif section.has(key):
+            found[key] = section.take(key, reader, None)
+        else:
+            section.take(key, reader, None)  # a key that it may have
+    for other in CHANNELS.values():
+        for key in other.options(around):
+            if section.has(key) and key not in readers:
+                section.take(key, lambda _: None, None)
+                section.complain(f"{key}: is for channels of kind {other.name}", key)
+    return found
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise Unfit("tables that begin with [[channel]]", value)
+    return value
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and _NAME.fullmatch(value) is not None
+
+
+def _name(value: Any) -> str:
+    if not _is_name(value):
+        raise Unfit("1 to 64 letters, digits, dots, dashes and underscores, beginning with a letter or digit", value)
+    return text(value)
+
+
+def _rate(value: Any) -> Rate:
+    found = _RATE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise Unfit('a number of messages and a time, as in "20/1m"', value)
+    return Rate(int(found[1]), seconds(found[2]))
+
+
+def _digest(value: Any) -> Digest | None:
+    """Read { above = 10, within = "30s" }, or false for none."""
+    match value:
+        case False:
+            return None
+        case {"above": above, "within": within, **others} if not others:
+            return Digest(whole(1, MOST_MESSAGES)(above), seconds(within))
+        case _:
+            raise Unfit('{ above = 10, within = "30s" }, or false', value)
+
+
+def shown(channels: Mapping[str, Way]) -> list[str]:
+    """Each channel in words, without secrets."""
+    return [f"channel {name}: {way.channel.kind} to {way.channel.place}" for name, way in channels.items()]

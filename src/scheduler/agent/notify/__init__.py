@@ -1,0 +1,44 @@
+"""Notifications: what people are told of incidents, over which channels, and how that survives whatever happens.
+
+Offers `Outbox`, which makes a stored job of each message, `Delivery`, the task of these jobs, the rules by which they
+go, and the kinds of channel. Does not know when a target is down, what a configuration looks like, or who shows what
+becomes of a message. Lives on the event loop.
+"""
+
+from __future__ import annotations
+
+from .channels import (
+    CHANNELS,
+    Channel,
+    ChannelKind,
+    Means,
+    Message,
+    MessageKind,
+    Notification,
+    Surroundings,
+    Undelivered,
+)
+from .delivery import Delivery, Way
+from .entries import PREFIX
+from .outbox import TASK, Outbox
+from .pace import Digest, Rate, Rules
+
+__all__ = [
+    "CHANNELS",
+    "PREFIX",
+    "TASK",
+    "Channel",
+    "ChannelKind",
+    "Delivery",
+    "Digest",
+    "Means",
+    "Message",
+    "MessageKind",
+    "Notification",
+    "Outbox",
+    "Rate",
+    "Rules",
+    "Surroundings",
+    "Undelivered",
+    "Way",
+]

@@ -1,0 +1,150 @@
+"""The channel `command`: a program of the user's, started with the arguments that the configuration lists.
+
+There is no shell: an argument is an argument, whatever stands in it, and nothing of a message is among them but its
+key. The program gets the message as JSON on its standard input, an environment of its own, and limits. It has a process
+group, and what is left of that is killed when the program has ended or its time is over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any, ClassVar, Final
+
+import anyio
+from anyio.abc import ByteReceiveStream, Process
+from attrs import field, frozen
+
+from ...text import printable
+from ...toml import Reader, Secret, Unfit, secret, text
+from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .notification import Notification
+
+PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MOST_ARGUMENTS: Final = 100
+KEPT: Final = 2_000
+"""Bytes of what the program says that are kept. The rest is read, and nowhere to be found."""
+
+SHOWN: Final = 200
+_LAUNCH: Final = Path(__file__).with_name("launch.py")
+
+
+@frozen(kw_only=True)
+class Command:
+    """A channel that runs a program. `argv`: its path and arguments. `environment`: what it gets beside PATH."""
+
+    kind: ClassVar[str] = "command"
+
+    argv: tuple[str, ...] = field(alias="command", repr=False)
+    environment: Mapping[str, str] = field(factory=dict, repr=False, alias="env")
+
+    @property
+    def place(self) -> str:
+        """The name of the program."""
+        return printable(Path(self.argv[0]).name)
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Arguments and variables that were given by reference."""
+        return frozenset(each for each in (*self.argv, *self.environment.values()) if isinstance(each, Secret))
+
+    async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
+        """Run the program. Exit status 0 says that it has delivered the notification."""
+        content = json.dumps(notification.body()).encode()
+        try:
+            process = await anyio.open_process(
+                self._launched(),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env={"PATH": PATH, **self.environment, "TIMERQUEUE_KEY": notification.key},
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as exc:
+            raise Undelivered(f"cannot start {self.place}: {(exc.strerror or str(exc)).lower()}") from None
+        said = await _driven(process, content)
+        status = process.returncode
+        if status != 0:
+            ended = f"was killed by signal {-status}" if status is not None and status < 0 else f"ended with {status}"
+            raise Undelivered(f"{self.place} {ended}{f': {said}' if said else ''}")
+        return None
+
+    def _launched(self) -> list[str]:
+        """The program, started by one that sets its limits first."""
+        return [sys.executable, "-I", "-S", str(_LAUNCH), *self.argv]
+
+
+async def _driven(process: Process, content: bytes) -> str:
+    """Feed a program and wait for its end: the beginning of what it has said. Nothing of its group is left over."""
+    errors, output = bytearray(), bytearray()
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_read, process.stderr, errors)
+            group.start_soon(_read, process.stdout, output)
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):  # it does not care
+                assert process.stdin is not None
+                await process.stdin.send(content)
+                await process.stdin.aclose()
+            await process.wait()
+            _kill_group(process)  # or its children keep the pipes open
+    finally:
+        _kill_group(process)
+        with anyio.CancelScope(shield=True):
+            await process.wait()
+            await process.aclose()
+    return printable((errors or output).decode("utf-8", "replace").strip()[:SHOWN])
+
+
+async def _read(stream: ByteReceiveStream | None, kept: bytearray) -> None:
+    assert stream is not None
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async for part in stream:
+            kept += part[: max(KEPT - len(kept), 0)]
+
+
+def _kill_group(process: Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _argv(read: Reader[str]) -> Reader[tuple[str, ...]]:
+    def argv(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not 1 <= len(value) <= MOST_ARGUMENTS:
+            raise Unfit('a program and its arguments, as in ["/usr/local/bin/page", "--team", "ops"]', value)
+        first, *others = value
+        if not Path(text(first)).is_absolute():
+            raise Unfit("the whole path of a program first, as in /usr/local/bin/page", first)
+        if not os.access(first, os.X_OK) or Path(first).is_dir():
+            raise Unfit("a program that can be run", first)
+        found = (first, *(read(each) if each != "" else "" for each in others))
+        if any("\0" in each for each in found):
+            raise Unfit("arguments without NUL", "NUL", is_secret=True)
+        return found
+
+    return argv
+
+
+def _environment(read: Reader[str]) -> Reader[dict[str, str]]:
+    def environment(value: Any) -> dict[str, str]:
+        if not isinstance(value, dict):
+            raise Unfit('a table such as { TOKEN = { env = "OPS_TOKEN" } }', value)
+        if bad := next((name for name in value if not name or set(name) & set("=\0")), None):
+            raise Unfit("names of variables", bad)
+        return {name: read(each) for name, each in value.items()}
+
+    return environment
+
+
+def _options(around: Surroundings) -> dict[str, Reader[Any]]:
+    read = secret(around.folder, around.environment)
+    return {"command": _argv(read), "env": _environment(read)}
+
+
+COMMAND: Final = ChannelKind("command", Command, _options, ("command",))

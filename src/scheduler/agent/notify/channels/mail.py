@@ -1,0 +1,211 @@
+"""The channel `email`: a message over SMTP, with TLS unless the configuration says that there is none.
+
+`smtplib` waits in a thread. Addresses are checked when the configuration is read; a subject is one line of visible
+characters, and the library that writes the header refuses anything else. So nothing that a target says can add a
+header or a recipient.
+"""
+
+from __future__ import annotations
+
+# ruff: noqa: PLC0415 - the libraries for mail are large, and imported once something is mailed
+import enum
+import re
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from attrs import field, frozen
+
+from ...checks import certificates, judge
+from ...text import host_name, our_version, printable
+from ...toml import Reader, Secret, Unfit, boolean, one_of, secret, text, whole
+from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .notification import Notification
+from .threads import in_thread
+
+if TYPE_CHECKING:
+    import smtplib
+    from email.message import EmailMessage
+
+MOST_RECIPIENTS: Final = 50
+LONGEST_ADDRESS: Final = 254
+OPERATION: Final = 10.0
+"""Seconds for one answer of the server. The channel's own timeout is for all of it."""
+
+HIGHEST_PORT: Final = 65_535
+SHOWN: Final = 200
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+
+
+class Encryption(enum.Enum):
+    """How a connection to the server is encrypted."""
+
+    STARTTLS = "starttls"
+    TLS = "tls"
+    NONE = "none"
+
+
+_PORTS: Final = {Encryption.STARTTLS: 587, Encryption.TLS: 465, Encryption.NONE: 25}
+
+
+@frozen(kw_only=True)
+class Email:
+    """A channel that sends e-mail. `port` None: that of the encryption."""
+
+    kind: ClassVar[str] = "email"
+
+    host: str
+    sender: str
+    recipients: tuple[str, ...]
+    port: int | None = None
+    encryption: Encryption = Encryption.STARTTLS
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    verify: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        if (self.username is None) != (self.password is None):
+            raise ValueError("username and password belong together: give both, or neither")
+        if self.password is not None and self.encryption is Encryption.NONE:
+            raise ValueError('a password needs tls = "starttls" or "tls": it would go over the network as it is')
+
+    @property
+    def place(self) -> str:
+        """The server, and how many get the message."""
+        return f"{self.host}:{_PORTS[self.encryption] if self.port is None else self.port}"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The password, and what else was given by reference."""
+        given = {each for each in (self.username, self.password) if isinstance(each, Secret)}
+        return frozenset(given | ({self.password} if self.password else set()))
+
+    async def send(self, notification: Notification, means: Means) -> str | None:
+        """Hand the message to the server. It has it once one recipient was accepted; the answer names the others."""
+        message = self.written(notification, means.clock.wall())
+        session = _Session(self, message)
+        refused = await in_thread(self, session.run, session.give_up)
+        return f"not accepted: {', '.join(map(printable, refused))}" if refused else None
+
+    def written(self, notification: Notification, now: float) -> EmailMessage:
+        """The message with its header. `now`: UTC seconds."""
+        from email.message import EmailMessage
+        from email.policy import SMTP
+        from email.utils import format_datetime
+
+        message = EmailMessage(policy=SMTP)
+        message["From"] = self.sender
+        message["To"] = ", ".join(self.recipients)
+        message["Subject"] = f"[timerqueue] {notification.subject}"
+        message["Date"] = format_datetime(datetime.fromtimestamp(now, UTC))
+        message["Message-ID"] = f"<{sha256(notification.key.encode()).hexdigest()[:32]}@timerqueue>"
+        message["X-Idempotency-Key"] = notification.key
+        message["Auto-Submitted"] = "auto-generated"
+        message["User-Agent"] = f"timerqueue/{our_version()}"
+        message.set_content(f"{notification.text}\n")
+        return message
+
+
+class _Session:
+    """One conversation with the server, in a thread."""
+
+    def __init__(self, email: Email, message: EmailMessage) -> None:
+        self._email = email
+        self._message = message
+        self._server: smtplib.SMTP | None = None
+
+    def run(self) -> Mapping[str, Any]:
+        """Deliver the message: the recipients that were refused, if one was not. Raises Undelivered."""
+        import smtplib
+
+        email = self._email
+        try:
+            with self._connected() as self._server:
+                if email.encryption is Encryption.STARTTLS:
+                    self._server.starttls(context=self._context())
+                if email.username is not None and email.password is not None:
+                    self._server.login(email.username, email.password)
+                return self._server.send_message(self._message, email.sender, list(email.recipients))
+        except smtplib.SMTPRecipientsRefused as exc:
+            (_, said), *_ = exc.recipients.values()
+            raise Undelivered(f"{email.place} accepted no recipient: {_shown(said)}") from None
+        except smtplib.SMTPResponseException as exc:
+            raise Undelivered(f"{email.place} answered {exc.smtp_code}: {_shown(exc.smtp_error)}") from None
+        except (smtplib.SMTPException, OSError) as exc:
+            trouble = None if isinstance(exc, smtplib.SMTPException) else judge(exc, email.place)
+            raise Undelivered(f"{email.place}: {_shown(str(exc))}" if trouble is None else trouble.text) from None
+
+    def give_up(self) -> None:
+        """End the conversation, in the thread of the loop: what waits for the server fails at once."""
+        connection = None if self._server is None else self._server.sock
+        if connection is not None:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _connected(self) -> smtplib.SMTP:
+        import smtplib
+
+        email = self._email
+        port = _PORTS[email.encryption] if email.port is None else email.port
+        name = socket.gethostname()
+        if email.encryption is Encryption.TLS:
+            return smtplib.SMTP_SSL(email.host, port, name, timeout=OPERATION, context=self._context())
+        return smtplib.SMTP(email.host, port, name, timeout=OPERATION)
+
+    def _context(self) -> Any:
+        return certificates.of_system() if self._email.verify else certificates.of_nobody()
+
+
+def _shown(said: bytes | str) -> str:
+    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+    return printable(" ".join(text.split())[:SHOWN])
+
+
+def address(value: Any) -> str:
+    """Read an e-mail address, without a name beside it."""
+    found = text(value)
+    if len(found) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(found):
+        raise Unfit("an address such as ops@example.org", value)
+    return found
+
+
+def _addresses(value: Any) -> tuple[str, ...]:
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not 1 <= len(items) <= MOST_RECIPIENTS:
+        raise Unfit(f'up to {MOST_RECIPIENTS} addresses, as in ["ops@example.org"]', value)
+    return tuple(address(each) for each in items)
+
+
+def _host(value: Any) -> str:
+    try:
+        return host_name(text(value))
+    except ValueError as exc:
+        raise Unfit(str(exc), value) from None
+
+
+def _options(around: Surroundings) -> dict[str, Reader[Any]]:
+    read = secret(around.folder, around.environment)
+    return {
+        "host": _host,
+        "port": whole(1, HIGHEST_PORT),
+        "tls": one_of({each.value: each for each in Encryption}),
+        "username": read,
+        "password": read,
+        "from": address,
+        "to": _addresses,
+        "verify": boolean,
+    }
+
+
+_NAMES: Final = {"from": "sender", "to": "recipients", "tls": "encryption"}
+"""Options whose names mean something else in Python."""
+
+
+def _email(**options: Any) -> Email:
+    return Email(**{_NAMES.get(name, name): value for name, value in options.items()})
+
+
+EMAIL: Final = ChannelKind("email", _email, _options, ("host", "from", "to"))

@@ -1,0 +1,183 @@
+"""Messages: what a person is told of an incident, and how that is kept as JSON in a job's arguments.
+
+A message says everything by itself. So it can be sent by another process, under another configuration, long after the
+target that it tells of is gone.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from attrs import asdict, frozen
+
+from ...text import wording
+
+VERSION: Final = 1
+LONGEST_ID: Final = 300
+"""Characters of an incident's id. A longer one is cut, and ends in a digest of all of it."""
+
+LARGEST: Final = 10**12
+"""The largest number that makes sense in a message, as a count or as seconds."""
+
+_FLAPPING: Final = "flapping"
+
+
+class MessageKind(enum.Enum):
+    """The moment of an incident at which a message is sent."""
+
+    TRIGGER = "trigger"
+    REMINDER = "reminder"
+    RESOLVED = "resolved"
+    TEST = "test"
+
+
+@frozen(kw_only=True)
+class Message:
+    """One thing to be told to one channel. Instants in UTC seconds since 1970.
+
+    `status`: "down" or "flapping". `cause`: the target above it that is down. `members`: how many targets the incident
+    stands for beside its own. `ended`: None while it is open. `still`: what is not as it should be after its end.
+    `is_gone`: it has ended because its target is not checked any more. `number`: of a reminder, from 1. `at`: when the
+    message arose, from which its expiry counts. `held_until`: it goes with others in a digest then. `was_told`: False
+    for the end of an incident whose beginning could not be delivered.
+    """
+
+    kind: MessageKind
+    channel: str
+    incident: str
+    target: str
+    status: str
+    began: float
+    at: float
+    error: str | None = None
+    cause: str | None = None
+    members: int = 0
+    ended: float | None = None
+    still: str | None = None
+    is_gone: bool = False
+    number: int = 0
+    held_until: float | None = None
+    was_told: bool = True
+
+    @property
+    def key(self) -> str:
+        """The key by which a receiver tells a message that comes twice: `incident:channel:kind`."""
+        kind = self.kind.value if not self.number else f"{self.kind.value}-{self.number}"
+        return f"{short_id(self.incident)}:{self.channel}:{kind}"
+
+    @property
+    def text(self) -> str:
+        """The message in one sentence."""
+        match self.kind:
+            case MessageKind.TEST:
+                return "this is a test of the channel: nothing is wrong"
+            case MessageKind.RESOLVED:
+                return self._text_of_end()
+            case MessageKind.REMINDER:
+                return f"{self.target} {_still(self.status)} {self._for(self.at)}{self._why()}"
+            case MessageKind.TRIGGER:
+                return f"{self.target} {_is(self.status)}{self._why()}"
+
+    def values(self) -> dict[str, Any]:
+        """The message as JSON keeps it."""
+        return {"version": VERSION, **asdict(self), "kind": self.kind.value}
+
+    def _why(self) -> str:
+        behind = f" ({wording.count(self.members, 'target')} behind it)" if self.members else ""
+        cause = f", behind {self.cause}, which is down" if self.cause else ""
+        return f"{behind}{cause}{f': {self.error}' if self.error else ''}"
+
+    def _text_of_end(self) -> str:
+        length = self._for(self.at if self.ended is None else self.ended)
+        was = "changed between up and down" if self.status == _FLAPPING else f"was {self.status}"
+        if self.is_gone:
+            said = f"{self.target} is not checked any more, and {was} {length}"
+        else:
+            said = f"{self.target} is up again, and {was} {length}{f': {self.error}' if self.error else ''}"
+        said = f"{said}; now: {self.still}" if self.still else said
+        return said if self.was_told else f"{said} (the alarm of {wording.stamp(self.began)} could not be delivered)"
+
+    def _for(self, until: float) -> str:
+        return f"for {wording.span(max(until - self.began, 0.0))}"
+
+
+def _is(status: str) -> str:
+    return "changes between up and down" if status == _FLAPPING else f"is {status}"
+
+
+def _still(status: str) -> str:
+    return "has changed between up and down" if status == _FLAPPING else f"is still {status},"
+
+
+def short_id(incident: str) -> str:
+    """The id of an incident as it stands in keys and ids of jobs."""
+    if len(incident) <= LONGEST_ID:
+        return incident
+    return f"{incident[: LONGEST_ID - 17]}-{sha256(incident.encode()).hexdigest()[:16]}"
+
+
+def message_of(values: object) -> Message:
+    """Read a message as JSON keeps it. Raises ValueError for what is none: others may have written it."""
+    if not isinstance(values, Mapping) or values.get("version") != VERSION:
+        raise ValueError(f"expected a message of version {VERSION}")
+    given = {name: values[name] for name in _FIELDS if name in values}
+    for name, value in given.items():
+        if not _FIELDS[name](value):
+            raise ValueError(f"a message cannot have this value as its {name}")
+    if missing := _REQUIRED - given.keys():
+        raise ValueError(f"a message needs its {', '.join(sorted(missing))}")
+    return Message(**{**given, "kind": MessageKind(given["kind"])})
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_some_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_instant(value: object) -> bool:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and 0 <= value <= LARGEST  # type: ignore[operator,arg-type] # it is one
+
+
+def _is_some_instant(value: object) -> bool:
+    return value is None or _is_instant(value)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_kind(value: object) -> bool:
+    return isinstance(value, str) and value in {each.value for each in MessageKind}
+
+
+_FIELDS: Final = {
+    "kind": _is_kind,
+    "channel": _is_text,
+    "incident": _is_text,
+    "target": _is_text,
+    "status": _is_text,
+    "began": _is_instant,
+    "at": _is_instant,
+    "error": _is_some_text,
+    "cause": _is_some_text,
+    "members": _is_count,
+    "ended": _is_some_instant,
+    "still": _is_some_text,
+    "is_gone": _is_flag,
+    "number": _is_count,
+    "held_until": _is_some_instant,
+    "was_told": _is_flag,
+}
+_REQUIRED: Final = frozenset({"kind", "channel", "incident", "target", "status", "began", "at"})

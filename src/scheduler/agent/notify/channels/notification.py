@@ -1,0 +1,122 @@
+"""Notifications: what a channel is given to send, one message or a digest of many, in words and as JSON."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from ...text import our_version, wording
+from .message import Message, MessageKind
+
+LISTED: Final = 20
+"""Messages of a digest that its text lists."""
+
+
+@frozen
+class Notification:
+    """One delivery to one channel: one message, or several in a digest."""
+
+    messages: tuple[Message, ...]
+
+    @property
+    def is_digest(self) -> bool:
+        """Whether there is more than one message."""
+        return len(self.messages) > 1
+
+    @property
+    def channel(self) -> str:
+        """The name of the channel."""
+        return self.messages[0].channel
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: the message's own; that of a digest follows from what it holds."""
+        if not self.is_digest:
+            return self.messages[0].key
+        together = sha256("\n".join(message.key for message in self.messages).encode()).hexdigest()[:16]
+        return f"{together}:{self.channel}:digest"
+
+    @property
+    def kind(self) -> str:
+        """The kind of the message, or "digest"."""
+        return "digest" if self.is_digest else self.messages[0].kind.value
+
+    @property
+    def subject(self) -> str:
+        """The notification in a few words, on one line."""
+        if self.is_digest:
+            return f"{len(self.messages)} messages of {wording.count(self._targets, 'target')}"
+        message = self.messages[0]
+        match message.kind:
+            case MessageKind.TEST:
+                words = "test"
+            case MessageKind.RESOLVED:
+                words = f"resolved: {message.target}"
+            case MessageKind.TRIGGER | MessageKind.REMINDER:
+                words = f"{message.status}: {message.target}"
+        return wording.printable(words)
+
+    @property
+    def text(self) -> str:
+        """The notification in sentences, one on a line."""
+        lines = [message.text for message in self.messages[:LISTED]]
+        more = len(self.messages) - len(lines)
+        head = [f"{self.subject}:"] if self.is_digest else []
+        return "\n".join([*head, *lines, *([f"and {more} more"] if more else [])])
+
+    @property
+    def _targets(self) -> int:
+        return len({message.target for message in self.messages})
+
+    def body(self) -> dict[str, Any]:
+        """The notification as JSON: of a digest with the body of each message in `messages`."""
+        common = {"key": self.key, "kind": self.kind, "channel": self.channel, "text": self.text}
+        sender = {"sender": f"timerqueue/{our_version()}"}
+        if not self.is_digest:
+            return {**common, **_about(self.messages[0]), **sender}
+        each = [{"key": m.key, "kind": m.kind.value, "text": m.text, **_about(m)} for m in self.messages]
+        return {**common, "count": len(each), "messages": each, **sender}
+
+    def names(self) -> dict[str, str]:
+        """The values that a template may name, as text; of a digest those of its first message, and its own words."""
+        about = _about(self.messages[0])
+        texts = {name: "" if value is None else str(value) for name, value in about.items()}
+        own = {"key": self.key, "kind": self.kind, "channel": self.channel, "text": self.text, "subject": self.subject}
+        return {**texts, **own, "count": str(len(self.messages))}
+
+
+def _about(message: Message) -> dict[str, Any]:
+    ended = message.ended
+    return {
+        "incident": message.incident,
+        "target": message.target,
+        "status": _status(message),
+        "was": message.status,
+        "error": message.error,
+        "cause": message.cause,
+        "members": message.members,
+        "began": wording.stamp(message.began),
+        "ended": None if ended is None else wording.stamp(ended),
+        "still": message.still,
+        "seconds": None if ended is None else round(max(ended - message.began, 0.0), 3),
+        "reminder": message.number,
+        "trigger_delivered": message.was_told,
+    }
+
+
+def _status(message: Message) -> str:
+    if message.kind is not MessageKind.RESOLVED:
+        return message.status
+    return "unknown" if message.is_gone else "up"
+
+
+def example(*, is_resolved: bool = True) -> Notification:
+    """A notification that shows which names there are, to try a template with."""
+    trigger = Message(
+        kind=MessageKind.TRIGGER, channel="ops", incident="shop-0-1", target="shop", status="down", began=0.0, at=300.0
+    )
+    if not is_resolved:
+        return Notification((trigger,))
+    return Notification((evolve(trigger, kind=MessageKind.RESOLVED, ended=300.0, error='status 503, "busy"'),))

@@ -1,0 +1,80 @@
+"""The channel `apprise`: one of the many services that the library Apprise knows. It comes with the extra `notify`.
+
+Apprise waits in a thread, and says whether it has delivered, but not why not: its words go to its own log.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from typing import Any, ClassVar, Final
+
+from attrs import field, frozen
+
+from ...text import secrets_in
+from ...toml import Reader, Unfit, secret
+from .channel import ChannelKind, Means, Surroundings, Undelivered
+from .notification import Notification
+from .threads import in_thread
+
+SHORTEST_TOKEN: Final = 8
+_SEPARATORS: Final = re.compile(r"[/?@:&=]")
+
+MISSING: Final = "the channel kind apprise needs: pip install 'timerqueue[notify]'"
+
+
+@frozen(kw_only=True)
+class Apprise:
+    """A channel of Apprise. Its URL is a secret as a whole: most of them consist of tokens."""
+
+    kind: ClassVar[str] = "apprise"
+
+    url: str = field(repr=False)
+
+    @property
+    def place(self) -> str:
+        """The service, by the scheme of its URL."""
+        return f"{self.url.partition('://')[0]}://"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The URL, and all that stands between its slashes and is long enough to be a token."""
+        rest = self.url.partition("://")[2]
+        parts = {part for part in _SEPARATORS.split(rest) if len(part) >= SHORTEST_TOKEN}
+        return secrets_in(self.url) | {self.url, rest} | parts
+
+    async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
+        """Have Apprise deliver the notification."""
+        if not await in_thread(self, lambda: _notified(self.url, notification)):
+            raise Undelivered(f"{self.place} did not take it; what Apprise says of that is in the log (-v)")
+        return None
+
+
+def _notified(url: str, notification: Notification) -> bool:
+    import apprise  # noqa: PLC0415 - it is large, and only there with the extra
+
+    service = apprise.Apprise()
+    if not service.add(url):
+        return False
+    return bool(service.notify(body=notification.text, title=notification.subject))
+
+
+def _url(read: Reader[str]) -> Reader[str]:
+    def url(value: Any) -> str:
+        found = read(value)
+        if find_spec("apprise") is None:
+            raise Unfit(f"another kind ({MISSING})", found, is_secret=True)
+        import apprise  # noqa: PLC0415 - as above
+
+        if not apprise.Apprise().add(found):
+            raise Unfit("a URL that Apprise knows, such as slack://... or ntfy://...", found, is_secret=True)
+        return found
+
+    return url
+
+
+def _options(around: Surroundings) -> dict[str, Reader[Any]]:
+    return {"url": _url(secret(around.folder, around.environment))}
+
+
+APPRISE: Final = ChannelKind("apprise", Apprise, _options, ("url",))

@@ -1,0 +1,73 @@
+"""Calls that block, each in a thread of its own, which the loop waits for only so long.
+
+A thread cannot be stopped. One that does not come back is left behind: it ends with the process, and until then no
+other call of the same channel begins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, Generic, TypeVar
+
+import anyio
+from anyio.from_thread import run_sync
+from anyio.lowlevel import EventLoopToken, current_token
+
+from .channel import Undelivered
+
+T = TypeVar("T")
+
+_busy: Final[set[object]] = set()
+"""Channels whose last call has not come back."""
+
+
+async def in_thread(whose: object, call: Callable[[], T], give_up: Callable[[], object] | None = None) -> T:
+    """Make the call in a thread and return what it returns. When cancelled, do not wait for it: call `give_up`.
+
+    Raises what it raises, and Undelivered if the call before it for the same channel has not come back.
+    """
+    if whose in _busy:
+        raise Undelivered("the message before it still hangs in its thread")
+    made = _Call(whose, call)
+    _busy.add(whose)
+    thread = threading.Thread(target=made.run, args=(current_token(),), name="channel", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        _busy.discard(whose)
+        raise Undelivered("this machine can start no more threads") from None
+    try:
+        await made.done.wait()
+    finally:
+        if not made.done.is_set() and give_up is not None:
+            give_up()
+    return made.answer()
+
+
+class _Call(Generic[T]):
+    """A call in a thread."""
+
+    def __init__(self, whose: object, call: Callable[[], T]) -> None:
+        self.done = anyio.Event()
+        self._whose = whose
+        self._call = call
+        self._found: list[T] = []
+        self._error: BaseException | None = None
+
+    def run(self, token: EventLoopToken) -> None:
+        """Call, in the thread."""
+        try:
+            self._found = [self._call()]
+        except BaseException as exc:  # noqa: BLE001 - it is raised where somebody waits
+            self._error = exc
+        _busy.discard(self._whose)
+        with suppress(RuntimeError):  # the loop has ended: nobody waits
+            run_sync(self.done.set, token=token)
+
+    def answer(self) -> T:
+        """Return what the call returned, or raise what it raised."""
+        if self._error is not None:
+            raise self._error
+        return self._found[0]

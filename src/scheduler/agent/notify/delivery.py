@@ -1,0 +1,130 @@
+"""The delivery of one message: the task of all jobs of the outbox.
+
+    settled meanwhile? too old? no channel any more?           -> said as the result, and the job ends
+    not its turn, for the channel's rate                       -> another start of the job when it is
+    alone or with others in a digest                           -> sent
+    not taken                                                  -> the run fails, and is tried again with backoff
+
+The channel's own limit is held meanwhile, so that no channel waits for another, and no check for any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from logging import getLogger
+from typing import Any, Final
+
+import anyio
+from attrs import frozen
+
+from ..text import printable
+from .channels import Channel, Means, Message, MessageKind, Notification, Undelivered, message_of
+from .outbox import DELIVERED, NEEDLESS, NOT_YET, Outbox
+from .pace import Rate, Turns, together
+
+logger = getLogger(__name__)
+
+LONGEST_REST: Final = 3_600.0
+
+
+@frozen(kw_only=True)
+class Way:
+    """A channel as it is used: at most `timeout` seconds for one notification, and at most at that rate."""
+
+    channel: Channel
+    timeout: float = 10.0
+    rate: Rate | None = None
+
+
+class Delivery:
+    """Delivers messages over channels. `clean` masks secrets in what is stored of a failure."""
+
+    def __init__(
+        self, outbox: Outbox, ways: Mapping[str, Way], means: Means, clean: Callable[[str], str] = str
+    ) -> None:
+        self._outbox = outbox
+        self._ways = ways
+        self._means = means
+        self._clean = clean
+        self._turns = {name: Turns(way.rate) for name, way in ways.items()}
+        self._turn_of: dict[str, float] = {}
+        """Turns that have been taken by messages that wait for them, by key; by the clock that is never set."""
+        self._rest_until: dict[str, float] = {}
+
+    def follow(self, ways: Mapping[str, Way]) -> None:
+        """Send over these channels from now on. One whose rate is as before keeps its turns."""
+        self._turns = {
+            name: self._turns[name] if name in self._ways and self._ways[name].rate == way.rate else Turns(way.rate)
+            for name, way in ways.items()
+        }
+        self._ways = ways
+
+    async def run(self, values: Any) -> dict[str, Any]:
+        """Deliver the message that a job holds: what became of it. Raises Undelivered: it is to be tried again."""
+        try:
+            message = message_of(values)
+        except ValueError as exc:
+            return {"delivery": "unreadable", "error": str(exc)}
+        about = {"channel": message.channel, "kind": message.kind.value, "target": message.target}
+        found = self._outbox.find(message.key)
+        if found is None:
+            return {**self._outbox.settled_with(message.key), **about}
+        if message.channel not in self._ways:
+            return {"delivery": "there is no such channel any more", **about}
+        if not self._outbox.is_ready(found.key):
+            self._outbox.postpone(found.key, None)
+            return {"delivery": NOT_YET, **about}
+        why_not = self._why_not(found)
+        if why_not is not None:
+            return {"delivery": why_not, **about}
+        if (wait := self._wait(found)) > 0:
+            self._outbox.postpone(found.key, wait)
+            return {"delivery": NOT_YET, **about}
+        return {"delivery": DELIVERED, **about, **await self._send(found, self._ways[found.channel])}
+
+    def _why_not(self, message: Message) -> str | None:
+        """Why a message is not sent any more. None: it is."""
+        rules = self._outbox.rules
+        expiry = rules.expiry
+        if message.kind is MessageKind.REMINDER:
+            if rules.reminders is None or not self._outbox.is_told(message):
+                return NEEDLESS
+            expiry = min(expiry, rules.reminders)
+        return "expired" if self._means.clock.wall() - message.at > expiry else None
+
+    async def _send(self, message: Message, way: Way) -> dict[str, Any]:
+        ready = [] if message.kind is MessageKind.REMINDER else self._outbox.ready(message.channel)
+        notification = Notification(together(message, ready, self._outbox.rules.digest))
+        remark = await self._sent(notification, way)
+        others = [each for each in notification.messages if each.key != message.key]
+        self._outbox.sent_together(others, notification.key)
+        told: dict[str, Any] = {"key": notification.key, "text": message.text}
+        told |= {"together": len(notification.messages)} if others else {}
+        return told | ({} if remark is None else {"remark": self._clean(remark)})
+
+    def _wait(self, message: Message) -> float:
+        """Seconds until the message's turn, which is taken, or until the end of a rest that was asked for."""
+        now = self._means.clock.monotonic()
+        turn = self._turn_of.pop(message.key, None)
+        turn = self._turns[message.channel].take(now) if turn is None else turn
+        turn = max(turn, self._rest_until.get(message.channel, now))
+        if turn > now:
+            self._turn_of[message.key] = turn
+        return turn - now
+
+    async def _sent(self, notification: Notification, way: Way) -> str | None:
+        """Send. Whatever goes wrong is Undelivered, in words without secrets, and without what it came from."""
+        try:
+            with anyio.fail_after(way.timeout):
+                return await way.channel.send(notification, self._means)
+        except TimeoutError:
+            raise self._undelivered(f"no answer within {way.timeout:g} s") from None
+        except Undelivered as exc:
+            if exc.rest is not None:
+                self._rest_until[notification.channel] = self._means.clock.monotonic() + min(exc.rest, LONGEST_REST)
+            raise self._undelivered(str(exc)) from None
+        except Exception as exc:  # noqa: BLE001 - of the channel's code or a library's: another attempt may go well
+            raise self._undelivered(f"{type(exc).__name__}: {exc}") from None
+
+    def _undelivered(self, text: str) -> Undelivered:
+        return Undelivered(printable(self._clean(text)))

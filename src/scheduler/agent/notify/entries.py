@@ -1,0 +1,104 @@
+"""The entries of the outbox: messages that are not settled, found by key, job, target and channel."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import define, evolve
+
+from scheduler import Job
+
+from .channels import Message, MessageKind
+
+PREFIX: Final = "notify:"
+"""The beginning of the ids of their jobs. No target is called so."""
+
+
+@define(eq=False)
+class Entry:
+    """A message that is not settled yet, and its job."""
+
+    message: Message
+    job: Job
+
+    @property
+    def kind(self) -> MessageKind:
+        """The kind of the message."""
+        return self.message.kind
+
+
+class Entries:
+    """The entries, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Entry] = {}
+        self._by_job: dict[str, Entry] = {}
+        self._by_target: dict[str, dict[str, Entry]] = {}
+        self._by_channel: dict[str, dict[str, Entry]] = {}
+
+    def put(self, entry: Entry) -> None:
+        """Put an entry in."""
+        message = entry.message
+        self._by_key[message.key] = self._by_job[entry.job.id] = entry
+        self._by_target.setdefault(message.target, {})[message.key] = entry
+        self._by_channel.setdefault(message.channel, {})[message.key] = entry
+
+    def discard(self, entry: Entry) -> None:
+        """Take an entry out."""
+        message = entry.message
+        self._by_key.pop(message.key, None)
+        self._by_job.pop(entry.job.id, None)
+        for index, name in ((self._by_target, message.target), (self._by_channel, message.channel)):
+            entries = index.get(name, {})
+            entries.pop(message.key, None)
+            if not entries:
+                index.pop(name, None)
+
+    def find(self, key: str) -> Entry | None:
+        """The entry of the message of that key."""
+        return self._by_key.get(key)
+
+    def of_job(self, id: str) -> Entry | None:
+        """The entry whose job has that id."""
+        return self._by_job.get(id)
+
+    def all(self) -> list[Entry]:
+        """All entries."""
+        return list(self._by_key.values())
+
+    def of_target(self, target: str) -> list[Entry]:
+        """The entries of one target."""
+        return list(self._by_target.get(target, {}).values())
+
+    def of_channel(self, channel: str) -> list[Entry]:
+        """The entries of one channel."""
+        return list(self._by_channel.get(channel, {}).values())
+
+    def open_of(self, target: str) -> list[Entry]:
+        """The ends of incidents of the target that have not come yet, one for each channel."""
+        entries = self.of_target(target)
+        return [each for each in entries if each.kind is MessageKind.RESOLVED and each.message.ended is None]
+
+    def trigger_of(self, message: Message) -> Entry | None:
+        """The trigger of the message's incident, for the same channel. None: it is settled."""
+        return self.find(evolve(message, kind=MessageKind.TRIGGER, number=0).key)
+
+    def is_ready(self, entry: Entry, now: float) -> bool:
+        """Whether a message may be sent: its time has come, and the end of an incident comes after its beginning."""
+        message = entry.message
+        match entry.kind:
+            case MessageKind.RESOLVED:
+                is_its_turn = message.ended is not None and self.trigger_of(message) is None
+            case MessageKind.REMINDER | MessageKind.TRIGGER | MessageKind.TEST:
+                is_its_turn = message.at <= now
+        return is_its_turn and (message.held_until is None or message.held_until <= now)
+
+
+def job_id(key: str) -> str:
+    """The id of the job that sends the message of that key."""
+    return PREFIX + key
+
+
+def is_same(one: Message, other: Message) -> bool:
+    """Whether both tell the same channel of the same incident."""
+    return (one.incident, one.channel) == (other.incident, other.channel)

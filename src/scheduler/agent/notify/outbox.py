@@ -1,0 +1,396 @@
+"""The outbox: each message is a stored one-shot job, and those that wait are what is known of open incidents.
+
+    Opened -> trigger, due at once
+              resolved, due in a hundred years: as long as it waits, its incident is open
+              reminder-1, due when its time has come
+    Closed -> the reminder goes; resolved is due once the trigger is settled, which may be long ago
+
+All of this is asked for while the end of a check is told. So it is in the transaction that stores that end: a process
+that dies leaves both or neither. What a channel has taken, what expired, or what has no channel any more, is *settled*:
+its job ends. Lives on the loop, in calls of the scheduler's listeners.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from logging import getLogger
+from typing import Final
+
+from attrs import evolve
+
+from schedule import At
+from scheduler import Job, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
+
+from ..targets import Checked, Closed, Incident, News, Opened, Remembered, TargetStatus
+from ..text import wording
+from .channels import Message, MessageKind, message_of
+from .entries import PREFIX, Entries, Entry, is_same, job_id
+from .pace import Rules, Window
+
+logger = getLogger(__name__)
+
+TASK: Final = "notify"
+"""The name of the task, and the tag of its jobs."""
+
+NEVER: Final = timedelta(days=36_500)
+"""The time from now to the schedule of each job, which no message waits for: it is due when it is told to be."""
+
+SOON: Final = timedelta(days=3_650)
+"""What is due later than that waits to be told."""
+
+RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
+PRIORITY: Final = 6
+"""Steps by which a message goes before a check that waits for room: it is what the checks are for."""
+
+AGAIN: Final = 1.0
+"""Seconds after which a message is tried again whose start has been refused."""
+
+RESTED: Final = timedelta(seconds=60)
+"""After so long, a message under which the process has died three times is tried once more."""
+
+DELIVERED: Final = "delivered"
+NEEDLESS: Final = "needless"
+NOT_YET: Final = "waits for its turn"
+"""The result of a run after which its message is still to be sent."""
+
+
+class Outbox:
+    """The messages that are not settled, and the incidents that are open, by channel.
+
+    `channels`: names of those that there are. `routes`: the channels of each target that there is; None: all. `say` is
+    called with words about what becomes of messages. `clean` masks secrets. `now`: UTC seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        channels: Collection[str],
+        routes: Mapping[str, Collection[str] | None],
+        rules: Rules,
+        *,
+        now: Callable[[], float],
+        say: Callable[[str], None],
+        clean: Callable[[str], str] = str,
+    ) -> None:
+        self.rules = rules
+        self._scheduler = scheduler
+        self._channels = channels
+        self._routes = routes
+        self._now = now
+        self._say = say
+        self._clean = clean
+        self._entries = Entries()
+        self._in_digest: dict[str, str] = {}
+        """Messages that went out in the digest of another one, whose jobs are still to say so: keys of both."""
+        self._ending: dict[str, Job] = {}
+        """Their jobs, by id."""
+        self._windows = {name: Window(rules.digest) for name in channels}
+        self._failing: dict[str, str] = {}
+        """Channels that took nothing when they were tried last, and what they said."""
+        self._compared: set[str] = set()
+        """Targets whose open incidents of an earlier process have been compared with how they stand."""
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
+
+    def hear(self, news: News) -> None:
+        """Take news from the board. What goes wrong here is logged, and hurts nobody who hears after this."""
+        try:
+            self._hear(news)
+        except Exception:
+            logger.exception("a message could not be put into the outbox")
+
+    def _hear(self, news: News) -> None:
+        match news:
+            case Opened(incident):
+                self._opened(incident)
+            case Closed(incident, ended, error):
+                self._closed(incident, ended, error)
+            case Checked(target) | Remembered(target):
+                if target.name not in self._compared:
+                    self._compared.add(target.name)
+                    self._compare(target)
+            case _:
+                pass
+
+    def listen(self, event: RunEnded | JobFinished) -> None:
+        """Take the end of a run, after which a message is settled, or is tried again; or of a job that should go on."""
+        entry = self._entries.of_job(event.job_id)
+        if entry is None:
+            job = self._ending.pop(event.job_id, None)
+            if job is not None:
+                job.remove()
+        elif isinstance(event, JobFinished):
+            self._revive(entry)
+        elif event.outcome is Outcome.SUCCEEDED:
+            result = event.results[-1] if event.results else None
+            how = result.get("delivery") if isinstance(result, Mapping) else None
+            if how != NOT_YET:
+                self._settled(entry, str(how))
+                entry.job.remove()  # it may have a start left, in a hundred years, and would be taken for unsettled
+        elif event.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
+            self._failed(entry.message.channel, event.error or "")
+
+    def _revive(self, entry: Entry) -> None:
+        """Make another job of a message whose job has ended though it is not settled: its last start never ran, because
+        the store has a record of that instant. That is so where a clock was set back.
+        """
+        self._entries.discard(entry)
+        message = entry.message
+        is_due = message.kind is not MessageKind.RESOLVED or message.ended is not None
+        self._add(message, self._now() + AGAIN if is_due else None)
+
+    def begin(self) -> None:
+        """Take up what an earlier process has left: the store has been read, and nothing has run yet."""
+        for job in self._scheduler.jobs():
+            if job.id.startswith(PREFIX) and TASK in job.tags and self._entries.of_job(job.id) is None:
+                self._take_up(job)
+        for entry in self._entries.all():
+            self._go_on(entry)
+        waiting = sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
+        if waiting:
+            self._say(f"{wording.count(waiting, 'message')} of an earlier run not delivered yet: trying again")
+
+    def follow(self, channels: Collection[str], routes: Mapping[str, Collection[str] | None], rules: Rules) -> None:
+        """Go on with these. A channel that is new hears of what is open when its targets are checked next."""
+        windows = self._windows if rules.digest == self.rules.digest else {}
+        self._windows = {name: windows.get(name) or Window(rules.digest) for name in channels}
+        self._channels, self._routes, self.rules = channels, routes, rules
+        self._compared.clear()
+        for entry in self._entries.all():
+            self._go_on(entry)
+
+    # -- what is asked -------------------------------------------------------------------------------------------------
+
+    def find(self, key: str) -> Message | None:
+        """The message of that key as it is now. None: it is settled, or was never here."""
+        entry = self._entries.find(key)
+        return None if entry is None else entry.message
+
+    def is_ready(self, key: str) -> bool:
+        """Whether the message of that key may be sent: the end of an incident comes after its beginning is settled."""
+        entry = self._entries.find(key)
+        return entry is not None and self._entries.is_ready(entry, self._now())
+
+    def is_told(self, message: Message) -> bool:
+        """Whether the trigger of the message's incident has been settled for its channel."""
+        return self._entries.trigger_of(message) is None
+
+    def ready(self, channel: str) -> list[Message]:
+        """All messages to that channel that may be sent, reminders aside: these go alone."""
+        return [
+            entry.message
+            for entry in self._entries.of_channel(channel)
+            if entry.kind is not MessageKind.REMINDER and self._entries.is_ready(entry, self._now())
+        ]
+
+    def settled_with(self, key: str) -> dict[str, str]:
+        """The result of the job of a message that is not here any more: how it was settled."""
+        digest = self._in_digest.pop(key, None)
+        return {"delivery": "settled before"} if digest is None else {"delivery": DELIVERED, "in": digest}
+
+    def postpone(self, key: str, seconds: float | None) -> None:
+        """Start the message's job again after so long; None: once it is told to."""
+        entry = self._entries.find(key)
+        if entry is not None:
+            later = NEVER if seconds is None else timedelta(seconds=seconds)
+            entry.job.set_next_start(_instant(self._now()) + later)
+
+    @property
+    def waiting(self) -> int:
+        """How many messages could be sent, and have not been taken yet."""
+        return sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
+
+    def sent_together(self, messages: Collection[Message], key: str) -> None:
+        """Settle messages that went out in the digest of another one. Their jobs start once more, to say so."""
+        for message in messages:
+            entry = self._entries.find(message.key)
+            if entry is not None:
+                self._in_digest[message.key], self._ending[entry.job.id] = key, entry.job
+                self._settled(entry, DELIVERED)
+                self._start_soon(entry)
+
+    # -- incidents -----------------------------------------------------------------------------------------------------
+
+    def _opened(self, incident: Incident) -> None:
+        """Tell each channel of the target, unless it has been told of this incident."""
+        for other in self._entries.open_of(incident.target):
+            if other.message.incident != incident.id:
+                self._close(other, self._now(), None)
+        route = self._routes.get(incident.target)
+        for channel in self._channels if route is None else route:
+            self._open(incident, channel)
+
+    def _open(self, incident: Incident, channel: str) -> None:
+        now = self._now()
+        message = Message(
+            kind=MessageKind.TRIGGER,
+            channel=channel,
+            incident=incident.id,
+            target=incident.target,
+            status=incident.status if isinstance(incident.status, str) else incident.status.value,
+            began=incident.began,
+            at=now,
+            error=None if incident.error is None else self._clean(incident.error),
+            cause=incident.cause,
+            members=incident.members,
+        )
+        resolved = evolve(message, kind=MessageKind.RESOLVED)
+        if self._entries.find(resolved.key) is not None:
+            return
+        self._add(resolved, None)
+        until = self._windows[channel].hold_until(now)
+        self._add(evolve(message, held_until=until), now if until is None else until)
+        self._remind(message, 1)
+
+    def _remind(self, message: Message, number: int) -> None:
+        """Have a reminder of the incident sent when its time has come, if reminders are wanted."""
+        if self.rules.reminders is not None:
+            at = self._now() + self.rules.reminders
+            self._add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
+
+    def _closed(self, incident: Incident, ended: float, still: str | None) -> None:
+        for entry in self._entries.open_of(incident.target):
+            if entry.message.incident == incident.id:
+                self._close(entry, ended, still)
+
+    def _close(self, entry: Entry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
+        """Let the end of an incident be told to a channel, as soon as its beginning is settled there."""
+        message, now = entry.message, self._now()
+        for other in self._entries.of_target(message.target):
+            if other.kind is MessageKind.REMINDER and is_same(other.message, message):
+                self._entries.discard(other)
+                with suppress(JobNotFound):
+                    other.job.remove()
+        until = self._windows[message.channel].hold_until(now) if message.channel in self._windows else None
+        said = None if still is None else self._clean(still)
+        self._become(entry, evolve(message, at=now, ended=ended, still=said, is_gone=is_gone, held_until=until))
+        if self._entries.trigger_of(message) is None:
+            self._let_go(entry, now if until is None else until)
+
+    def _compare(self, target: TargetStatus) -> None:
+        """Make good for what an earlier process could not ask for any more, or a new channel has not heard of."""
+        incident = target.incident
+        for entry in self._entries.open_of(target.name):
+            if incident is None or entry.message.incident != incident.id:
+                ended = target.since if target.since is not None else self._now()
+                self._close(entry, ended, None)
+        if incident is not None:
+            self._opened(incident)
+
+    # -- entries and their jobs ----------------------------------------------------------------------------------------
+
+    def _add(self, message: Message, due: float | None) -> None:
+        """Make the job of a message, due at `due`; None: it waits to be told when."""
+        job = self._scheduler.add(
+            TASK,
+            At(_instant(self._now()) + NEVER),
+            id=job_id(message.key),
+            args=(message.values(),),
+            needs=f"channel:{message.channel}",
+            priority=PRIORITY,
+            retry=RETRY,
+            delivery="at_least_once",
+            tags=(TASK, message.channel),
+            on_conflict="keep",
+        )
+        self._entries.put(Entry(message, job))
+        if due is not None:
+            job.set_next_start(_instant(due))
+
+    def _become(self, entry: Entry, message: Message) -> None:
+        """Change a message that waits, here and in its job."""
+        entry.message = message
+        entry.job.update(args=(message.values(),))
+
+    def _let_go(self, entry: Entry, due: float) -> None:
+        entry.job.set_next_start(_instant(due))
+
+    def _start_soon(self, entry: Entry) -> None:
+        """Start the job now if it only waits for a later time, such as its next attempt."""
+        with suppress(JobNotFound):
+            if entry.job.state is JobState.SCHEDULED:
+                entry.job.set_next_start(_instant(self._now()))
+
+    # -- what became of them -------------------------------------------------------------------------------------------
+
+    def _settled(self, entry: Entry, how: str) -> None:
+        """Take a message out: its channel has it, or never will."""
+        self._entries.discard(entry)
+        message = entry.message
+        match entry.kind:
+            case MessageKind.TRIGGER:
+                self._trigger_settled(message, was_told=how == DELIVERED)
+            case MessageKind.REMINDER:
+                if any(is_same(each.message, message) for each in self._entries.open_of(message.target)):
+                    self._remind(message, message.number + 1)
+            case MessageKind.RESOLVED | MessageKind.TEST:
+                pass
+        if how == DELIVERED:
+            self._works_again(message.channel)
+        is_open = entry.kind is MessageKind.RESOLVED and message.ended is None
+        if how != NEEDLESS and not is_open:
+            said = f"told {message.channel}" if how == DELIVERED else f"not told {message.channel}, {how}"
+            self._say(f"{said}: {message.text}")
+
+    def _trigger_settled(self, message: Message, *, was_told: bool) -> None:
+        """Let the end of the incident go, if there is one. It says that it is all there is, if it is."""
+        resolved = self._entries.find(evolve(message, kind=MessageKind.RESOLVED).key)
+        if resolved is None:
+            return
+        if not was_told:
+            self._become(resolved, evolve(resolved.message, was_told=False))
+        if resolved.message.ended is not None:
+            self._let_go(resolved, max(self._now(), resolved.message.held_until or 0.0))
+
+    def _failed(self, channel: str, error: str) -> None:
+        if channel not in self._failing:
+            self._say(
+                f"channel {channel}: {error.partition('Undelivered: ')[2] or error}; messages are kept and tried again"
+            )
+        self._failing[channel] = error
+
+    def _works_again(self, channel: str) -> None:
+        """Send at once what waits for its next attempt: the channel has just taken something."""
+        if self._failing.pop(channel, None) is None:
+            return
+        for entry in self._entries.of_channel(channel):
+            if self._entries.is_ready(entry, self._now()):
+                self._start_soon(entry)
+
+    # -- after a restart -----------------------------------------------------------------------------------------------
+
+    def _take_up(self, job: Job) -> None:
+        try:
+            (values,) = job.args
+            message = message_of(values)
+        except ValueError as exc:
+            self._say(f"{job.id} holds no message and is not sent: {exc}")
+            return
+        if job_id(message.key) == job.id:
+            self._entries.put(Entry(message, job))
+        else:
+            self._say(f"{job.id} holds another message and is not sent: {message.key}")
+
+    def _go_on(self, entry: Entry) -> None:
+        """Go on with a message of an earlier process, as the configuration is now."""
+        message, job, now = entry.message, entry.job, self._now()
+        if job.error is not None and job.error.startswith("quarantined"):
+            job.resume()
+            job.set_next_start(_instant(now) + RESTED)
+        elif message.channel not in self._channels:
+            self._let_go(entry, now)
+        elif entry.kind is MessageKind.RESOLVED and message.ended is None and message.target not in self._routes:
+            self._close(entry, now, None, is_gone=True)
+        elif self._entries.is_ready(entry, now) and _is_waiting(job, _instant(now) + SOON):
+            self._let_go(entry, now)
+
+
+def _is_waiting(job: Job, until: datetime) -> bool:
+    """Whether the job starts no earlier than that."""
+    return job.next_start is None or job.next_start > until
+
+
+def _instant(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,70 @@
+"""Secrets of a configuration: given in the file, or better by an environment variable or a file of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from .readers import VARIABLE, Reader, Unfit, Unset
+
+LARGEST: Final = 64 * 1024
+"""Bytes of a file that holds a secret."""
+
+
+class Secret(str):
+    """A text that was given by reference, and is shown nowhere."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
+    """Make a reader of texts that may be { env = "NAME" } or { file = "PATH" }, and are a Secret then.
+
+    A path is relative to `folder`. One line break at the end of a file does not count.
+    """
+
+    def read(value: Any) -> str:
+        match value:
+            case {"env": str(variable), **others} if not others:
+                if variable not in environment:
+                    raise Unset(variable, environment)
+                return Secret(_some(environment[variable], f"the environment variable {variable}"))
+            case {"file": str(path), **others} if not others:
+                return Secret(_some(_content(folder, path), f"the file {path}"))
+            case str() if written := VARIABLE.search(value):
+                if "${" in value or written[0] == value:
+                    raise Unfit(
+                        f'{{ env = "{written[1]}" }}: no variable is replaced within a text', value, is_secret=True
+                    )
+                return value
+            case str() if value:
+                return value
+            case _:
+                raise Unfit('text, { env = "NAME" } or { file = "PATH" }', value, is_secret=True)
+
+    return read
+
+
+def _content(folder: Path, path: str) -> str:
+    try:
+        with (folder / path).open("rb") as opened:
+            found = opened.read(LARGEST + 1)
+        if len(found) > LARGEST:
+            raise Unfit(f"a file of at most {LARGEST // 1024} KiB", path)
+        return found.decode().removesuffix("\n").removesuffix("\r")
+    except OSError as exc:
+        raise Unfit(f"a file that can be read ({(exc.strerror or str(exc)).lower()})", path) from None
+    except UnicodeDecodeError:
+        raise Unfit("a file of UTF-8", path) from None
+    except ValueError:
+        raise Unfit("a file (no name of a file holds NUL)", path) from None
+
+
+def _some(found: str, where: str) -> str:
+    if not found:
+        raise Unfit(f"text in {where}", "", is_secret=True)
+    return found

@@ -1,0 +1,339 @@
+"""Messages are jobs: each is delivered once it can be, in its order, whatever becomes of the process."""
+
+from attrs import evolve
+
+from kit import settle
+from scheduler import Outcome
+from scheduler.agent.notify import Digest, Rate, Rules, Way
+from scheduler.agent.targets import Remembered, TargetStatus
+
+DAY = 86_400
+
+
+async def test_an_incident_is_told_when_it_begins_and_when_it_ends(world):
+    """Each once, and nothing is left over."""
+    async with world.process() as process:
+        incident = process.opens()
+        await world.clock.travel(1)
+        assert world.ops.keys == ["shop-1:ops:trigger"]
+        assert process.jobs == ["shop-1:ops:resolved"]
+        process.closes(incident)
+        await world.clock.travel(1)
+        assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+        assert process.jobs == []
+    trigger, resolved = (notification.messages[0] for notification in world.ops.taken)
+    assert trigger.text == "shop is down: connection refused"
+    assert resolved.text == "shop is up again, and was down for 1s: connection refused"
+
+
+async def test_without_a_store_the_same_jobs_live_in_memory(world):
+    """As long as the process does."""
+    world.ops.refuses = 2
+    async with world.process(is_stored=False) as process:
+        incident = process.opens()
+        process.closes(incident)
+        await world.clock.travel(60)
+        assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_each_channel_of_the_route_is_told_and_no_other(world, clock):
+    """A check names its channels; without that it is told to all of them; with none, to nobody."""
+    world.channels = {name: type(world.ops)() for name in ("ops", "dev", "boss")}
+    world.targets = {"shop": None, "blog": ("dev",), "toy": ()}
+    async with world.process() as process:
+        for target in world.targets:
+            process.opens(target)
+        await clock.travel(1)
+    assert {name: channel.keys for name, channel in world.channels.items()} == {
+        "ops": ["shop-1:ops:trigger"],
+        "dev": ["shop-1:dev:trigger", "blog-1:dev:trigger"],
+        "boss": ["shop-1:boss:trigger"],
+    }
+
+
+async def test_the_end_waits_for_the_beginning_to_be_delivered(world):
+    """However long that takes, and however often it is tried."""
+    world.ops.refuses = 5
+    async with world.process() as process:
+        process.closes(process.opens())
+        await world.clock.travel(10)
+        assert world.ops.attempts > 1
+        assert world.ops.keys == []
+        await world.clock.travel(600)
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+    assert world.said[0] == "channel ops: it is not well; messages are kept and tried again"
+
+
+async def test_the_same_incident_is_told_once_however_often_it_is_heard_of(world):
+    """Also after its trigger has been delivered."""
+    async with world.process() as process:
+        incident = process.opens()
+        process.opens()
+        await world.clock.travel(5)
+        process.opens()
+        await world.clock.travel(5)
+        process.closes(incident)
+        process.closes(incident)
+        await world.clock.travel(5)
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_a_trigger_that_has_expired_is_given_up_and_its_end_says_so(world):
+    """Nobody was told of the beginning: the end tells of both."""
+    world.rules = Rules(digest=None, expiry=3600)
+    world.ops.refuses = 10_000
+    async with world.process() as process:
+        incident = process.opens()
+        await world.clock.travel(4000)
+        assert process.jobs == ["shop-1:ops:resolved"]
+        world.ops.refuses = 0
+        process.closes(incident)
+        await world.clock.travel(1)
+        records = [r for r in await process.scheduler.history() if r.job_id.endswith(":trigger")]
+    assert records[0].result["delivery"] == "expired"
+    assert world.ops.keys == ["shop-1:ops:resolved"]
+    (notification,) = world.ops.taken
+    assert notification.text.endswith("(the alarm of 2026-01-01T00:00:00.000Z could not be delivered)")
+    assert notification.body()["trigger_delivered"] is False
+    assert "not told ops, expired: shop is down: connection refused" in world.said
+
+
+async def test_what_could_not_be_delivered_goes_out_after_a_restart(world):
+    """With the same key and the same words."""
+    world.ops.refuses = 10_000
+    async with world.process(dies=True) as process:
+        incident = process.opens()
+        process.closes(incident)
+        await world.clock.travel(7)
+        await process.scheduler.flush()
+    await world.clock.travel(1000)
+    world.ops.refuses = 0
+    async with world.process():
+        await world.clock.travel(400)
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+    assert world.ops.taken[0].text == "shop is down: connection refused"
+    assert "1 message of an earlier run not delivered yet: trying again" in world.said
+
+
+async def test_an_incident_that_is_open_over_a_restart_is_resolved_after_it(world):
+    """What waits in the store is all that is needed."""
+    async with world.process(dies=True) as process:
+        incident = process.opens()
+        await world.clock.travel(5)
+        await process.scheduler.flush()
+    async with world.process() as process:
+        process.opens()  # as the board does that cannot know whom the one before it has told
+        await world.clock.travel(5)
+        assert world.ops.keys == ["shop-1:ops:trigger"]
+        process.closes(incident)
+        await world.clock.travel(5)
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_a_process_that_dies_while_a_message_is_sent_sends_it_again_under_the_same_key(world):
+    """The receiver may have it twice, and can tell."""
+    world.ops.is_hung = True
+    async with world.process(dies=True) as process:
+        process.opens()
+        await world.clock.travel(3)
+        assert world.ops.attempts == 1
+        await process.scheduler.flush()
+    world.ops.is_hung = False
+    async with world.process():
+        await world.clock.travel(60)
+    assert world.ops.keys == ["shop-1:ops:trigger"]
+
+
+async def test_a_message_that_is_cut_off_by_a_stop_is_sent_by_the_next_process(world):
+    """An orderly end loses nothing either."""
+    world.ops.is_hung = True
+    async with world.process() as process:
+        process.opens()
+        await world.clock.travel(3)
+    world.ops.is_hung = False
+    async with world.process():
+        await world.clock.travel(1)
+    assert world.ops.keys == ["shop-1:ops:trigger"]
+
+
+async def test_a_message_under_which_the_process_died_three_times_is_tried_once_more(world):
+    """A quarantine must not swallow an alarm."""
+    world.ops.is_hung = True
+    async with world.process(dies=True) as process:
+        process.opens()
+        await world.clock.travel(3)
+        await process.scheduler.flush()
+    for _ in range(3):
+        async with world.process(dies=True) as process:
+            await world.clock.travel(30)
+            await process.scheduler.flush()
+    world.ops.is_hung = False
+    async with world.process():
+        await world.clock.travel(300)
+    assert world.ops.keys == ["shop-1:ops:trigger"]
+
+
+async def test_a_channel_that_is_gone_is_recorded_and_said(world):
+    """Its messages end, and those of others go on."""
+    world.channels["dev"] = type(world.ops)()
+    world.ops.refuses = world.channels["dev"].refuses = 10_000
+    async with world.process() as process:
+        process.opens()
+        await world.clock.travel(3)
+    del world.channels["dev"]
+    world.ops.refuses = 0
+    async with world.process() as process:
+        await world.clock.travel(60)
+        assert process.jobs == ["shop-1:ops:resolved"]
+        records = {r.job_id: r for r in reversed(await process.scheduler.history())}
+    assert records["notify:shop-1:dev:trigger"].result["delivery"] == "there is no such channel any more"
+    assert any(said.startswith("not told dev, there is no such channel any more: shop is down") for said in world.said)
+    assert world.ops.keys == ["shop-1:ops:trigger"]
+
+
+async def test_the_incident_of_a_target_that_is_checked_no_more_ends(world):
+    """Or a receiver would keep it open for ever."""
+    async with world.process() as process:
+        process.opens()
+        await world.clock.travel(3)
+    world.targets = {}
+    async with world.process() as process:
+        await world.clock.travel(3)
+        assert process.jobs == []
+    assert world.ops.taken[-1].text == "shop is not checked any more, and was down for 3s"
+
+
+async def test_what_an_earlier_process_could_not_ask_for_is_made_good_for(world):
+    """How a target stands counts, and not which news were heard."""
+    async with world.process() as process:
+        incident = process.opens()
+        await world.clock.travel(3)
+    world.targets["blog"] = None
+    async with world.process() as process:
+        blog = TargetStatus("blog", "http://blog.example", "http")
+        blog.incident = evolve(incident, id="blog-7", target="blog")
+        process.outbox.hear(Remembered(blog))
+        process.outbox.hear(Remembered(TargetStatus("shop", "http://shop.example", "http")))
+        await world.clock.travel(3)
+    assert world.ops.keys == ["shop-1:ops:trigger", "blog-7:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_reminders_come_as_long_as_the_incident_is_open(world):
+    """Counted from its beginning and, after that, from the last of them."""
+    world.rules = Rules(digest=None, reminders=600)
+    async with world.process() as process:
+        incident = process.opens()
+        await world.clock.travel(1250)
+        assert world.ops.kinds == ["trigger", "reminder", "reminder"]
+        process.closes(incident)
+        await world.clock.travel(3000)
+        assert process.jobs == []
+    assert world.ops.keys[-2:] == ["shop-1:ops:reminder-2", "shop-1:ops:resolved"]
+    assert world.ops.taken[2].text.startswith("shop is still down, for 20m")
+
+
+async def test_a_reminder_of_what_could_not_be_told_is_needless(world):
+    """The trigger is still tried, and says the same."""
+    world.rules = Rules(digest=None, reminders=600)
+    world.ops.refuses = 10_000
+    async with world.process() as process:
+        process.opens()
+        await world.clock.travel(1300)
+        world.ops.refuses = 0
+        await world.clock.travel(1000)
+    assert world.ops.kinds[0] == "trigger"
+    assert world.ops.keys.count("shop-1:ops:trigger") == 1
+    assert world.ops.keys[1:] == ["shop-1:ops:reminder-3"]
+
+
+async def test_more_than_so_many_go_in_a_digest(world):
+    """The first ones at once, the rest together, and the ends of all together as well."""
+    world.rules = Rules(digest=Digest(3, 30))
+    world.targets = {f"t{number}": None for number in range(20)}
+    async with world.process() as process:
+        incidents = [process.opens(target) for target in world.targets]
+        await world.clock.travel(5)
+        assert world.ops.kinds == ["trigger"] * 3
+        await world.clock.travel(40)
+        assert world.ops.kinds == [*["trigger"] * 3, "digest"]
+        assert len(world.ops.taken[-1].messages) == 17
+        await world.clock.travel(100)
+        for incident in incidents:
+            process.closes(incident)
+        await world.clock.travel(100)
+        assert process.jobs == []
+    assert world.ops.kinds == [*["trigger"] * 3, "digest", *["resolved"] * 3, "digest"]
+    assert len(set(world.ops.keys)) == len(world.ops.keys) == 40
+
+
+async def test_what_has_gathered_while_a_channel_was_down_goes_in_a_digest(world):
+    """One delivery says that it works again, and the rest follows at once."""
+    world.rules = Rules(digest=Digest(3, 10))
+    world.targets = {f"t{number}": None for number in range(8)}
+    world.ops.refuses = 10_000
+    async with world.process() as process:
+        for target in world.targets:
+            process.opens(target)
+            await world.clock.travel(60)
+        world.ops.refuses = 0
+        await world.clock.travel(300)
+        assert world.ops.kinds == ["digest"]
+        assert sorted(world.ops.keys) == sorted(f"{target}-1:ops:trigger" for target in world.targets)
+        records = await process.scheduler.history(limit=1000)
+    settled = [r for r in records if r.outcome is Outcome.SUCCEEDED]
+    assert len(settled) == 8
+    assert {r.result["delivery"] for r in settled} == {"delivered"}
+    assert sum("in" in r.result for r in settled) == 7
+
+
+async def test_a_channel_gets_no_more_than_its_rate(world):
+    """What is too much waits for its turn, and holds nothing meanwhile."""
+    world.ways = {"ops": Way(channel=world.ops, rate=Rate(2, 60.0))}
+    world.targets = {f"t{number}": None for number in range(5)}
+    taken = []
+    world.ops.before_answer = lambda: taken.append(round(world.clock.monotonic()))
+    async with world.process() as process:
+        began = round(world.clock.monotonic())
+        for target in world.targets:
+            process.opens(target)
+        await world.clock.travel(200)
+    assert [instant - began for instant in taken] == [0, 0, 60, 60, 120]
+
+
+async def test_a_channel_that_hangs_keeps_no_other_waiting(world):
+    """Each has a limit of its own."""
+    slow = world.channels["slow"] = type(world.ops)()
+    slow.is_hung = True
+    async with world.process() as process:
+        for number in range(5):
+            process.opens(number=number)
+        await world.clock.travel(1)
+        assert slow.attempts == 1
+        assert len([key for key in world.ops.keys if key.endswith("trigger")]) == 5
+
+
+async def test_an_end_that_somebody_starts_by_hand_is_not_sent_before_its_time(world):
+    """As with `--once`, which starts every job, whatever its schedule says."""
+    async with world.process() as process:
+        incident = process.opens()
+        await world.clock.travel(1)
+        ended = await process.scheduler.get("notify:shop-1:ops:resolved").run_now()
+        assert ended.result["delivery"] == "waits for its turn"
+        assert process.jobs == ["shop-1:ops:resolved"]
+        process.closes(incident)
+        await world.clock.travel(1)
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_a_row_that_holds_no_message_is_said_and_hurts_no_other(world):
+    """Others may write into the store."""
+    async with world.process() as process:
+        process.scheduler.add("notify", "@every 1h", id="notify:x", args=({"a": 1},), tags=("notify",))
+        incident = process.opens()
+        await world.clock.travel(1)
+    async with world.process() as process:
+        await settle()
+        process.closes(incident)
+        await world.clock.travel(1)
+    assert "notify:x holds no message and is not sent: expected a message of version 1" in world.said
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]

@@ -1,0 +1,237 @@
+"""The channel webhook: what it posts, what it makes of the answer, and what nobody learns from it."""
+
+import json
+from pathlib import Path
+
+import anyio
+import pytest
+from attrs import evolve
+from hypothesis import given, strategies as st
+
+from scheduler.agent.checks import Resolver
+from scheduler.agent.notify import CHANNELS, Means, Message, MessageKind, Notification, Surroundings, Undelivered
+from scheduler.agent.notify.channels.template import template
+from scheduler.agent.toml import Secret, Unfit
+from timerqueue import SystemClock
+
+CANARY = "c4n4ry-s3cr3t"
+
+MESSAGE = Message(
+    kind=MessageKind.TRIGGER,
+    channel="ops",
+    incident="shop-1",
+    target="shop",
+    status="down",
+    began=1e9,
+    at=1e9,
+    error="connection refused",
+)
+
+
+def channel(kind="webhook", folder=Path(), environment=None, **options):
+    """Make a channel as the configuration does."""
+    readers = CHANNELS[kind].options(Surroundings(folder, environment or {}))
+    return CHANNELS[kind].make(**{key: readers[key](value) for key, value in options.items()})
+
+
+def means(hosts=None):
+    async def no_lookup(host):
+        raise OSError(f"nobody should look up {host}")
+
+    return Means(Resolver(hosts or {}, no_lookup), SystemClock())
+
+
+async def send(made, message=MESSAGE, **hosts):
+    return await made.send(Notification((message,) if isinstance(message, Message) else message), means(**hosts))
+
+
+@pytest.fixture
+async def hook(serve):
+    """Start a receiver: it keeps (head, body), and answers with `status`, `headers` and `body`."""
+
+    async def handler(server, stream):
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += await stream.receive()
+        head, _, body = received.partition(b"\r\n\r\n")
+        fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
+        while len(body) < int(fields["content-length"]):
+            body += await stream.receive()
+        server.got.append((head.decode().split("\r\n")[0], fields, json.loads(body)))
+        answer = f"HTTP/1.1 {server.status} X\r\nContent-Length: {len(server.body)}\r\n{server.headers}\r\n"
+        await stream.send(answer.encode() + server.body)
+
+    server = await serve(handler)
+    server.got, server.status, server.headers, server.body = [], 204, "", b""
+    return server
+
+
+async def test_a_message_is_posted_as_json_with_its_key(hook):
+    """With all that a receiver may want to know, in words and in values."""
+    await send(channel(url=f"http://127.0.0.1:{hook.port}/alarm?team=ops"))
+    ((line, fields, body),) = hook.got
+    assert line == "POST /alarm?team=ops HTTP/1.1"
+    assert fields["idempotency-key"] == body["key"] == "shop-1:ops:trigger"
+    assert fields["content-type"] == "application/json"
+    assert body["text"] == "shop is down: connection refused"
+    assert (body["kind"], body["target"], body["status"], body["incident"]) == ("trigger", "shop", "down", "shop-1")
+    assert body["began"] == "2001-09-09T01:46:40.000Z"
+
+
+async def test_a_digest_has_the_key_of_each_message(hook):
+    """So that a receiver can tell what it has had already."""
+    messages = tuple(evolve(MESSAGE, incident=f"shop-{number}") for number in range(3))
+    await send(channel(url=f"http://127.0.0.1:{hook.port}/"), messages)
+    ((_, fields, body),) = hook.got
+    assert body["kind"] == "digest"
+    assert [each["key"] for each in body["messages"]] == [f"shop-{number}:ops:trigger" for number in range(3)]
+    assert fields["idempotency-key"].endswith(":ops:digest")
+
+
+async def test_headers_come_from_the_file_the_environment_and_files(hook, tmp_path):
+    """Ours give way to them, apart from those that belong to the request itself."""
+    (tmp_path / "token").write_text(f"Bearer {CANARY}\n")
+    made = channel(
+        url=f"http://127.0.0.1:{hook.port}/",
+        headers={"Authorization": {"file": "token"}, "X-Team": {"env": "TEAM"}, "User-Agent": "me"},
+        folder=tmp_path,
+        environment={"TEAM": "ops"},
+    )
+    await send(made)
+    ((_, fields, _),) = hook.got
+    assert fields["authorization"].endswith(CANARY)
+    assert (fields["x-team"], fields["user-agent"]) == ("ops", "me")
+    assert {f"Bearer {CANARY}", CANARY, "ops"} <= made.secrets
+
+
+@pytest.mark.parametrize("status", [301, 302, 400, 401, 404, 429, 500, 503])
+async def test_anything_but_success_is_not_delivered(hook, status):
+    """A redirect is not followed: nobody but the configuration says where messages go."""
+    hook.status, hook.headers, hook.body = status, f"Location: http://127.0.0.1:{hook.port}/other\r\n", b"no \x1b[31m"
+    with pytest.raises(Undelivered, match=rf"answered with status {status}: no \\x1b\[31m"):
+        await send(channel(url=f"http://127.0.0.1:{hook.port}/"))
+    assert len(hook.got) == 1
+
+
+async def test_a_receiver_may_ask_to_be_left_alone(hook):
+    """For a while that makes sense."""
+    for said, rest in [("30", 30.0), ("999999", 3600.0), ("-1", None), ("soon", None), ("9" * 5000, 3600.0)]:
+        hook.status, hook.headers = 429, f"Retry-After: {said}\r\n"
+        with pytest.raises(Undelivered) as caught:
+            await send(channel(url=f"http://127.0.0.1:{hook.port}/"))
+        assert caught.value.rest == rest
+
+
+async def test_the_first_address_that_answers_gets_it(hook):
+    """A name may have others that do not."""
+    url = f"http://hook.test:{hook.port}/"
+    await send(channel(url=url), hosts={"hook.test": ("::1", "127.0.0.2", "127.0.0.1")})
+    assert len(hook.got) == 1
+    assert hook.got[0][1]["host"] == f"hook.test:{hook.port}"
+
+
+async def test_a_receiver_that_refuses_or_floods_is_told_in_words(serve, answers, free_port):
+    """As a check would tell it."""
+    with pytest.raises(Undelivered, match=r"connection refused by 127\.0\.0\.1"):
+        await send(channel(url=f"http://127.0.0.1:{free_port}/"))
+    flood = await serve(answers.flooding)
+    with pytest.raises(Undelivered, match="its answer is not HTTP"):
+        await send(channel(url=f"http://127.0.0.1:{flood.port}/"))
+    closing = await serve(answers.closing)
+    with pytest.raises(Undelivered):
+        await send(channel(url=f"http://127.0.0.1:{closing.port}/"))
+
+
+async def test_a_url_that_is_a_secret_is_shown_by_its_host_alone(hook):
+    """The path of many a webhook is its password."""
+    made = channel(url={"env": "HOOK"}, environment={"HOOK": f"http://127.0.0.1:{hook.port}/services/{CANARY}"})
+    await send(made)
+    assert CANARY not in repr(made) + made.place
+    assert f"/services/{CANARY}" in made.secrets
+
+
+async def test_nothing_stays_open_when_it_is_cut_off(serve, answers):
+    """A receiver that says nothing holds a connection for no longer than the timeout."""
+    silent = await serve(answers.silent)
+    with anyio.move_on_after(0.1):
+        await send(channel(url=f"http://127.0.0.1:{silent.port}/"))
+    await silent.all_closed.wait()
+    assert silent.connections == 1
+
+
+# -- templates ---------------------------------------------------------------------------------------------------------
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_what_a_target_says_stays_within_its_text(target, error):
+    """Whatever it holds: it is escaped for JSON, and not looked at again."""
+    made = template('{"text": "{target}: {error}", "n": {members}, "fixed": ["{kind}"]}')
+    message = evolve(MESSAGE, target=target, error=error, members=3)
+    found = json.loads(made.render(Notification((message,))))
+    assert found == {"text": f"{target}: {error}", "n": 3, "fixed": ["trigger"]}
+
+
+@pytest.mark.parametrize("said", ["{{7*7}}", "${HOME}", "{x.__class__}", "{key}", "%0a", '"}, "admin": {"a": "', "\\"])
+def test_nothing_in_a_target_is_an_expression(said):
+    """There are names that we know, and text."""
+    made = template('{"text": "{target}"}')
+    assert json.loads(made.render(Notification((evolve(MESSAGE, target=said),)))) == {"text": said}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ('{"text": "{tagret}"}', "there is no {tagret}, did you mean 'target'?"),
+        ('{"text": "{target.__class__}"}', "there is no {target.__class__}"),
+        ('{"text": {target}}', "JSON once its names are replaced"),
+        ('{"text": "{target}"', "JSON once its names are replaced"),
+        ('{"ended": {seconds}}', "JSON once its names are replaced"),
+        ("", "expected text"),
+        (7, "expected text"),
+    ],
+)
+def test_a_template_that_would_not_work_is_refused_when_it_is_read(wrong, words):
+    """And not when something is down."""
+    with pytest.raises(Unfit) as caught:
+        template(wrong)
+    assert words in str(caught.value)
+
+
+async def test_a_template_is_posted_in_the_place_of_our_own_json(hook):
+    """As a chat wants it."""
+    text = '{"text": "[{status}] {text}", "username": "timerqueue"}'
+    await send(channel(url=f"http://127.0.0.1:{hook.port}/", template=text))
+    assert hook.got[0][2] == {"text": "[down] shop is down: connection refused", "username": "timerqueue"}
+
+
+# -- options -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"url": "ftp://example.org"}, "a URL that begins with one of http://, https://"),
+        ({"url": "${HOOK}"}, '{ env = "HOOK" }'),
+        ({"url": {"env": "HOOKS"}}, "expected the environment variable HOOKS, found none of that name"),
+        ({"url": {"file": "nowhere"}}, "a file that can be read (no such file or directory)"),
+        ({"url": {"file": "a\0b"}}, "no name of a file holds NUL"),
+        ({"url": 7}, 'text, { env = "NAME" } or { file = "PATH" }'),
+        ({"url": f"http://u:{CANARY}@host:99999/"}, "a port from 1 to 65535"),
+        ({"headers": {"A\nB": "c"}}, "names of header fields"),
+        ({"headers": {"A": f"{CANARY}\r\nEvil: 1"}}, "text on one line for the header A"),
+        ({"headers": {"Content-Length": "7"}}, "other than those that belong to the request itself"),
+        ({"headers": []}, "a table such as"),
+        ({"verify": "yes"}, "true or false"),
+    ],
+)
+def test_bad_options_are_refused_without_their_secrets(options, words, tmp_path):
+    """At the edge, with what to do."""
+    with pytest.raises(Unfit) as caught:
+        channel(folder=tmp_path, **options)
+    assert words in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+def test_a_secret_does_not_show_itself():
+    """Not even where somebody prints it in a hurry."""
+    assert CANARY not in repr([Secret(CANARY)])
