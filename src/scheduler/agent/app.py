@@ -135,7 +135,8 @@ class _Agent:
         self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
         self._scheduler.listen(self._listen)
-        means = Means(ways.resolver, ways.clock)
+        self._to_channels = Resolver(config.hosts)  # which `targets` does not bind: whom to tell is for the file to say
+        means = Means(self._to_channels, ways.clock)
         self._delivery = Delivery(self._outbox, config.channels, means, ways.redactor.clean)
         self._scheduler.register(NOTIFY, self._delivery.run)
         self._roster.maintenance.plan(config.maintenance)

@@ -13,12 +13,8 @@ from attrs import evolve, field, frozen
 
 from scheduler import Retention
 
-<<<<<<< HEAD
 from ..checks import ANYWHERE, Reach, known_kinds, reach
-=======
-from ..checks import known_kinds
 from ..notify import Rules, Surroundings, Way
->>>>>>> 32e3dc3 (The agent tells people of incidents, and each message is a stored job)
 from ..targets import Planned
 from ..text import address_family, is_address
 from ..toml import (
@@ -234,12 +230,9 @@ def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
     for index, table in enumerate(tables):
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
-<<<<<<< HEAD
         if target is not None and not _is_within(target, within):
             section.complain(f"url: {within.refusal(target.check.url.host, target.check.url.host)}", "url")
-=======
         check_channels(section, common if target is None else target, names)
->>>>>>> 32e3dc3 (The agent tells people of incidents, and each message is a stored job)
         found += [] if target is None else [target]
     check_parents(found, taken)
     return tuple(found)
