@@ -1,9 +1,12 @@
 """PostgreSQL fleets: which probes are due on which servers and databases, what they find, and where it is kept.
 
-Knows `config` and what lies below it; nothing of notifications and displays. Decisions live on the event loop, queries
-and storage on threads of their own. psycopg is imported where it is used, so that the agent runs without it.
+Offers `Fleet` and its `PostgresTarget`s. Knows nothing of the configuration, of notifications and of displays. Queries
+live on the event loop, storage on a thread of its own. psycopg is imported where it is used.
 """
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .fleet import Fleet
+from .target import Choice, PostgresTarget
+
+__all__ = ["Choice", "Fleet", "PostgresTarget"]

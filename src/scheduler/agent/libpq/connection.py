@@ -1,0 +1,145 @@
+"""One connection: made step by step, asked in pipelines, cancelled on the server when given up, left in the end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, suppress
+from typing import Final
+
+import anyio
+
+from .errors import Unreachable, refused
+from .leaving import leave
+from .pipeline import Answer, Query, answers, segment, send
+from .server import Server, no_driver
+from .waiting import polled
+
+CANCEL_WITHIN: Final = 2.0
+"""Seconds in which a server has to take a cancel request, and end what it was asked to end."""
+
+
+class Connection:
+    """A connection to one database of a server. `address` is dialled; `now` counts seconds.
+
+    `phases` holds the seconds of each part of making it. Whatever happens, `leave` has to be called in the end.
+    """
+
+    def __init__(
+        self, server: Server, address: str | None, now: Callable[[], float], database: str | None = None
+    ) -> None:
+        try:
+            from psycopg.pq import PGconn  # noqa: PLC0415
+        except ImportError as exc:
+            raise no_driver(exc) from None
+        self.server = server
+        self.database = server.database if database is None else database
+        self.phases: dict[str, float] = {}
+        self.is_clean = False
+        """Whether nothing is under way, so that it can be asked again."""
+        self._now = now
+        self._began = now()
+        self._unanswered = 0
+        self._pg = PGconn.connect_start(server.conninfo(self.database, address).encode())
+
+    async def connect(self) -> None:
+        """Connect and log in. Raises Unreachable, ServerFull if there is no place for us."""
+        from psycopg.pq import ConnStatus  # noqa: PLC0415
+
+        if self._pg.status == ConnStatus.BAD:
+            raise refused(self._pg.get_error_message())
+        if not await polled(self._pg, self._pg.connect_poll, self._stepped):
+            raise refused(self._pg.get_error_message())
+        self._measure("login")
+        self._pg.nonblocking = 1
+        self._pg.enter_pipeline_mode()
+        self.is_clean = True
+
+    @property
+    def server_version(self) -> int:
+        """The version of the server as it counts: 180006 is 18.6."""
+        return self._pg.server_version
+
+    @property
+    def is_standby(self) -> bool | None:
+        """Whether the server recovers, as it has told last; None: it has not, which poolers do."""
+        told = self._pg.parameter_status(b"in_hot_standby")
+        return None if told is None else told == b"on"
+
+    @property
+    def backend(self) -> int:
+        """The process id of the server's end."""
+        return self._pg.backend_pid
+
+    async def run(self, queries: Sequence[Query]) -> AsyncIterator[Answer]:
+        """Send queries together, and give the answers in their order.
+
+        Raises Unreachable, TimeoutError. After that, and if nobody wants the rest, `give_up` and `leave`.
+        """
+        self.is_clean = False
+        self._unanswered = len(queries)
+        for query in queries:
+            send(self._pg, query)
+        async with aclosing(answers(self._pg, queries, self._now)) as found:  # type: ignore[type-var]
+            async for answer in found:
+                self._unanswered -= 1
+                yield answer
+        self.is_clean = True
+
+    async def fetch(self, query: Query) -> Answer:
+        """Run one query. Raises Unreachable, TimeoutError, and ServerError."""
+        async with aclosing(self.run([query])) as found:  # type: ignore[type-var]
+            answer = await anext(found)
+            async for _ in found:
+                pass
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+    async def give_up(self) -> bool:
+        """Have the server cancel all that it does for us. Whether it has, within CANCEL_WITHIN seconds.
+
+        A cancel request ends one query: those behind it in the pipeline begin then, and are cancelled as well.
+        """
+        with anyio.move_on_after(CANCEL_WITHIN, shield=True), suppress(Unreachable):
+            while self._unanswered:
+                if not await self._cancelled():
+                    return False
+                await segment(self._pg)
+                self._unanswered -= 1
+            return True
+        return False
+
+    async def _cancelled(self) -> bool:
+        from psycopg import NotSupportedError  # noqa: PLC0415
+        from psycopg.pq import ConnStatus  # noqa: PLC0415
+
+        if self._pg.status != ConnStatus.OK:
+            return False
+        try:
+            request = self._pg.cancel_conn()
+        except NotSupportedError:  # libpq before 17
+            await anyio.to_thread.run_sync(self._pg.get_cancel().cancel, abandon_on_cancel=True)
+            return True
+        try:
+            request.start()
+            return await polled(request, request.poll, lambda: None)
+        finally:
+            request.finish()
+
+    def leave(self) -> socket.socket | None:
+        """Close it. Give what is returned to `gone`, which returns once the server has closed its side."""
+        self.is_clean = False
+        return leave(self._pg)
+
+    def _stepped(self) -> None:
+        from psycopg.pq import ConnStatus  # noqa: PLC0415
+
+        if "connect" not in self.phases and self._pg.status != ConnStatus.STARTED:
+            self._measure("connect")
+        elif "tls" not in self.phases and self._pg.ssl_in_use and self._pg.status != ConnStatus.SSL_STARTUP:
+            self._measure("tls")
+
+    def _measure(self, phase: str) -> None:
+        now = self._now()
+        self.phases[phase], self._began = now - self._began, now

@@ -1,0 +1,52 @@
+"""Errors of a connection: it cannot be made, it broke, or the server answered with an error of its own."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from ..text import printable
+
+FULL: Final = "53300"
+"""SQLSTATE too_many_connections: the server is there, and has no place for us."""
+
+_SAYS_FULL: Final = re.compile(
+    r"sorry, too many clients already"
+    r"|remaining connection slots are reserved"
+    r"|too many connections for (role|database)"
+    r"|no more connections allowed"
+)
+"""Words for 53300. libpq tells of a refused connection in words alone."""
+
+
+class NoDriver(Exception):
+    """psycopg 3 is not installed, or has no libpq."""
+
+
+class Unreachable(Exception):
+    """A connection could not be made, or broke. The text says why."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(one_line(text))
+
+
+class ServerFull(Unreachable):
+    """A server has no place for another connection (53300). It is there, and answers."""
+
+
+class ServerError(Exception):
+    """An answer of the server that is an error, with its SQLSTATE."""
+
+    def __init__(self, sqlstate: str, text: str) -> None:
+        super().__init__(one_line(text))
+        self.sqlstate = sqlstate
+
+
+def refused(text: str) -> Unreachable:
+    """Return what a refusal in libpq's words means."""
+    return ServerFull(f"the server is full (53300): {text}") if _SAYS_FULL.search(text) else Unreachable(text)
+
+
+def one_line(text: str) -> str:
+    """Return the words of a server on one line, without what could move a cursor."""
+    return printable(" ".join(text.split()))

@@ -1,0 +1,110 @@
+"""Servers: where one is and who we are there, as a value that shows no password."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from attrs import field, frozen
+
+from ..text import masked
+from .errors import NoDriver
+
+HIGHEST_PORT: Final = 65_535
+
+APPLICATION: Final = "timerqueue"
+"""The application_name of all our connections: probes leave out the backends that have it."""
+
+DEFAULTS: Final = {
+    "application_name": APPLICATION,
+    "client_encoding": "UTF8",
+    "connect_timeout": "0",
+    "gssencmode": "disable",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+"""Used where the user does not say otherwise. A machine that is gone is noticed by TCP, within half a minute."""
+
+
+@frozen(repr=False, kw_only=True)
+class Server:
+    """A PostgreSQL server and a role there. `host` is a name, an address, or the folder of a Unix socket.
+
+    `options`: other settings of libpq, such as sslmode. `database`: where probes of the whole server run.
+    """
+
+    host: str = "localhost"
+    port: int = 5432
+    user: str | None = None
+    password: str | None = None
+    database: str = "postgres"
+    options: Mapping[str, str] = field(factory=dict)
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.user}@{host}:{self.port}" if self.user else f"{host}:{self.port}"
+
+    __repr__ = __str__
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is reached by a Unix socket, for which no name is looked up."""
+        return self.host.startswith(("/", "@"))
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown."""
+        hidden = (self.password, self.options.get("sslpassword"))
+        return frozenset(each for each in hidden if each)
+
+    def conninfo(self, database: str | None = None, address: str | None = None) -> str:
+        """Write what libpq connects by. `address`: is dialled in place of the host, whose name TLS still checks."""
+        settings = DEFAULTS | dict(self.options) | {"host": self.host, "port": str(self.port)}
+        settings["dbname"] = self.database if database is None else database
+        own = {"user": self.user, "password": self.password, "hostaddr": None if self.is_local else address}
+        settings |= {name: value for name, value in own.items() if value is not None}
+        return " ".join(f"{name}={_quoted(value)}" for name, value in settings.items())
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def read_dsn(text: str) -> Server:
+    """Read a URL or "key=value" text as libpq does. Raises ValueError: what is wrong; NoDriver."""
+    try:
+        from psycopg import ProgrammingError  # noqa: PLC0415
+        from psycopg.conninfo import conninfo_to_dict  # noqa: PLC0415
+    except ImportError as exc:
+        raise no_driver(exc) from None
+    try:
+        found: dict[str, Any] = conninfo_to_dict(text)
+    except ProgrammingError as exc:
+        raise ValueError(masked(str(exc).strip())) from None
+    if "," in str(found.get("host", "")) or "hostaddr" in found:
+        raise ValueError(
+            "one host for each target, and no hostaddr (a fixed address is the host, or stands in [hosts])"
+        )
+    port = str(found.pop("port", "5432"))
+    if not port.isdigit() or not 1 <= int(port) <= HIGHEST_PORT:
+        raise ValueError(f"a port from 1 to 65535, not {port}")
+    return Server(
+        host=found.pop("host", "localhost"),
+        port=int(port),
+        user=found.pop("user", None),
+        password=found.pop("password", None),
+        database=found.pop("dbname", "postgres"),
+        options={
+            name: str(value) for name, value in found.items() if name not in {"application_name", "connect_timeout"}
+        },
+    )
+
+
+def no_driver(error: ImportError) -> NoDriver:
+    """Return the error that says what to install."""
+    return NoDriver(
+        f"PostgreSQL needs psycopg 3, which cannot be imported here ({error}): pip install timerqueue[postgres]"
+    )

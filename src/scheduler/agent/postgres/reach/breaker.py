@@ -1,0 +1,52 @@
+"""A circuit breaker: after some failures in a row a server is left alone, then asked by one, before all ask again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import define
+
+FAILURES: Final = 3
+"""Failures to connect in a row after which the breaker opens."""
+FIRST_REST: Final = 5.0
+LONGEST_REST: Final = 60.0
+"""Seconds. Each failure of the one that asks doubles the rest, up to this."""
+
+
+@define(eq=False)
+class Breaker:
+    """The breaker of one server. Times are monotonic seconds, passed in. `error` is the last reason."""
+
+    failures: int = 0
+    error: str | None = None
+    _until: float = 0.0
+    _trial: object = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether everybody may ask."""
+        return self.failures < FAILURES
+
+    def admits(self, who: object, now: float) -> bool:
+        """Whether `who` may ask: anybody while it is closed; after the rest one alone, until it has an answer."""
+        if self.is_closed or who == self._trial:
+            return True
+        if now < self._until or self._trial is not None:
+            return False
+        self._trial = who
+        return True
+
+    def succeeded(self) -> None:
+        """Close it: the server has answered."""
+        self.failures, self.error, self._trial = 0, None, None
+
+    def failed(self, error: str, now: float) -> None:
+        """Count a failure to reach the server."""
+        self.failures, self.error, self._trial = self.failures + 1, error, None
+        if not self.is_closed:
+            self._until = now + min(FIRST_REST * 2 ** min(self.failures - FAILURES, 10), LONGEST_REST)
+
+    def withdrew(self, who: object) -> None:
+        """Take note that `who` has gone without an answer: another may be the one who asks."""
+        if who == self._trial:
+            self._trial = None

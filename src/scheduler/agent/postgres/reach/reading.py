@@ -1,0 +1,76 @@
+"""What a server's answer means: its text as values of the probe's columns, its errors as classes of failures."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Final
+
+from ...libpq import Answer
+from ..contract import Failure, Probe, Row, Rows, Type, Value
+
+LEFT_OUT: Final = "left_out"
+"""A last column of that name is no column of the probe: it says how many rows there are beyond those given."""
+
+_CLASSES: Final[Mapping[str, Failure]] = {
+    "42501": Failure.PERMISSION,
+    "57014": Failure.TIMEOUT,
+    "55P03": Failure.TIMEOUT,
+    "25P03": Failure.TIMEOUT,
+    "42P01": Failure.MISSING_FEATURE,
+    "42703": Failure.MISSING_FEATURE,
+    "42883": Failure.MISSING_FEATURE,
+    "3F000": Failure.MISSING_FEATURE,
+    "0A000": Failure.MISSING_FEATURE,
+    "55000": Failure.MISSING_FEATURE,
+    "58P01": Failure.MISSING_FEATURE,
+}
+_OF_CONNECTIONS: Final = ("08", "57P", "28", "53300", "3D000")
+
+
+class WrongShape(Exception):
+    """An answer does not have the probe's columns."""
+
+
+def class_of(sqlstate: str) -> Failure:
+    """Return the class of failures to which an SQLSTATE belongs."""
+    if sqlstate.startswith(_OF_CONNECTIONS):
+        return Failure.CONNECT
+    return _CLASSES.get(sqlstate, Failure.QUERY)
+
+
+def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
+    """Return the rows, as many as the probe keeps, and how many were left out. Raises WrongShape."""
+    counts_rest = answer.names[-1:] == (LEFT_OUT,)
+    width = len(answer.names) - counts_rest
+    if width != len(probe.columns):
+        msg = f"the query gives {width} columns, the probe has {len(probe.columns)}"
+        raise WrongShape(msg)
+    readers = [READERS[column.type] for column in probe.columns]
+    kept: list[Row] = []
+    size = 0
+    for row in answer.rows[: probe.most_rows]:
+        size += sum(len(value) for value in row if value is not None)
+        if size > probe.most_bytes:
+            break
+        kept.append(tuple(None if value is None else read(value) for read, value in zip(readers, row)))  # noqa: B905
+    rest = int(answer.rows[0][-1] or 0) if counts_rest and answer.rows else 0
+    return tuple(kept), rest + len(answer.rows) - len(kept)
+
+
+def _instant(value: bytes) -> Value:
+    try:
+        return dt.datetime.fromisoformat(value.decode())
+    except ValueError:  # infinity, or a year that Python does not know
+        return None
+
+
+READERS: Final[Mapping[Type, Callable[[bytes], Value]]] = {
+    Type.BIGINT: int,
+    Type.DOUBLE: float,
+    Type.TEXT: lambda value: value.decode("utf-8", "replace"),
+    Type.BOOLEAN: lambda value: value == b"t",
+    Type.TIMESTAMP: _instant,
+    Type.NUMERIC: lambda value: Decimal(value.decode()),
+}

@@ -1,0 +1,99 @@
+"""What the tests of the probe scheduler share: a fleet on a real server, and a store in memory that can be troubled."""
+
+import threading
+from contextlib import asynccontextmanager
+
+import anyio
+import psycopg
+
+from kit import PATIENCE
+from scheduler import Scheduler
+from scheduler.agent.checks import Resolver
+from scheduler.agent.libpq import Server
+from scheduler.agent.postgres.contract import Column, Probe, Scope, StoreUnavailable, Type, Variant
+from scheduler.agent.postgres.fleet import Fleet
+from scheduler.agent.postgres.target import PostgresTarget
+from timerqueue import SystemClock
+
+OURS = "application_name = 'timerqueue'"
+
+
+class MemoryMetrics:
+    """A metric store in memory. While `is_down`, it cannot be reached; `last_at` is when each last sample was due."""
+
+    def __init__(self, last_at=None):
+        self.samples, self.outcomes, self.is_down, self.is_closed = [], [], False, False
+        self.last_at = last_at or {}
+        self.threads = set()
+
+    def open(self):
+        """Do nothing."""
+
+    def write(self, samples, outcomes):
+        """Keep them, unless it is down."""
+        self.threads.add(threading.get_ident())
+        if self.is_down:
+            raise StoreUnavailable("down")
+        self.samples += samples
+        self.outcomes += outcomes
+
+    def newest(self, target, probe, database):
+        """Know nothing."""
+
+    def last(self, target, probe):
+        """Say what the test has said."""
+        return self.last_at.get((target, probe))
+
+    def maintain(self, now):
+        """Do nothing."""
+
+    def close(self):
+        """Take note."""
+        self.is_closed = True
+
+    def of(self, probe, database=...):
+        """Return the outcomes of a probe."""
+        return [each for each in self.outcomes if each.probe == probe and database in (..., each.database)]
+
+
+def probe(name="one", sql="SELECT 1", *, every=0.1, scope=Scope.SERVER, **options):
+    """Make a probe of one column."""
+    columns = options.pop("columns", (Column("value", Type.BIGINT),))
+    return Probe(
+        name=name, purpose="a test", scope=scope, every=every, columns=columns, variants=(Variant(sql),), **options
+    )
+
+
+def server_of(postgres, **options):
+    """Say where a test server is."""
+    return Server(**{"host": str(postgres.folder), "user": "postgres"} | options)
+
+
+@asynccontextmanager
+async def fleet_on(postgres, *probes, store=None, name="main", server=None, **options):
+    """Run these probes on a server for as long as the block lasts."""
+    store = MemoryMetrics() if store is None else store
+    clock = SystemClock()
+    scheduler = Scheduler(clock=clock)
+    target = PostgresTarget(name=name, server=server or server_of(postgres), **options)
+    fleet = Fleet(
+        [target], {each.name: each for each in probes}, scheduler, store=store, resolver=Resolver(), clock=clock
+    )
+    fleet.store = store
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group, fleet.running():
+            group.start_soon(scheduler.run)
+            yield fleet
+            scheduler.stop(0)
+
+
+def rows_on(postgres, sql, *, dbname="postgres"):
+    """Ask a server as somebody else would."""
+    with psycopg.connect(postgres.dsn, dbname=dbname, autocommit=True) as connection:
+        found = connection.execute(sql)
+        return found.fetchall() if found.description else []
+
+
+def ours_on(postgres):
+    """Count our connections as the server does."""
+    return rows_on(postgres, f"SELECT count(*) FROM pg_stat_activity WHERE {OURS}")[0][0]
