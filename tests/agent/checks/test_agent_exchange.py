@@ -124,6 +124,20 @@ async def test_a_proper_answer_is_understood_in_whatever_pieces_it_comes(sent, f
     assert (await exchanged(*pieces, budget=budget))[:2] == found
 
 
+@pytest.mark.parametrize(
+    ("sent", "steps"),
+    [
+        (OK + b"Content-Length: 5\r\n\r\nhello", 2),
+        (OK + b"Content-Length: 0\r\n\r\n", 1),
+        (CHUNKED + b"5\r\nhello\r\n0\r\n\r\n", 3),
+    ],
+)
+async def test_an_answer_takes_no_more_steps_than_it_has_parts(sent, steps):
+    """Its head, and each part of its body: h11 is not asked before anything has come, nor after the last byte."""
+    *_, budget = await exchanged(sent)
+    assert budget.events == steps
+
+
 async def test_an_answer_that_comes_byte_by_byte_is_cut_off(serve, attempt):
     """After a number of reads that no honest answer of its size needs, however fast they come."""
     budget = Budget(10**9)

@@ -51,6 +51,8 @@ class Exchange:
         self._data = b""
         self._fed = 0
         self._body = 0
+        self._length: int | None = None
+        """Bytes that the body has. None: where it ends is told by what comes."""
         self._has_ended = False
 
     async def send(self, request: h11.Request, body: bytes = b"") -> None:
@@ -67,17 +69,20 @@ class Exchange:
 
         Raises CheckFailed for what is none.
         """
+        await self._feed()  # h11 need not be asked what it makes of nothing
         while True:
             event = await self._next()
             if isinstance(event, h11.Response) or (
                 isinstance(event, h11.InformationalResponse) and event.status_code == SWITCHING_PROTOCOLS
             ):
                 self._head = event
+                self._length = _length_of(event)
                 return event
 
     async def part(self, most: int) -> bytes:
         """Read the next part of the body, up to so many bytes with those before it. Empty: that was all."""
-        if self._body >= most or not isinstance(self._head, h11.Response):
+        is_whole = self._body >= most or self._body == self._length
+        if is_whole or not isinstance(self._head, h11.Response):
             return b""
         event = await self._next()
         part = bytes(event.data[: most - self._body]) if isinstance(event, h11.Data) else b""
@@ -111,7 +116,7 @@ class Exchange:
         """Give h11 the next slice."""
         if self._fed == len(self._data) and not self._has_ended:
             self._data, self._fed = await self._receive(), 0
-        piece = self._data[self._fed :] if self._has_length() else self._data[self._fed : self._fed + SLICE]
+        piece = self._data[self._fed :] if self._has_no_lines() else self._data[self._fed : self._fed + SLICE]
         self._fed += len(piece)
         if self._head is None and piece:
             self._guard.look(piece)
@@ -128,9 +133,9 @@ class Exchange:
             self._watch.begin("receive")
         return data
 
-    def _has_length(self) -> bool:
+    def _has_no_lines(self) -> bool:
         """Whether the rest of the response has no lines."""
-        return self._head is not None and all(name != b"transfer-encoding" for name, _ in self._head.headers)
+        return self._head is not None and (self._length is not None or not _is_chunked(self._head))
 
     def _words(self, error: h11.RemoteProtocolError) -> str:
         if self._head is not None and self._has_ended:
@@ -143,6 +148,17 @@ class Exchange:
             return "broke off in the middle of its header" if self._guard.size else "closed without an answer"
         too_long = 431
         return _TOO_LONG if error.error_status_hint == too_long else "its header makes no sense as HTTP"
+
+
+def _is_chunked(head: Head) -> bool:
+    return any(name == b"transfer-encoding" for name, _ in head.headers)
+
+
+def _length_of(head: Head) -> int | None:
+    """The length that a head gives its body. None: it gives none, or chunks count."""
+    if _is_chunked(head):
+        return None
+    return next((int(value) for name, value in head.headers if name == b"content-length"), None)
 
 
 _TOO_LONG: Final = f"its header is longer than {MOST_HEAD // 1024} KiB"
