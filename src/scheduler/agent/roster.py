@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Final
 
 from anyio.lowlevel import checkpoint
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from schedule import After, Every, Missed, Schedule
 from scheduler import InvalidJob, JobNotFound, Scheduler
@@ -153,7 +153,8 @@ class Roster:
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
         status.need = target.need
-        self._checks[target.name] = _check_of(target, self._ways, status.attempts)
+        check = _check_of(target, self._ways, status.attempts)
+        self._checks[target.name] = evolve(check, before=status.last_detail)
         self._targets[target.name] = target
 
     def _drop(self, name: str) -> None:

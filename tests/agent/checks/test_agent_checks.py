@@ -80,7 +80,7 @@ class TestTcp(StreamConformance):
 
 TESTED = {"http": TestHttp, "tcp": TestTcp}
 """Kinds with servers of a file of their own have their classes there."""
-ELSEWHERE = {"dns": "test_agent_dns", "icmp": "test_agent_icmp", "ntp": "test_agent_ntp"}
+ELSEWHERE = {"dns": "test_agent_dns", "domain": "test_agent_domain", "icmp": "test_agent_icmp", "ntp": "test_agent_ntp"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

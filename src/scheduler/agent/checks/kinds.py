@@ -18,12 +18,13 @@ from ..text import printable
 from ..toml import Reader, Unfit
 from .contract import Check, Clash, Kind
 from .dns import DNS
+from .domain import DOMAIN
 from .http import HTTP
 from .icmp import ICMP
 from .ntp import NTP
 from .tcp import TCP
 
-KINDS: Final = (HTTP, TCP, DNS, ICMP, NTP)
+KINDS: Final = (HTTP, TCP, DNS, DOMAIN, ICMP, NTP)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

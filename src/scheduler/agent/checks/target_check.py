@@ -13,7 +13,7 @@ from scheduler import Subtask
 from timerqueue import Clock
 
 from ..text import Redactor, is_address, wording
-from .contract import Attempt, Check, CheckResult, Finding, Hop, Status, Stopwatch, judge
+from .contract import Attempt, Check, CheckResult, Detail, Finding, Hop, Status, Stopwatch, judge
 from .holdups import Holdups
 from .net import Family, Resolver, Unresolved
 
@@ -63,6 +63,11 @@ class _Way:
 
 
 @frozen(kw_only=True)
+class _Trouble(Finding):
+    """A finding that no check has made: it did not get that far."""
+
+
+@frozen(kw_only=True)
 class TargetCheck:
     """The check of one target. Its `run` returns results or raises nothing but defects of checks.
 
@@ -70,7 +75,7 @@ class TargetCheck:
     each attempt, redirects included. `attempts`: how many there may be in a run; only what is down is tried again, at
     once. `needs_at`: the limits that a check of some host takes a unit of; a redirect to another host gives back what
     it holds and takes what it needs there. `is_resolved`: whether the host is looked up; if not, an attempt is made at
-    the address "", and ANY is the only mode.
+    the address "", and ANY is the only mode. `before`: the detail of the last result.
     """
 
     check: Check
@@ -85,6 +90,7 @@ class TargetCheck:
     attempts: Callable[[], int] = lambda: 1
     needs_at: Callable[[str], tuple[str, ...]] = lambda _: ()
     is_resolved: bool = True
+    before: Callable[[], Detail] = dict
     holdups: Holdups = field(default=Factory(lambda self: Holdups(self.clock), takes_self=True))
 
     async def run(self) -> CheckResult | list[Subtask]:
@@ -134,13 +140,14 @@ class TargetCheck:
         found = await self._look_up(way.host, watch, way.left)
         permitted = [] if isinstance(found, Finding) else [each for each in found if way.hop.permits(each)]
         if isinstance(found, Finding):
-            finding = _on_the_way(found, way.hop)
+            finding = found
         elif not permitted:
-            finding = Finding(status=Status.DOWN, error=way.hop.refusal(found[0]))
+            status = Status.DOWN if way.hop.is_redirect else Status.UNKNOWN
+            return self._result(Finding(status=status, error=way.hop.refusal(found[0])), watch, way.address)
         else:
             left = way.left - (watch.elapsed - began)
             return await self._first_that_answers(way.hop.check, permitted, watch, left, way)
-        return self._result(finding, watch, way.address)
+        return self._result(_on_the_way(finding, way.hop), watch, way.address)
 
     async def _each(self) -> CheckResult | list[Subtask]:
         """Make a subtask for each address. A lookup that fails is tried again as an attempt is."""
@@ -169,8 +176,8 @@ class TargetCheck:
                 finally:
                     why = self.resolver.why_late(host)
         except Unresolved as exc:
-            return Finding(status=exc.status, error=str(exc))
-        return Finding(status=Status.UNKNOWN, error=f"cannot look up {host} in {self.timeout:g} s{why}")
+            return _Trouble(status=exc.status, error=str(exc))
+        return _Trouble(status=Status.UNKNOWN, error=f"cannot look up {host} in {self.timeout:g} s{why}")
 
     async def _first_that_answers(
         self, check: Check, addresses: list[str], lookup: Stopwatch, left: float, way: _Way | None = None
@@ -203,20 +210,21 @@ class TargetCheck:
         held_up = self.holdups.seconds
         with anyio.move_on_after(within) as scope:
             try:
-                return await check.attempt(Attempt(address, watch, connect_within, connect_within >= within))
+                is_last = connect_within >= within
+                return await check.attempt(Attempt(address, watch, connect_within, is_last, self.before()))
             except Exception as exc:
                 trouble = judge(exc, _peer(check, address))
                 if trouble is None:
                     raise
                 if not trouble.is_late:
-                    return Finding(status=trouble.status, error=trouble.text)
+                    return _Trouble(status=trouble.status, error=trouble.text)
                 text, allowed = trouble.text, connect_within
         if scope.cancelled_caught:
             text, allowed = self._no_answer(_peer(check, address), watch), within
         lost = self.holdups.seconds - held_up
         if lost <= max(TOLERATED * allowed, LEAST_TOLERATED):
-            return Finding(status=Status.DOWN, error=text)
-        return Finding(status=Status.UNKNOWN, error=f"{text}, but {_held_up(lost)}")
+            return _Trouble(status=Status.DOWN, error=text)
+        return _Trouble(status=Status.UNKNOWN, error=f"{text}, but {_held_up(lost)}")
 
     def _no_answer(self, peer: str, watch: Stopwatch) -> str:
         if "first_byte" in watch.completed:
@@ -256,10 +264,13 @@ def _peer(check: Check, address: str) -> str:
 
 
 def _on_the_way(finding: Finding, hop: Hop) -> Finding:
-    """The finding, with words about where the check was led to."""
-    if finding.error is None:
+    """The finding, with words about where the check was led to. Trouble of somebody who was asked says nothing."""
+    if hop.is_redirect:
+        words = None if finding.error is None else f"redirected to {hop.check.url.authority}: {finding.error}"
+        return evolve(finding, error=words)
+    if not isinstance(finding, _Trouble):
         return finding
-    return evolve(finding, error=f"{hop.because} {hop.check.url.authority}: {finding.error}")
+    return evolve(finding, status=Status.UNKNOWN, error=f"cannot ask {hop.check.url.authority}: {finding.error}")
 
 
 def _held_up(seconds: float) -> str:

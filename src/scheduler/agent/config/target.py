@@ -179,9 +179,9 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         need=chosen.need if kind.is_resolved and chosen.mode is Mode.ALL else 1,
         family=chosen.family,
         degraded_above=chosen.degraded_above,
-        max_attempts=chosen.max_attempts,
-        retry_interval=chosen.retry_interval,
-        failing_interval=chosen.failing_interval,
+        max_attempts=1 if kind.least_interval else chosen.max_attempts,
+        retry_interval=0.0 if kind.least_interval else chosen.retry_interval,
+        failing_interval=None if kind.least_interval else chosen.failing_interval,
         start=start,
         notify=chosen.notify,
         tags=tags,
@@ -195,9 +195,9 @@ def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:
     """The interval of a check. A kind may ask for a longer one than [defaults] or the agent's own."""
     if kind is None or interval >= kind.least_interval:
         return interval
-    if section.has("interval"):
-        least = f"{kind.least_interval / 3600:g} h"
-        section.complain(f"interval: a {kind.name} check runs every {least} at most", "interval")
+    for key in ("interval", "max_attempts", "retry_interval", "failing_interval"):
+        if section.has(key):
+            section.complain(f"{key}: a {kind.name} check runs every {kind.least_interval / 3600:g} h at most", key)
     return kind.least_interval
 
 

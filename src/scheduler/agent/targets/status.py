@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from scheduler import Outcome, RunEnded
 
-from ..checks import CheckResult, Status
+from ..checks import CheckResult, Detail, Status
 from ..text import wording
 from .flapping import Result, Standing, TargetState, after
 from .incidents import Incident, incident_after
@@ -150,6 +150,10 @@ class TargetStatus:
     def is_well(self) -> bool:
         """Whether it is not known to be down or to flap."""
         return self.state is None or self.state.status is Standing.UP
+
+    def last_detail(self) -> Detail:
+        """Return the detail of the last result, of whichever process."""
+        return {} if self.last is None or not self.last.results else self.last.results[0].detail
 
     def attempts(self) -> int:
         """Attempts that the next run has: one, if the target is known not to be well, or if each is a run."""

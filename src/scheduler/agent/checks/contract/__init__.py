@@ -7,7 +7,7 @@ Offers `Check` and `Kind`, the values that go in (`Attempt`, `Stopwatch`) and co
 from __future__ import annotations
 
 from .check import NO_PORT, Attempt, Check, Clash, Hop, Kind
-from .result import MOST_ATTEMPTS, CheckResult, Finding, Status
+from .result import MOST_ATTEMPTS, CheckResult, Detail, Finding, Status
 from .stopwatch import Stopwatch
 from .trouble import OUT_OF_DESCRIPTORS, CheckFailed, NotInTime, Trouble, judge, out_of_descriptors
 
@@ -20,6 +20,7 @@ __all__ = [
     "CheckFailed",
     "CheckResult",
     "Clash",
+    "Detail",
     "Finding",
     "Hop",
     "Kind",

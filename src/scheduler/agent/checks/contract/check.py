@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from ...text import Url
 from ...toml import Reader
-from .result import Finding
+from .result import Detail, Finding
 from .stopwatch import Stopwatch
 
 
@@ -21,13 +21,15 @@ class Attempt:
 
     Measure with `watch`; complete its phase "connect" as soon as the address has answered. `connect_within`: seconds
     after which to give up connecting, for there may be another address to try; `is_last`: there is none, and these are
-    all the seconds that there are. Nothing else needs a timeout: the caller cancels.
+    all the seconds that there are. Nothing else needs a timeout: the caller cancels. `before`: the detail of the
+    target's last result, also of an earlier process.
     """
 
     address: str
     watch: Stopwatch
     connect_within: float
     is_last: bool = False
+    before: Detail = field(factory=dict)
 
 
 class Check(Protocol):
@@ -54,13 +56,14 @@ class Hop:
     """Where an answer leads: another check, to be made in its place, with what is left of its time.
 
     Its name is looked up, the limits of its host are waited for, and only an address that it `permits` is dialled;
-    `refusal` says so of one that it does not. `because`: the words before its host wherever that has trouble.
+    `refusal` says so of one that it does not. `is_redirect`: whether the target itself has sent us there, so that what
+    goes wrong there is its own trouble. If not, somebody is asked about it: who cannot be asked leaves it unknown.
     """
 
     check: Check
     permits: Callable[[str], bool]
     refusal: Callable[[str], str]
-    because: str = "redirected to"
+    is_redirect: bool = True
 
 
 class Clash(Exception):
