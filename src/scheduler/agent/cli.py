@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FAILED: Final = 1
 BAD_USAGE: Final = 2
 
+MOST_OF_UPTIME: Final = 10_000
+"""Records of a target that its latency is counted from."""
+
 AT_ONCE: Final = 100
 """Lines that are written together."""
 
@@ -145,19 +148,30 @@ def check(file: Path, store: StorePlace | None) -> None:
 @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="The agent's configuration.")
 @click.option("--store", type=Place(), metavar="URL", help=f"Where it remembers: {STORE}")
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many to show at most.")
+@click.option("--uptime", is_flag=True, help="Show how much of the last hour, day, week and month TARGET was up.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_obj
 def history(
-    verbosity: int, /, target: str | None, config: Path | None, store: StorePlace | None, limit: int, *, as_json: bool
+    verbosity: int,
+    /,
+    target: str | None,
+    config: Path | None,
+    store: StorePlace | None,
+    limit: int,
+    *,
+    uptime: bool,
+    as_json: bool,
 ) -> None:
     """Show past checks, of one TARGET or of all, the latest last. The agent may run meanwhile."""
     from .config import read_config
     from .logs import log_to_stderr
-    from .show import begun, json_line, plain_line
+    from .show import begun, json_line, json_uptime, plain_line, plain_uptime, uptime_lines
     from .text import Redactor
 
     if (config is None) == (store is None):
         raise click.UsageError("give either --config FILE or --store URL")
+    if uptime and target is None:
+        raise click.UsageError("give the TARGET whose uptime you want")
     names, secrets = None, frozenset[str]()
     if store is None:
         assert config is not None
@@ -165,7 +179,10 @@ def history(
         store, names, secrets = found.store, [each.name for each in found.targets], found.secrets
     redactor = Redactor(store.secrets | secrets)
     log_to_stderr(verbosity, redactor)
-    records = _records(store, target, limit)
+    records = _records(store, target, MOST_OF_UPTIME if uptime else limit)
+    if uptime and target is not None and records:
+        _print(uptime_lines(target, records, _now().timestamp(), json_uptime if as_json else plain_uptime))
+        return
     records.reverse()  # they come by when they were due, latest first
     records.sort(key=begun)
     _print((json_line if as_json else plain_line)(record, redactor.clean) for record in records)

@@ -7,8 +7,11 @@ configuration says of a target as the old one did is not touched.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from anyio.lowlevel import checkpoint
@@ -150,6 +153,7 @@ class Roster:
         status.url, status.kind = str(target.check.url), target.kind
         status.max_attempts, status.is_verified = target.max_attempts, not target.is_unverified
         status.grace = grace_of(target.schedule)
+        status.holds = partial(_holds, target)
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
         status.need = target.need
@@ -216,6 +220,16 @@ def add_job(
     except InvalidJob as exc:  # only the clock can say that a schedule is over
         msg = f"check {target.name!r}: {exc}"
         raise InvalidJob(msg) from None
+
+
+def _holds(target: Target, ended: float) -> float:
+    """Seconds after the end of a check within which the next one has ended, if nothing is wrong with us."""
+    schedule = target.schedule
+    allowed = grace_of(schedule) + target.max_attempts * target.timeout
+    if isinstance(schedule, (Every, After)):
+        return schedule.interval.total_seconds() + allowed
+    following = schedule.next(datetime.fromtimestamp(ended, UTC))
+    return math.inf if following is None else following.timestamp() - ended + allowed
 
 
 def grace_of(schedule: Schedule) -> float:

@@ -13,6 +13,7 @@ from scheduler.agent.targets.board import Board
 from scheduler.agent.targets.incidents import Closed, Incident, Opened
 from scheduler.agent.targets.report import LONGEST, report_of, restore
 from scheduler.agent.targets.status import TargetStatus
+from scheduler.agent.uptime import past_after
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FOUND = {
@@ -162,7 +163,9 @@ def test_an_incident_fits_into_the_report_of_any_target(name, error):
     life = Life(name)
     result = evolve(FOUND["d"], error=error)
     life.target.record(report_of([result], life.target).verdict, RunEnded(name, 0, 0, 1.0, 1, 0, 0, Outcome.SUCCEEDED))
-    report = report_of([result] * 16, life.target)
+    for number in range(100):  # a past as full as it gets
+        life.target.past = past_after(life.target.past, list(Status)[number % 4], 2e9 + number * 1e5 / 3, 1e9)
+    report = report_of([result] * 16, life.target, cause=error)
     assert len(json.dumps(report)) <= LONGEST
     risen = TargetStatus(name, "http://h", "http")
     restore(risen, [record_of(RunEnded(name, 1.0, 1.0, 2.0, 1, 0, 0, Outcome.SUCCEEDED), report)])

@@ -10,5 +10,18 @@ from .choice import display_on
 from .display import Display, NotShown, View
 from .history import begun, json_line, plain_line
 from .monitor import Monitor
+from .uptime import json_uptime, plain_uptime, uptime_lines
 
-__all__ = ["Display", "Monitor", "NotShown", "View", "begun", "display_on", "json_line", "plain_line"]
+__all__ = [
+    "Display",
+    "Monitor",
+    "NotShown",
+    "View",
+    "begun",
+    "display_on",
+    "json_line",
+    "json_uptime",
+    "plain_line",
+    "plain_uptime",
+    "uptime_lines",
+]

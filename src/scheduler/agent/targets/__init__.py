@@ -14,7 +14,7 @@ from .incidents import FLAPPING, Closed, Incident, Opened
 from .maintenance import Maintenance, Planned
 from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
 from .recall import Recall
-from .report import skipped_for, told
+from .report import restore, skipped_for, told, verdict_of_record
 from .sooner import Sooner
 from .status import TargetStatus, Verdict
 from .task import TASK, CheckTask
@@ -46,7 +46,9 @@ __all__ = [
     "TargetStatus",
     "Trouble",
     "Verdict",
+    "restore",
     "skipped_for",
     "state_id",
     "told",
+    "verdict_of_record",
 ]

@@ -18,6 +18,7 @@ from scheduler import Outcome, RunEnded
 
 from ..checks import MOST_ATTEMPTS, CheckResult, Status
 from ..text import wording
+from ..uptime import parse_past
 from .flapping import Standing, TargetState, state_id
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
 from .status import TargetStatus, Verdict, fold, in_doubt, unreachable, verdict_without_results
@@ -35,9 +36,6 @@ MOST: Final = 100
 """Results, phases and flaps that are read of one report, which others may have written."""
 
 _UNREADABLE: Final = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
-
-SHORT: Final = 100
-"""Characters of an error for which there is hardly any room."""
 
 
 class Report(dict[str, Any]):
@@ -161,7 +159,7 @@ def _ever_less(verdict: Verdict) -> Iterator[dict[str, Any]]:
     yield {**_found(verdict), "results": [_found(each) | _about(each) for each in verdict.results]}
     yield {**_found(verdict), "results": [_found(each) | {"address": each.address} for each in verdict.results]}
     yield _found(verdict)
-    yield _found(evolve(verdict, error=None if verdict.error is None else verdict.error[:SHORT]))
+    yield _found(evolve(verdict, error=None if verdict.error is None else _short(verdict.error)))
 
 
 def _found(found: Verdict | CheckResult) -> dict[str, Any]:
@@ -194,6 +192,7 @@ def _standing(target: TargetStatus) -> dict[str, Any]:
         "state": _state(target.state),
         **incident,
         **({"tried": target.tried} if target.tried else {}),
+        **({} if target.past is None else {"past": str(target.past)}),
     }
 
 
@@ -245,10 +244,11 @@ def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) 
         changes = _count(before["changes"])
         state = _read_state(before["state"], target.name)
         incident = _read_incident(before.get("incident"), target.name, clean)
+        past = parse_past(before["past"]) if "past" in before else None
         tried = _earlier(before.get("tried", 0), MOST_ATTEMPTS)
     except _UNREADABLE:
         return False
-    target.incident, target.tried = incident, tried
+    target.incident, target.tried, target.past = incident, tried, past
     target.status, target.since, target.counts, target.changes, target.state = status, since, counts, changes, state
     return True
 

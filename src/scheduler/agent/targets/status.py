@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from attrs import define, evolve, field, frozen
@@ -13,6 +13,7 @@ from scheduler import Outcome, RunEnded
 
 from ..checks import CheckResult, Detail, Status
 from ..text import wording
+from ..uptime import Past, past_after
 from .flapping import Result, Standing, TargetState, after
 from .incidents import Incident, incident_after
 
@@ -33,6 +34,11 @@ class Verdict:
     earlier: int = 0
     is_final: bool = True
     cause: str | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the target has answered as it should, if slowly."""
+        return self.status in (Status.UP, Status.DEGRADED)
 
 
 def verdict_without_results(outcome: Outcome, error: str | None) -> Verdict | None:
@@ -108,7 +114,8 @@ class TargetStatus:
     `is_verified`: False if its certificate is not looked at. `grace`: seconds by which a check may begin late and still
     say something. `retry_interval`: seconds from one attempt to the next, which is a run of its own; 0: all attempts
     are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
-    far of which none was final. `need`: how many of its addresses must be up; None: all.
+    far of which none was final. `need`: how many of its addresses must be up; None: all. `past`: how it
+    stood when. `holds`: seconds for which a check that has ended then says how it stands.
     """
 
     name: str
@@ -135,6 +142,8 @@ class TargetStatus:
     failing_interval: float | None = None
     need: int | None = 1
     tried: int = 0
+    past: Past | None = None
+    holds: Callable[[float], float] = lambda _ended: math.inf
 
     @property
     def checks(self) -> int:
@@ -178,6 +187,8 @@ class TargetStatus:
         lateness = run.lateness if began is None else min(run.lateness, max(run.started - began, 0.0))
         self.lateness_max = max(self.lateness_max, lateness)
         self._move(verdict, run.ended)
+        stands = verdict.status if verdict.is_final else self.status or Status.UNKNOWN
+        self.past = past_after(self.past, stands, run.ended, self.holds(run.ended))
         self.previous = self.status
         if verdict.status is self.status or not verdict.is_final:
             return False

@@ -1,0 +1,64 @@
+"""Uptime of a target over several windows, as it is printed: a line for each, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..targets import TargetStatus, restore, verdict_of_record
+from ..text import wording
+from ..uptime import WINDOWS, Latency, Uptime, latency_over, uptime_over
+from .lines import milliseconds
+
+if TYPE_CHECKING:
+    from scheduler import Record
+
+Line = Callable[[str, str, Uptime, Latency], str]
+
+
+def uptime_lines(name: str, records: Sequence[Record], now: float, line: Line) -> Iterator[str]:
+    """Lines about a target of which there are these records, latest first: one for each window up to `now`."""
+    target = TargetStatus(name, "", "")
+    restore(target, records)
+    answers = list(_answers(records))
+    for window, seconds in WINDOWS.items():
+        yield line(name, window, uptime_over(target.past, now, seconds), latency_over(answers, now, seconds))
+
+
+def _answers(records: Sequence[Record]) -> Iterator[tuple[float, float]]:
+    for record in records:
+        verdict = verdict_of_record(record)
+        if verdict is not None and verdict.latency is not None and verdict.is_up and record.ended is not None:
+            yield record.ended.timestamp(), verdict.latency
+
+
+def plain_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:
+    """One window in words: the uptime, how much of the window is known, and percentiles of the latency."""
+    up = "not known" if uptime.up is None else f"{_percent(uptime.up)} up"
+    parts = [wording.printable(name), f"last {window:<5}", f"{up:<12}", f"{_percent(uptime.known)} of it known"]
+    if latency.percentiles:
+        found = ", ".join(f"{each} {wording.latency(seconds)}" for each, seconds in latency.percentiles.items())
+        parts.append(f"latency {found} ({_percent(latency.known)} of it known)")
+    return "  ".join(parts)
+
+
+def json_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:
+    """One window as a JSON object: shares from 0 to 1, lengths in milliseconds."""
+    return json.dumps(
+        {
+            "name": name,
+            "window": window,
+            "uptime": uptime.up,
+            "known": round(uptime.known, 6),
+            "latency_ms": {each: milliseconds(seconds) for each, seconds in latency.percentiles.items()},
+            "latency_known": round(latency.known, 6),
+        }
+    )
+
+
+def _percent(share: float) -> str:
+    """A share as per cent. What is not all of it is never rounded up to that."""
+    if share >= 1 - 1e-9:
+        return "100 %"
+    return f"{int(share * 1e5) / 1e3:g} %"

@@ -1,0 +1,107 @@
+"""The past of a target: stretches of time in which it stood one way, as many as are kept.
+
+A check says how its target is until the next one, if that comes when it is expected. If it does not, nothing is known
+from the one check to the other: the agent was away, the target in maintenance, a check left out. What is not known
+stands in the past as such, and counts for nothing.
+
+The past is written as in "1763852400.0u 3600.0d 60.0u @1763860000.0+45": the first stretch with the instant at which
+it began, each other with the seconds from there on, then the last check and how long it holds.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from attrs import field, frozen
+
+from ..checks import Status
+
+LONGEST: Final = 40 * 86_400.0
+"""Seconds of the past that are kept, at the most."""
+
+MOST: Final = 40
+"""Stretches that are kept, at the most. Of a target that changes oftener less time is known."""
+
+LARGEST: Final = 10**12
+
+LETTERS: Final = {Status.UP: "u", Status.DEGRADED: "g", Status.DOWN: "d", Status.UNKNOWN: "x"}
+_STATUSES: Final = {letter: status for status, letter in LETTERS.items()}
+
+
+@frozen
+class Span:
+    """A stretch: from `start`, in UTC seconds, to the start of the next one."""
+
+    start: float
+    status: Status
+
+
+@frozen
+class Past:
+    """Stretches, the latest last. `seen`: when the last check ended. `until`: how long it holds without another."""
+
+    spans: tuple[Span, ...]
+    seen: float
+    until: float
+    _text: str = field(init=False, eq=False, repr=False)
+
+    @_text.default
+    def _written(self) -> str:
+        words, before = [], 0.0
+        for span in self.spans:
+            words.append(f"{span.start - before:.1f}{LETTERS[span.status]}")
+            before = span.start
+        return " ".join(words)
+
+    def __str__(self) -> str:
+        return f"{self._text} @{self.seen:.1f}+{self.until - self.seen:.0f}"
+
+
+def past_after(past: Past | None, status: Status, now: float, holds: float) -> Past:
+    """The past after a check that has ended `now` and holds for so many seconds, unless the next one comes sooner."""
+    now = round(now, 1)
+    until = now + round(min(holds, LONGEST))
+    if past is None or now < past.seen:  # the clock was set back: what was measured on it is told by it no more
+        return Past((Span(now, status),), now, until)
+    spans = past.spans
+    if now > past.until and spans[-1].status is not Status.UNKNOWN:
+        spans = (*spans, Span(past.seen, Status.UNKNOWN))
+    if spans[-1].status is not status:
+        spans = (*spans, Span(now, status))
+    return Past(_kept(spans, now), now, until)
+
+
+def _kept(spans: tuple[Span, ...], now: float) -> tuple[Span, ...]:
+    first = max(len(spans) - MOST, 0)
+    while first + 1 < len(spans) and spans[first + 1].start < now - LONGEST:
+        first += 1
+    return spans[first:] if first else spans
+
+
+def parse_past(text: str) -> Past:
+    """The past that is written so. Raises ValueError for anything else: others may have written it."""
+    if not isinstance(text, str) or len(text) > MOST * 20:
+        raise ValueError
+    *words, last = text.split(" ")
+    spans: list[Span] = []
+    at = 0.0
+    for word in words[-MOST:]:
+        at = round(at + _number(word[:-1]), 1)
+        spans.append(Span(at, _status(word[-1:])))
+    seen, _, holds = last.removeprefix("@").partition("+")
+    if not spans or not last.startswith("@"):
+        raise ValueError
+    return Past(tuple(spans), _number(seen), _number(seen) + _number(holds))
+
+
+def _number(text: str) -> float:
+    if not 0 <= (found := float(text)) <= LARGEST:
+        raise ValueError
+    return found
+
+
+def _status(letter: str) -> Status:
+    found = _STATUSES.get(letter)
+    if found is None:
+        raise ValueError
+    return found
