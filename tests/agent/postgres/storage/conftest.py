@@ -2,16 +2,19 @@
 
 import pytest
 
-from scheduler.agent.postgres.storage import MemoryMetrics, SqliteMetrics
+from scheduler.agent.postgres.storage import MemoryMetrics, SqliteMetrics, postgres_metrics
 
 
 def maker_of(kind, request):
     """Return what makes stores of this kind, each time over the same file or schema."""
+    if kind == "postgres":
+        server, schema = map(request.getfixturevalue, ("postgres_server", "postgres_schema"))
+        return lambda **options: postgres_metrics(server.dsn, schema=f"metrics_{schema}", **options)
     path = request.getfixturevalue("tmp_path") / "metrics.db"
     return lambda **options: SqliteMetrics(path, **options)
 
 
-DURABLE = ["sqlite"]
+DURABLE = ["sqlite", "postgres"]
 
 
 @pytest.fixture(params=DURABLE)

@@ -1,13 +1,14 @@
 """Metric storage: where samples and outcomes are kept, for how long, and what becomes of them while the store is down.
 
-Offers stores (`SqliteMetrics`, `MemoryMetrics`), their `Retention`, and `rates` of counters. Knows the contract of
-probes; no connection to a target, no schedule. Stores are called on one thread at a time.
+Offers stores (`SqliteMetrics`, `postgres_metrics`, `MemoryMetrics`), their `Retention`, and `rates` of counters. Knows
+the contract of probes; no connection to a target, no schedule. Stores are called on one thread at a time.
 """
 
 from __future__ import annotations
 
 from .errors import StoreUnusable, Unstorable
 from .memory import MemoryMetrics
+from .places import postgres_metrics
 from .rates import rates
 from .reading import MetricReader, ReadableStore, StoredSample
 from .retention import Retention
@@ -24,5 +25,6 @@ __all__ = [
     "StoredSample",
     "Unstorable",
     "fingerprint",
+    "postgres_metrics",
     "rates",
 ]

@@ -1,0 +1,23 @@
+"""Places of metrics that need a driver: it is imported when the place is asked for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .reading import ReadableStore
+from .retention import Retention
+
+SCHEMA: Final = "timerqueue_metrics"
+
+
+def postgres_metrics(dsn: str, retention: Retention | None = None, *, schema: str = SCHEMA) -> ReadableStore:
+    """Make a metric store in a schema of a PostgreSQL server. `dsn`: what libpq takes. Nothing connects before `open`.
+
+    Raises ModuleNotFoundError without psycopg 3, and says which extra brings it.
+    """
+    try:
+        from .postgres import PostgresMetrics  # noqa: PLC0415 - the driver is for those who use it
+    except ModuleNotFoundError as error:
+        msg = f"metrics in PostgreSQL need psycopg 3 ({error}): pip install timerqueue[postgres]"
+        raise ModuleNotFoundError(msg, name="psycopg") from error
+    return PostgresMetrics(dsn, retention, schema=schema)

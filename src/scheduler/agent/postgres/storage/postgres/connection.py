@@ -1,0 +1,124 @@
+"""A connection to the server of metrics on which nothing waits for ever, and its errors in words of the seam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, TypeVar
+
+import psycopg
+from psycopg import sql
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+
+from ...contract import StoreUnavailable
+from ..errors import StoreUnusable, Unstorable
+
+T = TypeVar("T")
+
+PATIENCE: Final = 200
+"""Tenths of a second that the server may be silent for, all waits of one transaction together."""
+
+_DEFAULTS: Final = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+    "application_name": "timerqueue metrics",
+}
+_SETTINGS: Final = """
+    SELECT set_config('statement_timeout', '15s', true), set_config('lock_timeout', '3s', true),
+        set_config('idle_in_transaction_session_timeout', '30s', true)
+"""
+"""For one transaction: behind a pooler the next one may be on another session."""
+
+_LASTING: Final = ("0A", "3F", "42", "XX001", "XX002")
+"""Beginnings of the codes of what waiting does not mend: no such feature, schema, table or right; damage."""
+
+_UNSTORABLE: Final = ("22", "54")
+
+
+class Silent(psycopg.OperationalError):
+    """The server has not said anything for too long, or nobody wants to hear it any more."""
+
+
+class Connection(psycopg.Connection[TupleRow]):
+    """Gives up on a server that is silent: no timeout of TCP or of the server ends a wait for one that is frozen."""
+
+    silence = 0
+    is_unwanted = False
+
+    def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
+        """Wait as psycopg does, which comes back every tenth of a second."""
+        return super().wait(self._impatient(gen), *args, **kwargs)
+
+    def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready:
+                    self._count_silence(gen)
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+    def _count_silence(self, gen: PQGen[T]) -> None:
+        self.silence += 1
+        if self.silence >= PATIENCE or self.is_unwanted:
+            gen.close()
+            self.close()
+            reason = "it is being closed" if self.is_unwanted else f"no answer for {PATIENCE / 10:.0f} s"
+            raise Silent(reason)
+
+    @contextmanager
+    def short_transaction(self) -> Iterator[None]:
+        """One transaction with deadlines. After an error the connection is closed, which rolls back."""
+        self.silence = 0
+        try:
+            self.execute("BEGIN")
+            self.execute(_SETTINGS)
+            yield
+            self.execute("COMMIT")
+        except BaseException:
+            self.close()
+            raise
+
+
+def connect(dsn: str) -> Connection:
+    """Connect within some seconds. Raises psycopg.Error."""
+    said = conninfo_to_dict(dsn)
+    ours = {name: value for name, value in _DEFAULTS.items() if name not in said} | {"client_encoding": "UTF8"}
+    return Connection.connect(make_conninfo(dsn, **ours), autocommit=True, prepare_threshold=None)
+
+
+def described(dsn: str) -> str:
+    """Return where a connection leads to, without a password. Raises ValueError where the text leads nowhere."""
+    try:
+        parameters = conninfo_to_dict(dsn)
+    except psycopg.Error:  # whose message would show a part of the text, and that may be the password
+        msg = "not what libpq understands: give a URL as postgresql://user@host/database, or host=... dbname=..."
+        raise ValueError(msg) from None
+    shown = ("host", "hostaddr", "port", "user", "dbname", "service")
+    return " ".join(f"{name}={parameters[name]}" for name in shown if parameters.get(name))
+
+
+@contextmanager
+def errors(where: str) -> Iterator[None]:
+    """Raise the driver's errors as those of a metric store. None shows a row."""
+    try:
+        yield
+    except psycopg.Error as error:
+        code = error.sqlstate or ""
+        reason = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
+        told = f"{where}: {reason} ({code or type(error).__name__})"
+        if code.startswith(_UNSTORABLE):
+            raise Unstorable(told) from error
+        if code.startswith(_LASTING) and code != "42P01":  # a table that was just dropped is made again
+            raise StoreUnusable(told) from error
+        raise StoreUnavailable(told) from error
+
+
+__all__ = ["Connection", "connect", "described", "errors", "psycopg", "sql"]

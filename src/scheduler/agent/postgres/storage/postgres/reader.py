@@ -1,0 +1,91 @@
+"""Reading metrics out of PostgreSQL."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Final
+
+from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
+from ..reading import StoredSample
+from .connection import Connection, sql
+from .copying import read_instant
+from .schema import Schema
+
+_HEADS: Final = """
+    SELECT series.id, target, probe, database, at, left_out, rows FROM {schema}.sample
+    JOIN {schema}.series ON series.id = series
+    WHERE (%(target)s::text IS NULL OR target = %(target)s) AND (%(probe)s::text IS NULL OR probe = %(probe)s)
+    ORDER BY at DESC, target, probe, database LIMIT %(limit)s
+"""
+_OUTCOMES: Final = """
+    SELECT target, probe, database, due, kind, failure, reason, lateness, waited, executed, stored, rows, cost
+    FROM {schema}.outcome JOIN {schema}.series ON series.id = series
+    WHERE (%(target)s::text IS NULL OR target = %(target)s) AND (%(probe)s::text IS NULL OR probe = %(probe)s)
+    ORDER BY due DESC, target, probe, database LIMIT %(limit)s
+"""
+
+
+class Reader:
+    """Looks into one schema."""
+
+    def __init__(self, connection: Connection, schema: Schema) -> None:
+        self._connection = connection
+        self._schema = schema
+        self._types = schema.types(connection)
+
+    def samples(self, target: str | None, probe: str | None, limit: int) -> list[StoredSample]:
+        """Return samples, newest first."""
+        asked = {"target": target, "probe": probe, "limit": limit}
+        return [self._sample(head) for head in self._connection.execute(self._schema.of(_HEADS), asked).fetchall()]
+
+    def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
+        """Return records of probes that were due, newest first."""
+        asked = {"target": target, "probe": probe, "limit": limit}
+        return [_outcome(row) for row in self._connection.execute(self._schema.of(_OUTCOMES), asked)]
+
+    def _sample(self, head: tuple[Any, ...]) -> StoredSample:
+        series, target, probe, database, at, left_out, count = head
+        types = self._types.get(probe, {})
+        rows: list[tuple[Any, ...]] = []
+        if count:
+            asked = sql.SQL("SELECT {} FROM {} WHERE sample_series = %s AND sample_at = %s ORDER BY sample_row").format(
+                sql.SQL(", ").join(map(_selected, types, types.values())), self._schema.table(f"probe_{probe}")
+            )
+            found = self._connection.execute(asked, [series, at])
+            rows = [tuple(map(_read, types.values(), row)) for row in found]
+        return StoredSample(
+            target, probe, database or None, read_instant(at) / 1e6, tuple(types), tuple(rows), left_out
+        )
+
+
+def _selected(name: str, type_: str) -> sql.Composed:
+    """Select instants as microseconds: there are some that Python's datetimes cannot hold."""
+    if type_ == Type.TIMESTAMP.value:
+        return sql.SQL("(extract(epoch FROM {}) * 1000000)::bigint").format(sql.Identifier(name))
+    return sql.SQL("{}").format(sql.Identifier(name))
+
+
+def _read(type_: str, value: Any) -> Any:
+    if isinstance(value, Decimal) and type_ == Type.NUMERIC.value:
+        return int(value) if value.is_finite() and value == value.to_integral_value() else format(value, "f")
+    return value
+
+
+def _outcome(row: tuple[Any, ...]) -> ProbeOutcome:
+    target, probe, database, due, kind, failure, reason, *figures = row
+    lateness, waited, executed, stored, rows, cost = figures
+    return ProbeOutcome(
+        probe=probe,
+        target=target,
+        database=database or None,
+        due=read_instant(due) / 1e6,
+        kind=OutcomeKind(kind),
+        failure=Failure(failure) if failure else None,
+        reason=reason,
+        lateness=lateness,
+        waited=waited,
+        executed=executed,
+        stored=stored,
+        rows=rows,
+        cost=cost,
+    )

@@ -1,0 +1,285 @@
+"""Metrics in the tables of one PostgreSQL schema.
+
+The theory. A sample has one row in `sample`, whatever it holds; it is inserted first, and only the rows of samples that
+were new there are copied. So nothing is stored twice, however often it is sent, and by how many agents. Rows go in by
+COPY, one for each probe, into partitions that were made ahead; where one is missing it is made in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from ...contract import ProbeOutcome, Sample, StoreUnavailable
+from ..reading import StoredSample
+from ..retention import Retention
+from ..shape import columns_to_add, table_of
+from ..values import fingerprint, microseconds, normal_columns
+from ..weeks import Week
+from .connection import Connection, connect, described, errors, sql
+from .copying import copy_text, read_instant, spelled_instant
+from .reader import Reader
+from .schema import Schema
+from .upkeep import Busy, Upkeep
+
+Key = tuple[str, str, str]
+"""Target, probe, and the database or nothing."""
+
+_LONGEST_SCHEMA: Final = 63
+_SERIES: Final = """
+    WITH given AS (SELECT * FROM unnest(%s::text[], %s::text[], %s::text[]) AS given (target, probe, database)),
+    made AS (INSERT INTO {schema}.series (target, probe, database) SELECT * FROM given
+        ON CONFLICT DO NOTHING RETURNING target, probe, database, id)
+    SELECT * FROM made UNION ALL
+    SELECT target, probe, database, id FROM {schema}.series JOIN given USING (target, probe, database)
+"""
+_HEADS: Final = """
+    INSERT INTO {schema}.sample (series, at, rows, left_out, hash)
+    SELECT * FROM unnest(%s::int[], %s::timestamptz[], %s::int[], %s::int[], %s::text[])
+    ON CONFLICT DO NOTHING RETURNING series, at
+"""
+_OUTCOMES: Final = """
+    INSERT INTO {schema}.outcome (series, due, kind, failure, reason, lateness, waited, executed, stored, rows, cost)
+    SELECT * FROM unnest(%s::int[], %s::timestamptz[], %s::text[], %s::text[], %s::text[], %s::float8[], %s::float8[],
+        %s::float8[], %s::float8[], %s::int[], %s::float8[])
+    ON CONFLICT DO NOTHING
+"""
+_NEWEST: Final = """
+    SELECT hash FROM {schema}.sample JOIN {schema}.series ON series.id = series
+    WHERE target = %s AND probe = %s AND database = %s AND hash IS NOT NULL AND at < %s::timestamptz
+    ORDER BY at DESC LIMIT 1
+"""
+_LAST: Final = """
+    SELECT greatest(max((SELECT max(at) FROM {schema}.sample WHERE series = series.id)),
+        max((SELECT max(due) FROM {schema}.outcome WHERE series = series.id AND kind IN ('stored', 'partial'))))
+    FROM {schema}.series WHERE target = %s AND probe = %s
+"""
+
+
+class PostgresMetrics:
+    """A metric store in a schema of the server at `dsn`. Several agents may share it."""
+
+    def __init__(self, dsn: str, retention: Retention | None = None, *, schema: str = "timerqueue_metrics") -> None:
+        if not 0 < len(schema.encode("utf-8", "replace")) <= _LONGEST_SCHEMA or "\0" in schema or "%" in schema:
+            msg = f"schema={schema!r} is not a name for a schema: give 1 to {_LONGEST_SCHEMA} bytes, without % and NUL"
+            raise ValueError(msg)
+        self.retention = retention or Retention()
+        self._dsn = dsn
+        self._schema = Schema(schema)
+        self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
+        self._connection: Connection | None = None
+        self._types: dict[str, dict[str, str]] = {}
+        self._series: dict[Key, int] = {}
+        self._partitions: set[tuple[str, Week]] = set()
+
+    def __repr__(self) -> str:
+        return f"PostgresMetrics({self._where})"
+
+    def open(self) -> None:
+        """Connect, and make the tables where there are none. Raises StoreUnavailable, StoreUnusable."""
+        self.close()
+        with errors(self._where):
+            self._connection = connect(self._dsn)
+            self._schema.prepare(self._connection)
+            self._load()
+
+    def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
+        """Keep these in one transaction. See MetricStore. Raises Unstorable, and has then kept none of them."""
+        columns = [normal_columns(sample) for sample in samples]
+        hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
+        with errors(self._where):
+            connection = self._connected()
+            try:
+                with connection.short_transaction():
+                    self._follow(connection, samples)
+                    self._make_partitions(connection, samples, outcomes)
+                    self._number(connection, [*map(_key, samples), *map(_key_of_outcome, outcomes)])
+                    new = self._put_heads(connection, samples, hashes)
+                    self._copy(connection, samples, columns, new)
+                    self._put_outcomes(connection, outcomes)
+            except BaseException:
+                self._forget()  # what was noted of tables and series may have been rolled back
+                raise
+
+    def newest(self, target: str, probe: str, database: str | None) -> str | None:
+        """See MetricStore."""
+        with errors(self._where), self._transaction() as connection:
+            return self._newest_before(connection, (target, probe, database or ""), "infinity")
+
+    def last(self, target: str, probe: str) -> float | None:
+        """See MetricStore."""
+        with errors(self._where), self._transaction() as connection:
+            (at,) = connection.execute(self._schema.of(_LAST), [target, probe]).fetchone() or (None,)
+        return None if at is None else read_instant(at) / 1e6
+
+    def maintain(self, now: float) -> None:
+        """Make the partitions of the next weeks and remove what is too old, unless another agent is at it."""
+        with errors(self._where):
+            connection = self._connected()
+            self._partitions.clear()  # some of them may go
+            with suppress(Busy):
+                Upkeep(connection, self._schema, self.retention, now).run()
+
+    def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
+        """See MetricReader. Over a connection of its own."""
+        with errors(self._where), connect(self._dsn) as connection:
+            return Reader(connection, self._schema).samples(target, probe, limit)
+
+    def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
+        """See MetricReader. Over a connection of its own."""
+        with errors(self._where), connect(self._dsn) as connection:
+            return Reader(connection, self._schema).outcomes(target, probe, limit)
+
+    def interrupt(self) -> None:
+        """End what another thread is waiting for here, within a tenth of a second."""
+        if self._connection is not None:
+            self._connection.is_unwanted = True
+
+    def close(self) -> None:
+        """Let go of the connection. Closing again changes nothing."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._forget()
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            msg = f"{self._where}: it is not open: call open first"
+            raise StoreUnavailable(msg)
+        if self._connection.closed:
+            self._connection = connect(self._dsn)
+            self._load()
+        return self._connection
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        connection = self._connected()
+        with connection.short_transaction():
+            yield connection
+
+    def _load(self) -> None:
+        with self._transaction() as connection:
+            self._types = self._schema.types(connection)
+
+    def _forget(self) -> None:
+        self._types.clear()
+        self._series.clear()
+        self._partitions.clear()
+
+    def _follow(self, connection: Connection, samples: Sequence[Sample]) -> None:
+        """See that the tables of the samples' probes have their columns."""
+        for probe in {id(sample.probe): sample.probe for sample in samples}.values():
+            if not columns_to_add(probe, self._types.get(probe.name, {})):
+                continue
+            self._schema.lock(connection)
+            self._types = self._schema.types(connection)  # another agent may have been quicker
+            there = self._types.setdefault(probe.name, {})
+            if added := columns_to_add(probe, there):
+                self._schema.add_columns(connection, probe, added, len(there))
+                there |= {column.name: column.type.value for column in added}
+
+    def _make_partitions(
+        self, connection: Connection, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]
+    ) -> None:
+        """Make those that nobody has made ahead: of the first sample of a probe, or of a week long ago."""
+        needed = {("outcome", Week.of(each.due)) for each in outcomes}
+        for sample in samples:
+            week = Week.of(sample.at)
+            needed |= {("sample", week), (table_of(sample.probe), week)}
+        if missing := needed - self._partitions:
+            self._schema.lock(connection)
+            for table in sorted({table for table, _ in missing}):
+                self._schema.make_weeks(connection, table, [week for name, week in missing if name == table])
+            self._partitions |= missing
+
+    def _number(self, connection: Connection, keys: Iterable[Key]) -> None:
+        """See that the number of each series is known."""
+        unknown = sorted(set(keys) - self._series.keys())
+        while unknown:  # a series that another agent commits at this moment is seen by the next statement
+            columns = [list(column) for column in zip(*unknown, strict=True)]
+            for *key, number in connection.execute(self._schema.of(_SERIES), columns):
+                self._series[key[0], key[1], key[2]] = number
+            unknown = [key for key in unknown if key not in self._series]
+
+    def _put_heads(
+        self, connection: Connection, samples: Sequence[Sample], hashes: Sequence[str | None]
+    ) -> set[tuple[int, int]]:
+        """Put the samples' own rows, and return the series and instants of those that were new."""
+        several = [sample for sample, hash_ in zip(samples, hashes, strict=True) if hash_ is None]
+        new = self._insert_heads(connection, several, [None] * len(several))
+        for sample, hash_ in zip(samples, hashes, strict=True):
+            at = spelled_instant(microseconds(sample.at))
+            if hash_ is not None and self._newest_before(connection, _key(sample), at) != hash_:
+                new |= self._insert_heads(connection, [sample], [hash_])
+        return new
+
+    def _insert_heads(
+        self, connection: Connection, samples: Sequence[Sample], hashes: Sequence[str | None]
+    ) -> set[tuple[int, int]]:
+        if not samples:
+            return set()
+        asked = [
+            [self._series[_key(each)] for each in samples],
+            [spelled_instant(microseconds(each.at)) for each in samples],
+            [len(each.rows) for each in samples],
+            [each.left_out for each in samples],
+            list(hashes),
+        ]
+        return {(series, read_instant(at)) for series, at in connection.execute(self._schema.of(_HEADS), asked)}
+
+    def _newest_before(self, connection: Connection, key: Key, at: str) -> str | None:
+        """Return the hash of the newest snapshot before an instant.
+
+        Only so does a spool that is replayed twice store nothing that was left out the first time.
+        """
+        found = connection.execute(self._schema.of(_NEWEST), [*key, at]).fetchone()
+        return found[0] if found else None
+
+    def _copy(
+        self,
+        connection: Connection,
+        samples: Sequence[Sample],
+        columns: Sequence[list[tuple[Any, ...]]],
+        new: set[tuple[int, int]],
+    ) -> None:
+        """Copy the rows of those that are new: of two with one key the first."""
+        texts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for sample, values in zip(samples, columns, strict=True):
+            at_us, series = microseconds(sample.at), self._series[_key(sample)]
+            if (series, at_us) not in new:
+                continue
+            new.discard((series, at_us))
+            if sample.rows:
+                declared = sample.probe.columns
+                into = table_of(sample.probe), tuple(column.name for column in declared)
+                text = copy_text(at_us, series, declared, values, len(sample.rows))
+                texts.setdefault(into, []).append(text)
+        for (table, names), lines in texts.items():
+            listed = map(sql.Identifier, ("sample_series", "sample_at", "sample_row", *names))
+            statement = sql.SQL("COPY {} ({}) FROM STDIN").format(self._schema.table(table), sql.SQL(", ").join(listed))
+            with connection.cursor() as cursor, cursor.copy(statement) as copy:
+                copy.write("".join(lines).encode())
+
+    def _put_outcomes(self, connection: Connection, outcomes: Sequence[ProbeOutcome]) -> None:
+        rows = [
+            (
+                self._series[_key_of_outcome(each)],
+                spelled_instant(microseconds(each.due)),
+                each.kind.value,
+                each.failure.value if each.failure else None,
+                None if each.reason is None else each.reason.replace("\0", "\ufffd"),
+                *(each.lateness, each.waited, each.executed, each.stored, each.rows, each.cost),
+            )
+            for each in outcomes
+        ]
+        if rows:
+            connection.execute(self._schema.of(_OUTCOMES), [list(column) for column in zip(*rows, strict=True)])
+
+
+def _key(sample: Sample) -> Key:
+    return sample.target, sample.probe.name, sample.database or ""
+
+
+def _key_of_outcome(outcome: ProbeOutcome) -> Key:
+    return outcome.target, outcome.probe, outcome.database or ""
