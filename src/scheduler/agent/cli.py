@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 
-from .options import Duration, Place, Zone
+from .options import Duration, Place, Zone, now_here
 
 if TYPE_CHECKING:
     from scheduler import Record
@@ -132,7 +132,7 @@ def check(file: Path, store: StorePlace | None) -> None:
 
     from .config import config_lines, over, read_config
 
-    config, now = _config(lambda: read_config(file, os.environ)), _now()
+    config, now = _config(lambda: read_config(file, os.environ)), now_here()
     config = _with_rights(config if store is None else evolve(config, store=store))
     _print(config_lines(config, now))
     if ended := over(config, now):
@@ -235,6 +235,24 @@ def _problems(text: str) -> list[str]:
     return []
 
 
+@cli.group("notify")
+def notify_() -> None:
+    """Try the channels over which people are told."""
+
+
+@notify_.command("test")
+@click.argument("channel")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.pass_obj
+def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
+    """Send a test message over CHANNEL of the configuration FILE. Exit code 1 if it was not taken."""
+    from .config import read_config
+    from .trial import tried
+
+    text, code = tried(_config(lambda: read_config(file, os.environ)), channel, verbosity)
+    _end(text, code) if code else _print([text])
+
+
 @cli.command("next")
 @click.argument("words", nargs=-1, required=True, metavar="EXPRESSION")
 @click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")
@@ -258,7 +276,7 @@ def next_(words: tuple[str, ...], count: int, tz: str) -> None:
             raise click.UsageError(f'quote the expression, it is one argument: timerqueue next "{given}"')
         raise click.UsageError('quote the expression, it is one argument, as in timerqueue next "0 9 * * mon"')
     try:
-        lines = list(schedule_lines(parse(expression, tz=tz), _now(), count, tz))
+        lines = list(schedule_lines(parse(expression, tz=tz), now_here(), count, tz))
     except ScheduleError as exc:
         raise click.UsageError(str(exc)) from None
     except OverflowError:
@@ -392,11 +410,3 @@ def _end(reason: str, code: int) -> NoReturn:
     with suppress(OSError):
         click.echo("\n".join(map(harmless, reason.split("\n"))), err=True)
     sys.exit(code)
-
-
-def _now() -> Any:
-    from datetime import UTC, datetime
-
-    from timerqueue import SystemClock
-
-    return datetime.fromtimestamp(SystemClock().wall(), UTC)

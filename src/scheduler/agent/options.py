@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from .config import StorePlace
 
 
@@ -58,3 +60,12 @@ class Zone(click.ParamType[str]):
             return ZoneInfo(value).key
         except (KeyError, ValueError, OSError):
             self.fail(f"there is no zone {value!r}: use an IANA name such as UTC or Europe/Berlin", param, ctx)
+
+
+def now_here() -> datetime:
+    """The time by the clock of this machine, in UTC."""
+    from datetime import UTC, datetime
+
+    from timerqueue import SystemClock
+
+    return datetime.fromtimestamp(SystemClock().wall(), UTC)

@@ -18,7 +18,7 @@ from .channels import (
     Surroundings,
     Undelivered,
 )
-from .delivery import Delivery, Way
+from .delivery import Delivery, Way, sent_test
 from .entries import PREFIX
 from .outbox import TASK, Outbox
 from .pace import Digest, Rate, Rules
@@ -41,4 +41,5 @@ __all__ = [
     "Surroundings",
     "Undelivered",
     "Way",
+    "sent_test",
 ]

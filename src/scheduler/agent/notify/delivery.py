@@ -113,18 +113,42 @@ class Delivery:
         return turn - now
 
     async def _sent(self, notification: Notification, way: Way) -> str | None:
-        """Send. Whatever goes wrong is Undelivered, in words without secrets, and without what it came from."""
+        """Send, and note a rest that the receiver asks for."""
         try:
-            with anyio.fail_after(way.timeout):
-                return await way.channel.send(notification, self._means)
-        except TimeoutError:
-            raise self._undelivered(f"no answer within {way.timeout:g} s") from None
+            return await sent(notification, way, self._means, self._clean)
         except Undelivered as exc:
             if exc.rest is not None:
                 self._rest_until[notification.channel] = self._means.clock.monotonic() + min(exc.rest, LONGEST_REST)
-            raise self._undelivered(str(exc)) from None
-        except Exception as exc:  # noqa: BLE001 - of the channel's code or a library's: another attempt may go well
-            raise self._undelivered(f"{type(exc).__name__}: {exc}") from None
+            raise
 
-    def _undelivered(self, text: str) -> Undelivered:
-        return Undelivered(printable(self._clean(text)))
+
+async def sent(notification: Notification, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
+    """Send a notification within the channel's time: the channel's remark, if it has one.
+
+    Whatever goes wrong is Undelivered, in words without secrets, and without what it came from.
+    """
+    try:
+        with anyio.fail_after(way.timeout):
+            return await way.channel.send(notification, means)
+    except TimeoutError:
+        text, rest = f"no answer within {way.timeout:g} s", None
+    except Undelivered as exc:
+        text, rest = str(exc), exc.rest
+    except Exception as exc:  # noqa: BLE001 - of the channel's code or a library's: another attempt may go well
+        text, rest = f"{type(exc).__name__}: {exc}", None
+    raise Undelivered(printable(clean(text)), rest)
+
+
+async def sent_test(name: str, way: Way, means: Means, clean: Callable[[str], str]) -> str | None:
+    """Send a test message over a channel: its remark, if it has one. Raises Undelivered."""
+    now = means.clock.wall()
+    message = Message(
+        kind=MessageKind.TEST,
+        channel=name,
+        incident=f"test-{int(now * 1000)}",
+        target="test",
+        status="test",
+        began=now,
+        at=now,
+    )
+    return await sent(Notification((message,)), way, means, clean)

@@ -12,12 +12,17 @@ from ..text import wording
 from .lines import found_text, milliseconds, reason_text, result_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from scheduler import Record
 
 RUNNING = "RUNNING"
+_MESSAGE = "notify:"
+"""The beginning of the ids of jobs that send messages."""
+
+_SHORT = ("delivered", "expired")
+"""Ends of a message that are told in one word."""
 
 
 def begun(record: Record) -> datetime:
@@ -55,14 +60,25 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
             "attempt": None if verdict is None else verdict.attempt,
             "cause": None if verdict is None else verdict.cause,
             "is_final": None if verdict is None else verdict.is_final,
+            "delivery": _delivery(record),
             "results": [] if verdict is None else [result_values(each) for each in verdict.results],
         }
     )
 
 
+def _delivery(record: Record) -> Mapping[str, object] | None:
+    """The result of a message's job, such as {"delivery": "delivered"}. None: the record is that of a check."""
+    result = record.result
+    if not record.job_id.startswith(_MESSAGE) or not isinstance(result, dict):
+        return None
+    return result if isinstance(result.get("delivery"), str) else None
+
+
 def _state(record: Record) -> str:
     if record.outcome is None:
         return RUNNING
+    if (delivery := _delivery(record)) is not None:
+        return str(delivery["delivery"]).upper() if delivery["delivery"] in _SHORT else "NOT SENT"
     if skipped_for(record) is not None:
         return "SKIPPED"
     verdict = told(record)
@@ -74,6 +90,9 @@ def _text(record: Record, clean: Callable[[str], str]) -> str:
         reason = "" if record.reason is None else f": {reason_text(record.reason)}"
         least = "" if record.is_exact else "at least "
         return f"{least}{wording.count(record.count, 'check')} left out{reason}"
+    if (delivery := _delivery(record)) is not None:
+        told_in = f"in the digest {delivery['in']}" if "in" in delivery else delivery.get("text", delivery["delivery"])
+        return wording.printable(clean(str(told_in)))
     if (window := skipped_for(record)) is not None:
         return f"maintenance: {clean(window)}"
     verdict = told(record, clean)
