@@ -4,12 +4,14 @@ import socket
 from pathlib import Path
 
 import pytest
+from anyio.streams.tls import TLSStream
 
 from scheduler.agent.checks import BY_SCHEME, KINDS
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.trouble import judge
 from scheduler.agent.checks.http import HTTP
 from scheduler.agent.checks.tcp import TCP
+from scheduler.agent.checks.tls import TLS
 from scheduler.testing.checks import StreamConformance
 
 
@@ -39,6 +41,8 @@ class TestHttp(StreamConformance):
                 "expect_headers": {"Content-Type": False},
                 "not_contains": "error",
                 "regex": "h.*o",
+                "min_tls": "1.3",
+                "cert_expires_within": "14d",
             },
             {"json": '$.status == "ok"'},
         ]
@@ -78,7 +82,35 @@ class TestTcp(StreamConformance):
         return echo
 
 
-TESTED = {"http": TestHttp, "tcp": TestTcp}
+class TestTls(StreamConformance):
+    """tls://, with a server whose certificate nobody has signed."""
+
+    @pytest.fixture
+    def kind(self):
+        return TLS
+
+    @pytest.fixture
+    def examples(self, certificate):
+        return [
+            {"verify": False},
+            {
+                "ca_file": str(certificate[0]),
+                "server_name": "timerqueue.test",
+                "min_tls": "1.3",
+                "cert_expires_within": "14d",
+            },
+        ]
+
+    @pytest.fixture
+    def well(self, tls):
+        async def shake(stream):
+            await TLSStream.wrap(stream, server_side=True, ssl_context=tls, standard_compatible=False)
+            await stream.receive()
+
+        return shake
+
+
+TESTED = {"http": TestHttp, "tcp": TestTcp, "tls": TestTls}
 """Kinds with servers of a file of their own have their classes there."""
 ELSEWHERE = {"dns": "test_agent_dns", "domain": "test_agent_domain", "icmp": "test_agent_icmp", "ntp": "test_agent_ntp"}
 

@@ -23,8 +23,9 @@ from .http import HTTP
 from .icmp import ICMP
 from .ntp import NTP
 from .tcp import TCP
+from .tls import TLS
 
-KINDS: Final = (HTTP, TCP, DNS, DOMAIN, ICMP, NTP)
+KINDS: Final = (HTTP, TCP, TLS, DNS, DOMAIN, ICMP, NTP)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

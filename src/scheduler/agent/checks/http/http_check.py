@@ -5,15 +5,16 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from functools import cache, cached_property, partial
+from ssl import TLSVersion
 from typing import Any, Final
 
 import h11
 from attrs import evolve, field, frozen
 
 from ...text import Url, basic_credentials, our_version, secrets_of, wording
-from ...toml import boolean, one_of, text, whole
+from ...toml import boolean, one_of, seconds, text, whole
 from ..contract import Attempt, CheckFailed, Finding, Hop, Kind
-from ..net import Budget, certificates, dialled
+from ..net import Budget, Expiry, certificates, dialled, expiry_of, with_expiry
 from .body import Body, request_body
 from .decoding import decoder
 from .exchange import Exchange, Head
@@ -41,7 +42,7 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 class HttpCheck:
     """An HTTP check: up if the response is as expected.
 
-    `followed` redirects have led here, from `origin`.
+    `followed` redirects have led here, from `origin`, past certificates with that `expiry`.
     """
 
     url: Url
@@ -53,9 +54,12 @@ class HttpCheck:
     redirect_targets: RedirectTargets = RedirectTargets.PUBLIC
     verify: bool = True
     ca_file: str | None = None
+    min_tls: TLSVersion = certificates.LEAST
+    cert_expires_within: float | None = None
     max_body: int = MOST_READ
     followed: int = 0
     origin: Origin | None = None
+    expiry: Expiry | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.url.scheme == "https" or self.redirects:
@@ -72,13 +76,16 @@ class HttpCheck:
         budget = Budget(OVERHEAD + 2 * self.max_body)
         tls = _context(self) if self.url.scheme == "https" else None
         async with dialled(at, self.url.port, budget, tls=tls, host=self.url.seen_by_servers.host) as stream:
+            expiry = self.expiry if tls is None else _first(expiry_of(stream, self.url.host), self.expiry)
             exchange = Exchange(stream, at.watch, budget)
             await exchange.send(self._request, b"" if self.body is None else self.body.content)
             head = await exchange.head()
             location = _location(head) if self.redirects else None
             finding = await self._judged(head, exchange) if location is None else None
             exchange.end()
-        return self._onward(location or b"", at.address) if finding is None else finding
+        if finding is None:
+            return self._onward(location or b"", at.address, expiry)
+        return with_expiry(finding, expiry, at.watch.clock.wall(), self.cert_expires_within)
 
     @cached_property
     def _request(self) -> h11.Request:
@@ -105,7 +112,7 @@ class HttpCheck:
         status, error = await self.expected.verdict(head, body, encoding)
         return Finding(status=status, error=error, detail=detail)
 
-    def _onward(self, location: bytes, address: str) -> Hop:
+    def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
         """Make the check of the place where a redirect leads to.
 
         What may change something, such as POST, becomes a GET without a body. What is not of the same origin gets none
@@ -125,6 +132,7 @@ class HttpCheck:
             headers={},
             followed=self.followed + 1,
             origin=origin,
+            expiry=expiry,
         )
         if (url.scheme, url.authority) == (self.url.scheme, self.url.authority):
             kept = evolve(url, user=self.url.user, password=self.url.password)
@@ -152,7 +160,11 @@ def _own_headers() -> dict[str, str]:
 
 
 def _context(check: HttpCheck) -> ssl.SSLContext:
-    return certificates.context(check.ca_file, verify=check.verify)
+    return certificates.context(check.ca_file, verify=check.verify, least=check.min_tls)
+
+
+def _first(found: Expiry | None, before: Expiry | None) -> Expiry | None:
+    return before if found is None else found.first(before)
 
 
 def _make(url: Url, **options: Any) -> HttpCheck:
@@ -188,6 +200,8 @@ HTTP: Final = Kind(
         "redirect_targets": one_of({each.value: each for each in RedirectTargets}),
         "verify": boolean,
         "ca_file": certificates.ca_file,
+        "min_tls": certificates.min_tls,
+        "cert_expires_within": seconds,
         "max_body": whole(0, 100 * MOST_READ),
     },
 )

@@ -1,8 +1,8 @@
 """The way to a target: addresses of its name, a connection to one of them, and how much may come over it.
 
 Offers `Resolver`, which gives out no address that `Reach` does not permit; `dialled`, `secured`, `datagrams` and `echo`
-with their `Budget`; and `certificates`, which say whom TLS trusts. Knows no protocol above TLS, and does not decide
-whether a target is up. Lives on the event loop, but for the lookups of the system: these block, and have their threads.
+with their `Budget`; `certificates`, which say whom TLS trusts, and `Expiry`. Knows no protocol above TLS, and does not
+decide whether a target is up. Lives on the event loop, but for the lookups of the system, which have their threads.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from . import certificates
 from .budget import Budget
 from .datagram import Datagrams, datagrams
 from .echo import Echo, EchoUnsupported, echo
+from .expiry import Expiry, expiry_of, with_expiry
 from .reach import ANYWHERE, PUBLIC, Reach, is_public, reach
 from .resolve import Family, Resolver, Unresolved
 from .wire import dialled, secured
@@ -22,6 +23,7 @@ __all__ = [
     "Datagrams",
     "Echo",
     "EchoUnsupported",
+    "Expiry",
     "Family",
     "Reach",
     "Resolver",
@@ -30,7 +32,9 @@ __all__ = [
     "datagrams",
     "dialled",
     "echo",
+    "expiry_of",
     "is_public",
     "reach",
     "secured",
+    "with_expiry",
 ]

@@ -5,41 +5,50 @@ from __future__ import annotations
 import ssl
 import sys
 from functools import cache
-from typing import Any
+from ssl import TLSVersion
+from typing import Any, Final
 
-from ...toml import Unfit, text
+from ...toml import Reader, Unfit, one_of, text
+
+LEAST: Final = TLSVersion.TLSv1_2
+"""The oldest version that a check speaks, whatever the machine allows."""
 
 
 @cache
-def of_system() -> ssl.SSLContext:
+def of_system(least: TLSVersion = LEAST) -> ssl.SSLContext:
     """A context that trusts whom this machine trusts."""
     if sys.platform == "darwin":  # whose OpenSSL knows nothing of the keychain
         import truststore  # noqa: PLC0415 - it is there on macOS only
 
-        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return ssl.create_default_context()
+        return _from(least, truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    return _from(least, ssl.create_default_context())
 
 
 @cache
-def of_nobody() -> ssl.SSLContext:
+def of_nobody(least: TLSVersion = LEAST) -> ssl.SSLContext:
     """A context that looks at no certificate."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    return context
+    return _from(least, context)
 
 
 @cache
-def of_file(ca_file: str) -> ssl.SSLContext:
+def of_file(ca_file: str, least: TLSVersion = LEAST) -> ssl.SSLContext:
     """A context that trusts the certificates in a PEM file. Raises OSError; ValueError for a name that no file has."""
-    return ssl.create_default_context(cafile=ca_file)
+    return _from(least, ssl.create_default_context(cafile=ca_file))
 
 
-def context(ca_file: str | None = None, *, verify: bool = True) -> ssl.SSLContext:
+def context(ca_file: str | None = None, *, verify: bool = True, least: TLSVersion = LEAST) -> ssl.SSLContext:
     """The context for options of a check."""
     if not verify:
-        return of_nobody()
-    return of_system() if ca_file is None else of_file(ca_file)
+        return of_nobody(least)
+    return of_system(least) if ca_file is None else of_file(ca_file, least)
+
+
+def _from(least: TLSVersion, context: ssl.SSLContext) -> ssl.SSLContext:
+    context.minimum_version = least
+    return context
 
 
 def ca_file(value: Any) -> str:
@@ -51,3 +60,7 @@ def ca_file(value: Any) -> str:
     except ValueError:
         raise Unfit("a file of certificates in PEM (no name of a file holds NUL)", value) from None
     return text(value)
+
+
+min_tls: Final[Reader[TLSVersion]] = one_of({"1.2": TLSVersion.TLSv1_2, "1.3": TLSVersion.TLSv1_3})
+"""Reads the oldest version of TLS that will do."""

@@ -27,7 +27,7 @@ Network = IPv4Network | IPv6Network
 
 @frozen
 class Reach:
-    """What may be dialled: anything, or public addresses, networks, and names at whatever address they have.
+    """A reach: anything, or public addresses, networks, and names at whatever address they have.
 
     `names` are in their one form; one that begins with a dot stands for all names below it.
     """
