@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
+from math import floor
 from typing import Any, Final
 
 from anyio.abc import ByteStream
@@ -65,7 +66,7 @@ def with_expiry(finding: Finding, expiry: Expiry | None, now: float, within: flo
     """Add to a finding when certificates expire; what is up is degraded if one does `within` so many seconds."""
     if expiry is None:
         return finding
-    leaf, chain = round(expiry.leaf - now), round(expiry.chain - now)
+    leaf, chain = floor(expiry.leaf - now), floor(expiry.chain - now)
     finding = evolve(finding, detail={**finding.detail, "cert_expires_in": leaf, "chain_expires_in": chain})
     if within is None or min(leaf, chain) > within or finding.status is not Status.UP:
         return finding
