@@ -104,9 +104,9 @@ class Probed:
         rows, names, left_out = self.run(CATALOGUE[name], user, dsn)
         return [dict(zip(names, row, strict=True)) for row in rows], left_out
 
-    def rows(self, name, user="monitor", dsn=None, **wanted):
+    def rows(self, probe, /, user="monitor", dsn=None, **wanted):
         """Return those rows of a probe that have these values."""
-        return [row for row in self.ask(name, user, dsn)[0] if wanted.items() <= row.items()]
+        return [row for row in self.ask(probe, user, dsn)[0] if wanted.items() <= row.items()]
 
     def run(self, probe, user="monitor", dsn=None):
         """Return (rows, names of the columns, left out) of a probe on this server."""

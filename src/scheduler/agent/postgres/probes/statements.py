@@ -78,7 +78,7 @@ STATEMENTS: Final = _by_extension(
         order="best",
         every=60,
         is_cheap=False,
-        grants="a role in pg_monitor: else the queries of others have no id",
+        grants="a role in pg_monitor, else the queries of others have no id; USAGE on the schema of the extension",
         setting="shared_preload_libraries = pg_stat_statements",
     )
 )
@@ -102,7 +102,7 @@ QUERY_TEXTS: Final = _by_extension(
         is_cheap=False,  # reads the file of all texts
         timeout=15.0,
         on_change=True,
-        grants="a role in pg_monitor: else the queries of others have no text",
+        grants="a role in pg_monitor, else the queries of others have no text; USAGE on the schema of the extension",
         setting="shared_preload_libraries = pg_stat_statements",
     )
 )

@@ -152,7 +152,7 @@ RELATION_SIZES: Final = probe(
     numbers("reltuples", unit="rows", note="as of the last VACUUM or ANALYZE"),
     numbers(
         "bloat",
-        "greatest(size - reltuples * width / fillfactor, 0)",
+        "CASE WHEN reltuples * width IS NOT NULL THEN greatest(size - reltuples * width / fillfactor, 0) END",
         unit="bytes",
         note="estimated from the widths of columns; nothing where the role may not read the table",
     ),
