@@ -63,16 +63,17 @@ ARCHIVER: Final = probe(
     grants="a role in pg_monitor, for pg_ls_archive_statusdir()",
 )
 
-# What backends wrote themselves left this view with 17. It is in pg_stat_io: 17 counts writes, 18 bytes.
-_BY_BACKENDS: Final = """pg_stat_bgwriter AS b CROSS JOIN (
-    SELECT sum({}) AS buffers_backend, sum(fsyncs) AS buffers_backend_fsync FROM pg_stat_io
+# What backends wrote themselves left this view with 17, and 16 counts a file that grows by many blocks as one. It is in
+# pg_stat_io: up to 17 it counts blocks, 18 bytes.
+_BY_BACKENDS: Final = """(SELECT buffers_clean, maxwritten_clean, buffers_alloc, stats_reset FROM pg_stat_bgwriter) AS b
+CROSS JOIN (SELECT sum({}) AS buffers_backend, sum(fsyncs) AS buffers_backend_fsync FROM pg_stat_io
     WHERE object = 'relation' AND backend_type NOT IN ('checkpointer', 'background writer')) AS io"""
 BGWRITER: Final = probe(
     "bgwriter",
     "buffers that the background writer and backends write",
     {
         0: "pg_stat_bgwriter AS b",
-        17: _BY_BACKENDS.format("coalesce(writes, 0) + coalesce(extends, 0)"),
+        16: _BY_BACKENDS.format("coalesce(writes, 0) + coalesce(extends, 0)"),
         18: _BY_BACKENDS.format(
             "(coalesce(write_bytes, 0) + coalesce(extend_bytes, 0)) / current_setting('block_size')::bigint"
         ),
@@ -80,8 +81,8 @@ BGWRITER: Final = probe(
     counters("buffers_clean", unit="blocks"),
     counters("maxwritten_clean"),
     counters("buffers_alloc", unit="blocks"),
-    counters("buffers_backend", unit="blocks", note="from 17 on of pg_stat_io, which is reset by itself"),
-    counters("buffers_backend_fsync", note="from 17 on of pg_stat_io"),
+    counters("buffers_backend", unit="blocks", note="from 16 on of pg_stat_io, which is reset by itself"),
+    counters("buffers_backend_fsync", note="from 16 on of pg_stat_io"),
     moments("stats_reset", "b.stats_reset"),
     every=60,
 )
