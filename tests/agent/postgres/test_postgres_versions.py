@@ -31,13 +31,15 @@ def test_there_is_one_for_each_supported_version(postgres_of):
 
 def test_a_standby_follows(each_postgres):
     """It streams from its primary by the slot that is called after it."""
-    with contextlib.closing(postgres_versions.standby(each_postgres, "follower")) as standby:
+    with contextlib.closing(postgres_versions.standby(each_postgres, "beside")) as standby:
         standby.start()
         assert ask(standby, "select pg_is_in_recovery()")
-        until(
-            lambda: ask(each_postgres, "select count(*) from pg_stat_replication where state = 'streaming'"), "streams"
-        )
-        assert ask(each_postgres, "select active from pg_replication_slots where slot_name = 'follower'")
+        streaming = "select count(*) from pg_stat_replication where application_name = 'beside' and state = 'streaming'"
+        until(lambda: ask(each_postgres, streaming), "it streams")
+        assert ask(each_postgres, "select active from pg_replication_slots where slot_name = 'beside'")
+    free = "select not active from pg_replication_slots where slot_name = 'beside'"
+    until(lambda: ask(each_postgres, free), "its slot is free")
+    ask(each_postgres, "select pg_drop_replication_slot('beside')")
 
 
 def test_a_version_that_cannot_be_had_is_named(tmp_path, monkeypatch):
