@@ -6,30 +6,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 
 from .options import Duration, Place, Zone, now_here
+from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines
 
 if TYPE_CHECKING:
     from scheduler import Record
 
     from .config import Config, StorePlace
 
-FAILED: Final = 1
-BAD_USAGE: Final = 2
-
 MOST_OF_UPTIME: Final = 10_000
 """Records of a target that its latency is counted from."""
 
-AT_ONCE: Final = 100
-"""Lines that are written together."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -98,7 +93,7 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
     def read() -> Config:
         return read_config(file, os.environ)
 
-    _run(_config(read), verbosity, source=(file, read), **options)
+    _run(config_or_end(read), verbosity, source=(file, read), **options)
 
 
 @cli.command()
@@ -113,7 +108,9 @@ def watch(verbosity: int, /, urls: tuple[str, ...], every: float, timeout: float
     from .checks import Mode
     from .config import watch_config
 
-    config = _config(lambda: watch_config(urls, every=every, timeout=timeout, mode=Mode(mode), environment=os.environ))
+    config = config_or_end(
+        lambda: watch_config(urls, every=every, timeout=timeout, mode=Mode(mode), environment=os.environ)
+    )
     _run(config, verbosity, **options)
 
 
@@ -132,11 +129,11 @@ def check(file: Path, store: StorePlace | None) -> None:
 
     from .config import config_lines, over, read_config
 
-    config, now = _config(lambda: read_config(file, os.environ)), now_here()
+    config, now = config_or_end(lambda: read_config(file, os.environ)), now_here()
     config = _with_rights(config if store is None else evolve(config, store=store))
-    _print(config_lines(config, now))
+    print_lines(config_lines(config, now))
     if ended := over(config, now):
-        _end("\n".join(f"check {each.name!r}: {each.schedule} has no start after now" for each in ended), BAD_USAGE)
+        end("\n".join(f"check {each.name!r}: {each.schedule} has no start after now" for each in ended), BAD_USAGE)
     try:
         config.store.check()
     except StoreError as exc:
@@ -175,20 +172,20 @@ def history(
     names, secrets = None, frozenset[str]()
     if store is None:
         assert config is not None
-        found = _config(lambda: read_config(config, os.environ, needs_secrets=False))
+        found = config_or_end(lambda: read_config(config, os.environ, needs_secrets=False))
         store, names, secrets = found.store, [each.name for each in found.targets], found.secrets
     redactor = Redactor(store.secrets | secrets)
     log_to_stderr(verbosity, redactor)
     records = _records(store, target, MOST_OF_UPTIME if uptime else limit)
     if uptime and target is not None and records:
-        _print(uptime_lines(target, records, _now().timestamp(), json_uptime if as_json else plain_uptime))
+        print_lines(uptime_lines(target, records, now_here().timestamp(), json_uptime if as_json else plain_uptime))
         return
     records.reverse()  # they come by when they were due, latest first
     records.sort(key=begun)
-    _print((json_line if as_json else plain_line)(record, redactor.clean) for record in records)
+    print_lines((json_line if as_json else plain_line)(record, redactor.clean) for record in records)
     if not records:
         about = f" of {target!r}" if target else ""
-        _end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
+        end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
 
 
 @cli.command("import")
@@ -214,13 +211,13 @@ def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
     try:
         drafts, left = IMPORTERS[monitor](file, given)
     except NotImported as exc:
-        _end(str(exc), BAD_USAGE)
+        end(str(exc), BAD_USAGE)
     found = imported(f"{monitor}, {file.name}", drafts, left, _problems)
-    _print(found.text.splitlines())
+    print_lines(found.text.splitlines())
     for line in found.left:
         click.echo(line, err=True)
     if not found.checks:
-        _end("no check could be carried over", FAILED)
+        end("no check could be carried over", FAILED)
 
 
 def _problems(text: str) -> list[str]:
@@ -249,8 +246,8 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     from .config import read_config
     from .trial import tried
 
-    text, code = tried(_config(lambda: read_config(file, os.environ)), channel, verbosity)
-    _end(text, code) if code else _print([text])
+    text, code = tried(config_or_end(lambda: read_config(file, os.environ)), channel, verbosity)
+    end(text, code) if code else print_lines([text])
 
 
 @cli.command("next")
@@ -281,7 +278,7 @@ def next_(words: tuple[str, ...], count: int, tz: str) -> None:
         raise click.UsageError(str(exc)) from None
     except OverflowError:
         raise click.UsageError(f"a start has no date in {tz}: it lies outside the years 1 to 9999") from None
-    _print(lines)
+    print_lines(lines)
 
 
 def _run(
@@ -323,11 +320,11 @@ def _run(
         plan = Plan(once=once, seconds=seconds)
         code = anyio.run(partial(run, config, display, plan, clock, source=follows, redactor=redactor))
     except InvalidJob as exc:
-        _end(str(exc), BAD_USAGE)
+        end(str(exc), BAD_USAGE)
     except NotShown as exc:
-        _end(f"cannot write the output: {exc}", FAILED)
+        end(f"cannot write the output: {exc}", FAILED)
     except StoreTakenOver as exc:
-        _end(f"stopped, because the store is another agent's now: {Redactor(config.secrets).clean(str(exc))}", FAILED)
+        end(f"stopped, because the store is another agent's now: {Redactor(config.secrets).clean(str(exc))}", FAILED)
     except StoreError as exc:
         _refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
     sys.exit(code)
@@ -377,36 +374,4 @@ def _refuse(store: StorePlace, reason: str) -> NoReturn:
     """End with a line about a store that cannot be used, without secrets."""
     from .text import Redactor, printable
 
-    _end(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", BAD_USAGE)
-
-
-def _config(read: Callable[[], Config]) -> Config:
-    from .toml import ConfigError
-
-    try:
-        return read()
-    except ConfigError as exc:
-        _end(str(exc), BAD_USAGE)
-
-
-def _print(lines: Iterable[str]) -> None:
-    """Print lines to standard output, as far as somebody reads them."""
-    from .text import harmless
-
-    written = map(harmless, lines)
-    try:
-        while some := list(islice(written, AT_ONCE)):
-            click.echo("\n".join(some))
-    except BrokenPipeError:
-        sys.exit(0)
-    except OSError as exc:
-        _end(f"cannot write the output: {(exc.strerror or str(exc)).lower()}", FAILED)
-
-
-def _end(reason: str, code: int) -> NoReturn:
-    """End with the reason on standard error, if there is somebody to read it."""
-    from .text import harmless
-
-    with suppress(OSError):
-        click.echo("\n".join(map(harmless, reason.split("\n"))), err=True)
-    sys.exit(code)
+    end(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", BAD_USAGE)

@@ -1,0 +1,55 @@
+"""The output of commands: lines on standard output, and an end with a reason on standard error."""
+
+# ruff: noqa: PLC0415 - as in cli.py
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from .config import Config
+
+FAILED: Final = 1
+BAD_USAGE: Final = 2
+
+AT_ONCE: Final = 100
+"""Lines that are written together."""
+
+
+def config_or_end(read: Callable[[], Config]) -> Config:
+    """Read a configuration, or end with all that is wrong in it."""
+    from .toml import ConfigError
+
+    try:
+        return read()
+    except ConfigError as exc:
+        end(str(exc), BAD_USAGE)
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print lines to standard output, as far as somebody reads them."""
+    from .text import harmless
+
+    written = map(harmless, lines)
+    try:
+        while some := list(islice(written, AT_ONCE)):
+            click.echo("\n".join(some))
+    except BrokenPipeError:
+        sys.exit(0)
+    except OSError as exc:
+        end(f"cannot write the output: {(exc.strerror or str(exc)).lower()}", FAILED)
+
+
+def end(reason: str, code: int) -> NoReturn:
+    """End with the reason on standard error, if there is somebody to read it."""
+    from .text import harmless
+
+    with suppress(OSError):
+        click.echo("\n".join(map(harmless, reason.split("\n"))), err=True)
+    sys.exit(code)
