@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
-from attrs import frozen
+from attrs import evolve, frozen
 
 from scheduler import (
     Event,
@@ -28,6 +28,7 @@ from timerqueue import Clock
 from .checks import Holdups, Resolver, Status
 from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
+from .postgres import CATALOGUE, Fleet, MemoryMetrics, SqliteMetrics
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -110,7 +111,7 @@ class _Agent:
         store = config.store.make()
         self._has_past = store is not None
         self._scheduler = Scheduler(
-            config.limits.total + len(config.channels),  # each has a place of its own: no check waits for a message
+            _places(config),
             {**config.limits.named, EACH_CHANNEL: 1},
             clock=ways.clock,
             store=store,
@@ -143,6 +144,7 @@ class _Agent:
         self._roster.begin(config.targets)
         follows = source is not None and not plan.once
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
+        self._fleet = self._fleet_of(config) if config.postgres and not plan.once else None
         self._is_open = anyio.Event()
         self._taken_over: str | None = None
         """The agent that has the store now, in the words of the store."""
@@ -170,8 +172,15 @@ class _Agent:
                 group.start_soon(self._show_past)
             if plan.seconds is not None:
                 group.start_soon(self._stop_after, plan.seconds)
-            await (scheduler.run_once() if plan.once else scheduler.run())
+            async with nullcontext() if self._fleet is None else self._fleet.running():
+                await (scheduler.run_once() if plan.once else scheduler.run())
         return bool(is_forced)
+
+    def _fleet_of(self, config: Config) -> Fleet:
+        file = config.store.file
+        store = MemoryMetrics() if file is None else SqliteMetrics(file.with_suffix(".metrics.db"))
+        ways = self._ways
+        return Fleet(config.postgres, CATALOGUE, self._scheduler, store=store, resolver=ways.resolver, clock=ways.clock)
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, SchedulerStarted):
@@ -217,8 +226,7 @@ class _Agent:
         self._ways.resolver.follow(config.hosts, config.reach)
         self._to_channels.follow(config.hosts)
         if config.limits != before.limits or len(config.channels) != len(before.channels):
-            total = config.limits.total + len(config.channels)
-            self._scheduler.resize(total, config.limits.now(before.limits))
+            self._scheduler.resize(_places(evolve(config, postgres=before.postgres)), config.limits.now(before.limits))
         self._roster.maintenance.plan(config.maintenance)
         changes = await self._roster.follow(config.targets)
         self._delivery.follow(config.channels)
@@ -240,6 +248,11 @@ class _Agent:
         await self._roster.recall.recall_all()
         await self._clock.sleep(SETTLED)
         self._board.tell_downtime()
+
+
+def _places(config: Config) -> float:
+    """How many tasks run at a time. A channel has a place of its own, and so has each probe: no check waits for one."""
+    return config.limits.total + len(config.channels) + len(config.postgres) * len(CATALOGUE)
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:

@@ -15,6 +15,7 @@ from scheduler import Retention
 
 from ..checks import ANYWHERE, Reach, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
+from ..postgres import PostgresTarget
 from ..targets import Planned
 from ..text import address_family, is_address
 from ..toml import (
@@ -36,6 +37,7 @@ from .collector import without_collections
 from .limits import Limits, read_limits
 from .network import Network, read_network
 from .place import StorePlace, beside, store_place
+from .postgres import read_postgres
 from .relations import check_parents, read_maintenance
 from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target
@@ -61,6 +63,7 @@ class Config:
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
     channels: Mapping[str, Way] = field(factory=dict)
+    postgres: tuple[PostgresTarget, ...] = ()
     rules: Rules = field(factory=Rules)
     warnings: tuple[str, ...] = ()
 
@@ -78,7 +81,9 @@ class Config:
     def secrets(self) -> frozenset[str]:
         """Texts that must not be shown, of all targets, of all channels and of the store."""
         of_channels = (way.channel.secrets for way in self.channels.values())
-        return self.store.secrets.union(*(target.check.secrets for target in self.targets), *of_channels)
+        of_servers = (each.server.secrets for each in self.postgres)
+        of_checks = (target.check.secrets for target in self.targets)
+        return self.store.secrets.union(*of_checks, *of_channels, *of_servers)
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
@@ -174,6 +179,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     targets = _targets(top, common, within)
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     rules = read_rules(top.section("notify"))
+    servers = _sections(top, "postgres")
+    postgres = read_postgres(servers, file.parent, environment, needs_secrets=needs_secrets)
     top.end()
     return Config(
         targets=targets,
@@ -185,6 +192,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         store=store,
         retention=retention,
         channels=channels,
+        postgres=postgres,
         rules=rules,
         warnings=(*warnings, *known_kinds().troubles.values()),
     )
@@ -222,7 +230,7 @@ def _is_address(value: Any) -> bool:
 
 def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
     tables = top.take("check", _tables("check"), [])
-    if not tables and not top.problems:
+    if not tables and not top.problems and not top.has("postgres"):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
     taken: dict[str, Section] = {}
     names = channel_names(top)

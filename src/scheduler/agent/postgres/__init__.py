@@ -1,12 +1,15 @@
 """PostgreSQL fleets: which probes are due on which servers and databases, what they find, and where it is kept.
 
-Offers `Fleet` and its `PostgresTarget`s. Knows nothing of the configuration, of notifications and of displays. Queries
-live on the event loop, storage on a thread of its own. psycopg is imported where it is used.
+Offers `Fleet` and its `PostgresTarget`s, the `CATALOGUE` of probes, and metric stores. Knows nothing of the
+configuration, of notifications and of displays. Queries live on the event loop, storage on a thread of its own.
+psycopg is imported where it is used, so that the agent runs without it.
 """
 
 from __future__ import annotations
 
 from .fleet import Fleet
+from .probes import CATALOGUE
+from .storage import MemoryMetrics, SqliteMetrics
 from .target import Choice, PostgresTarget
 
-__all__ = ["Choice", "Fleet", "PostgresTarget"]
+__all__ = ["CATALOGUE", "Choice", "Fleet", "MemoryMetrics", "PostgresTarget", "SqliteMetrics"]
