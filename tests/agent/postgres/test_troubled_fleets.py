@@ -10,6 +10,7 @@ from postgres_fleets import OURS, fleet_on, ours_on, probe, rows_on, server_of
 from scheduler.agent.libpq import Server
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, Role
 from scheduler.agent.postgres.fleet import job_id
+from scheduler.agent.postgres.reach.reach import CUT_OFF
 
 
 def counted(fleet, kind=None, failure=None):
@@ -38,7 +39,7 @@ async def test_a_query_that_is_given_up_is_cancelled_on_the_server(own_server):
             fleet._scheduler.get(job_id("main", each.name)).remove()
         await until(lambda: ours_on(own_server) == 0)
         await until(lambda: len(fleet.store.outcomes) == 3)
-    assert [each.reason for each in fleet.store.outcomes] == ["cut off"] * 3
+    assert [each.reason for each in fleet.store.outcomes] == [CUT_OFF] * 3
 
 
 async def test_a_query_that_waits_for_a_lock_waits_no_longer_than_200_ms(own_server):

@@ -30,6 +30,8 @@ EXTENSIONS: Final = b"""/* timerqueue:extensions */ SELECT extname, extversion, 
     FROM pg_catalog.pg_extension JOIN pg_catalog.pg_namespace AS n ON n.oid = extnamespace"""
 EXTENSIONS_WITHIN: Final = 2.0
 
+CUT_OFF: Final = "cut off: its job was removed, or the agent stopped"
+
 Line = tuple[str | None, bool]
 """A database, and whether its requests need a connection of their own that was just made."""
 
@@ -72,7 +74,7 @@ class Reach:
 
     def give_up(self, requests: Sequence[Request]) -> None:
         """End requests that nobody waits for any more. A pipeline that nobody wants is cancelled on the server."""
-        self._end([request for request in requests if request.is_open], failed(Failure.TIMEOUT, "cut off"))
+        self._end([request for request in requests if request.is_open], skipped(CUT_OFF))
         for scope, wanted in self._under_way.items():
             if not any(request.is_open for request in wanted):
                 scope.cancel()
@@ -89,7 +91,7 @@ class Reach:
         finally:
             del self._lines[line]
             self.breaker.withdrew(line)
-            _end_all(waiting, failed(Failure.TIMEOUT, "cut off"))
+            _end_all(waiting, skipped(CUT_OFF))
 
     async def _round(self, line: Line, waiting: list[Request]) -> None:
         """Take a connection, then all requests that there are, and answer them."""
