@@ -70,7 +70,7 @@ class TestTcp(StreamConformance):
         return [
             {"send": "hello", "expect": "hello"},
             {"dialogue": [{"expect": "220 *"}, {"send": "STARTTLS\r\n"}, {"starttls": True}], "verify": False},
-            {"tls": True, "ca_file": str(certificate[0])},
+            {"tls": True, "ca_file": str(certificate[0]), "cert_expires_within": "7d"},
         ]
 
     @pytest.fixture

@@ -173,6 +173,30 @@ async def test_what_came_too_early_is_there_for_the_next_step(serve, target_chec
     assert (result.status, result.error) == (Status.UP, None)
 
 
+async def test_a_regular_expression_is_found_in_a_line(serve, target_check):
+    """In one after another, as a pattern is held against them."""
+
+    async def greeting(server, stream):
+        await stream.send(b"220-one\r\n220 mail ESMTP Postfix\r\n250 ok\r\n")
+        await stream.receive()
+
+    server = await serve(greeting)
+    steps = [{"regex": "^220 .* ESMTP"}, {"regex": "^2[0-9]+ ok$"}]
+    assert (await target_check(tcp(server.port, dialogue=steps)).run()).status is Status.UP
+    result = await target_check(tcp(server.port, dialogue=[{"regex": "^5"}]), timeout=0.2).run()
+    assert (result.status, result.error.partition(" from ")[0]) == (Status.DOWN, '"250 ok" instead of "^5"')
+
+
+async def test_a_certificate_that_ends_soon_is_degraded_after_starttls_too(servers, serve, certificate, target_check):
+    """And how long it lasts stands in the detail."""
+    server = await serve(servers.smtp)
+    options = {"dialogue": EXAMPLES[0]["dialogue"], "ca_file": str(certificate[0]), "cert_expires_within": "30d"}
+    result = await target_check(tcp(server.port, NAME, **options), hosts={NAME: ["127.0.0.1"]}).run()
+    assert result.status is Status.DEGRADED
+    assert result.error.startswith(f"the certificate of {NAME} expires in ")
+    assert 0 < result.detail["cert_expires_in"] < 3 * 86_400
+
+
 async def test_the_last_line_needs_no_end(serve, target_check):
     """If the server closes after it."""
 
@@ -264,6 +288,8 @@ def test_a_pattern_means_what_a_regular_expression_would(parts, line):
         [{"starttls": 1.0, "x": 1}],
         [{"wait": 1}],
         ["220"],
+        [{"regex": "("}],
+        [{"regex": "(?=x)"}],
         [{"send": "x"}] * 51,
         [{"send": "x" * 10_001}],
     ],
@@ -281,6 +307,7 @@ def test_steps_that_make_no_sense_are_refused(steps):
         ({"dialogue": [{"starttls": True}], "tls": True}, "dialogue"),
         ({"dialogue": [{"starttls": True}, {"starttls": True}]}, "dialogue"),
         ({"verify": False}, "verify"),
+        ({"cert_expires_within": "1d"}, "cert_expires_within"),
         ({"dialogue": [{"send": "b"}], "verify": False}, "verify"),
     ],
 )

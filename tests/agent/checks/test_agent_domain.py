@@ -100,7 +100,7 @@ class TestDomain(KindConformance):
     @pytest.fixture
     def examples(self, certificate):
         return [
-            {"expires_within": "30d", "degraded_within": "60d", "server": "https://rdap.example/"},
+            {"expires_within": "60d", "down_within": "30d", "server": "https://rdap.example/"},
             {
                 "bootstrap": "https://rdap.example/dns.json",
                 "redirect_targets": "any",
@@ -113,14 +113,14 @@ class TestDomain(KindConformance):
     ("days", "options", "status", "error"),
     [
         (400, {}, Status.UP, None),
-        (13.5, {}, Status.DOWN, "its registration ends in 13 days, on "),
-        (29.5, {"expires_within": "30d"}, Status.DOWN, "its registration ends in 29 days, on "),
-        (29.5, {"degraded_within": "30d"}, Status.DEGRADED, "its registration ends in 29 days, on "),
+        (13.5, {}, Status.DEGRADED, "its registration ends in 13 days, on "),
+        (29.5, {"expires_within": "31d", "down_within": "30d"}, Status.DOWN, "its registration ends in 29 days, on "),
+        (29.5, {"expires_within": "30d"}, Status.DEGRADED, "its registration ends in 29 days, on "),
         (1.5, {"expires_within": "1d"}, Status.UP, None),
         (-2, {}, Status.DOWN, "its registration ended on "),
     ],
 )
-async def test_a_domain_is_down_when_its_registration_ends_soon(asked, registry, days, options, status, error):
+async def test_a_domain_is_judged_by_the_end_of_its_registration(asked, registry, days, options, status, error):
     """With the day on which it does, and the seconds until then as plain numbers."""
     clock = ManualClock()
     registry.says(stamp(clock.wall() + days * DAY))
@@ -220,7 +220,7 @@ async def test_what_a_registry_said_is_kept_for_six_hours(asked, registry):
     first = await asked(clock=clock)
     ago = {**first.detail, "rdap_asked": clock.wall() - 5 * 3600}
     again = await asked(clock=clock, before=ago, expires_within="21d")
-    assert (again.status, again.detail["rdap_asked"]) == (Status.DOWN, ago["rdap_asked"])
+    assert (again.status, again.detail["rdap_asked"]) == (Status.DEGRADED, ago["rdap_asked"])
     assert len(registry.paths) == 1
     old = {**first.detail, "rdap_asked": clock.wall() - 6 * 3600}
     assert (await asked(clock=clock, before=old)).status is Status.UP
@@ -286,7 +286,7 @@ def test_the_longest_name_in_a_list_counts():
         ("domain://me:hunter22@example.org", {}, "url"),
         ("domain://org", {}, "url"),
         ("domain://127.0.0.1", {}, "url"),
-        ("domain://example.org", {"degraded_within": DAY}, "degraded_within"),
+        ("domain://example.org", {"down_within": 14 * DAY}, "down_within"),
     ],
 )
 def test_what_does_not_fit_together_clashes(url, options, key):

@@ -15,6 +15,7 @@ URLS = {
     "domain": "domain://example.org",
     "icmp": "icmp://h.example",
     "ntp": "ntp://h.example",
+    "tls": "tls://h.example:443",
 }
 GOOD = [
     *("any", "all", "exactly", "udp", "tcp", "GET", "public", "now", "phase", "30s", "1m", "7h", "A", "MX", "NXDOMAIN"),

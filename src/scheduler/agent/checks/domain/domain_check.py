@@ -44,14 +44,16 @@ need the same one."""
 
 @frozen(kw_only=True)
 class DomainCheck:
-    """A domain check: down if the registration ends within `expires_within` seconds, or has ended, or is none.
+    """A domain check: down if the registration has ended or is none, degraded `expires_within` seconds before its end.
+
+    `down_within`: seconds before its end from which on it is down already.
 
     `server`: the base URL of the registry's RDAP; without it the list at `bootstrap` says who that is.
     """
 
     url: Url
     expires_within: float = 14 * DAY
-    degraded_within: float | None = None
+    down_within: float | None = None
     server: str | None = None
     bootstrap: str = BOOTSTRAP
     redirect_targets: RedirectTargets = RedirectTargets.PUBLIC
@@ -62,8 +64,8 @@ class DomainCheck:
             raise Clash("url", "expected domain://example.org and nothing else")
         if is_address(self.url.host) or "." not in self.url.host:
             raise Clash("url", f"expected a domain such as example.org, found {self.url.host}")
-        if self.degraded_within is not None and self.degraded_within <= self.expires_within:
-            raise Clash("degraded_within", "would never be told: it is not longer than expires_within")
+        if self.down_within is not None and self.down_within >= self.expires_within:
+            raise Clash("down_within", "is not shorter than expires_within: it would never be degraded")
         certificates.context(self.ca_file)  # reading the certificates takes longer than a check: not while checks run
 
     @property
@@ -136,9 +138,9 @@ class DomainCheck:
         if left <= 0:
             return Status.DOWN, f"its registration ended on {until}"
         words = f"its registration ends in {wording.count(int(left // DAY), 'day')}, on {until}"
-        if left <= self.expires_within:
+        if self.down_within is not None and left <= self.down_within:
             return Status.DOWN, words
-        if self.degraded_within is not None and left <= self.degraded_within:
+        if left <= self.expires_within:
             return Status.DEGRADED, words
         return Status.UP, None
 
@@ -220,7 +222,7 @@ DOMAIN: Final = Kind(
     DomainCheck,
     {
         "expires_within": seconds,
-        "degraded_within": seconds,
+        "down_within": seconds,
         "server": _base,
         "bootstrap": _base,
         "redirect_targets": one_of({each.value: each for each in RedirectTargets}),

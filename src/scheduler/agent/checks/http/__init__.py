@@ -11,6 +11,7 @@ from __future__ import annotations
 from .exchange import Exchange
 from .fetch import Document, fetch
 from .http_check import HTTP
+from .patterns import Pattern, regex
 from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, refusal
 
 __all__ = [
@@ -18,10 +19,12 @@ __all__ = [
     "Document",
     "Exchange",
     "Origin",
+    "Pattern",
     "RedirectTargets",
     "fetch",
     "may_dial",
     "may_name",
     "next_url",
     "refusal",
+    "regex",
 ]

@@ -2,7 +2,8 @@
 
 What comes is looked through once, from where the step before has found what it waited for. A text is looked for
 anywhere in it. A pattern, which is a text with `*` for whatever stands there, is held against one whole line after
-another; lines that it does not fit are passed over, as the greetings of many servers have several.
+another, and a regular expression is looked for in each; other lines are passed over, as the greetings of many servers
+have several.
 
 Where TLS begins in the middle, nothing may be left over from before it: somebody in between could have put it there.
 """
@@ -18,6 +19,7 @@ from attrs import field, frozen
 
 from ...toml import Unfit, text
 from ..contract import CheckFailed, Stopwatch
+from ..http import Pattern, regex
 from ..net import secured
 
 MOST_READ: Final = 64 * 1024
@@ -56,6 +58,18 @@ class Expect:
 
 
 @frozen
+class Search:
+    """A step that waits for a line in which a regular expression is found."""
+
+    regex: Pattern
+
+    @property
+    def text(self) -> str:
+        """The expression as it was written."""
+        return self.regex.text
+
+
+@frozen
 class Send:
     """A step that sends a text."""
 
@@ -67,7 +81,7 @@ class StartTls:
     """A step with which TLS begins."""
 
 
-Step = Expect | Send | StartTls
+Step = Expect | Search | Send | StartTls
 
 
 def dialogue(value: Any) -> tuple[Step, ...]:
@@ -82,6 +96,8 @@ def _step(value: Any) -> Step:
         case {"expect": wanted, **others} if not others:
             expected = _short(wanted)
             return Expect(expected, is_pattern="*" in expected)
+        case {"regex": sought, **others} if not others:
+            return Search(regex(sought))
         case {"send": said, **others} if not others:
             return Send(_short(said))
         case {"starttls": True, **others} if not others:
@@ -110,17 +126,23 @@ class Conversation:
         with self._watch.measure("send"):
             await self._stream.send(said.encode())
 
-    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """Go on over TLS. Raises CheckFailed if the server has said more than it was asked, and that in the open."""
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> ByteStream:
+        """Go on over TLS, by the stream that it gives. Raises CheckFailed if the server has said more than it was asked,
+        and that in the open.
+        """
         if self._received:
             raise CheckFailed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
         self._watch.heard = None
         self._stream = await secured(self._stream, self._watch, context, host)
+        return self._stream
 
-    async def expect(self, wanted: Expect) -> None:
+    async def expect(self, wanted: Expect | Search) -> None:
         """Read until it has come. Raises CheckFailed if it does not."""
         with self._watch.measure("receive"):
-            await (self._line(wanted) if wanted.is_pattern else self._text(wanted))
+            if isinstance(wanted, Expect) and not wanted.is_pattern:
+                await self._text(wanted)
+            else:
+                await self._line(wanted)
 
     async def _text(self, wanted: Expect) -> None:
         (sought,) = wanted.parts
@@ -132,7 +154,7 @@ class Conversation:
             self._watch.heard = f'{len(self._received):,} bytes without "{wanted.text}"'
         del self._received[: found + len(sought)]
 
-    async def _line(self, wanted: Expect) -> None:
+    async def _line(self, wanted: Expect | Search) -> None:
         begin = looked_through = 0
         last: bytes | None = None
         is_open = True
@@ -145,14 +167,14 @@ class Conversation:
             end = len(self._received) if end < 0 else end
             last = bytes(self._received[begin:end]).removesuffix(b"\r")
             begin = looked_through = end + 1
-            if wanted.fits(last):
+            if await _is_found(wanted, last):
                 del self._received[:begin]
                 return
             self._watch.heard = f'{_quoted(last)} instead of "{wanted.text}"'
         said = "closed without a word" if last is None else f"closed after {_quoted(last)}"
         raise CheckFailed(f'{said}, expected "{wanted.text}"')
 
-    async def _more(self, wanted: Expect) -> bool:
+    async def _more(self, wanted: Expect | Search) -> bool:
         """Receive some more. False: that was all. Raises CheckFailed if it has been too much."""
         if len(self._received) > MOST_READ:
             raise CheckFailed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
@@ -161,6 +183,10 @@ class Conversation:
         except anyio.EndOfStream:
             return False
         return True
+
+
+async def _is_found(wanted: Expect | Search, line: bytes) -> bool:
+    return wanted.fits(line) if isinstance(wanted, Expect) else await wanted.regex.search(line) is not None
 
 
 def _quoted(said: bytes) -> str:

@@ -8,10 +8,10 @@ from typing import Final, assert_never
 from attrs import frozen
 
 from ...text import Url
-from ...toml import boolean, text
+from ...toml import boolean, seconds, text
 from ..contract import Attempt, Clash, Finding, Kind
-from ..net import Budget, certificates, dialled
-from .dialogue import MOST_READ, Conversation, Expect, Send, StartTls, Step, dialogue
+from ..net import Budget, certificates, dialled, expiry_of, with_expiry
+from .dialogue import MOST_READ, Conversation, Expect, Search, Send, StartTls, Step, dialogue
 
 _LAST_READ: Final = 65_536
 """Bytes that may come with the last of the bytes that are looked through."""
@@ -28,6 +28,7 @@ class TcpCheck:
     tls: bool = False
     verify: bool = True
     ca_file: str | None = None
+    cert_expires_within: float | None = None
 
     def __attrs_post_init__(self) -> None:
         has_starttls = StartTls() in self.dialogue
@@ -37,8 +38,13 @@ class TcpCheck:
             raise Clash("dialogue", "starttls is for connections without tls = true")
         if self.dialogue.count(StartTls()) > 1:
             raise Clash("dialogue", "TLS begins once: there is more than one starttls")
-        if not (self.tls or has_starttls) and not (self.verify and self.ca_file is None):
-            key = "verify" if not self.verify else "ca_file"
+        given = {
+            "verify": not self.verify,
+            "ca_file": self.ca_file is not None,
+            "cert_expires_within": self.cert_expires_within is not None,
+        }
+        if any(given.values()) and not (self.tls or has_starttls):
+            key = next(key for key in given if given[key])
             raise Clash(key, "is for TLS: add tls = true, or a step { starttls = true }")
         if self.tls or has_starttls:
             self._context()  # reading the certificates takes longer than a check: not while checks run
@@ -59,20 +65,21 @@ class TcpCheck:
     async def attempt(self, at: Attempt) -> Finding:
         """Ask: up if the target accepts the connection and, where asked to, answers as expected."""
         tls, budget = self._context() if self.tls else None, Budget(MOST_READ + _LAST_READ)
-        host = self.url.seen_by_servers.host
+        host, expiry = self.url.seen_by_servers.host, None
         async with dialled(at, self.url.port, budget, tls=tls, host=host) as stream:
             conversation = Conversation(stream, at.watch)
+            expiry = None if tls is None else expiry_of(stream, host)
             for step in self.steps:
                 match step:
                     case Send():
                         await conversation.send(step.text)
-                    case Expect():
+                    case Expect() | Search():
                         await conversation.expect(step)
                     case StartTls():
-                        await conversation.start_tls(self._context(), host)
+                        expiry = expiry_of(await conversation.start_tls(self._context(), host), host)
                     case _:
                         assert_never(step)
-        return Finding()
+        return with_expiry(Finding(), expiry, at.watch.clock.wall(), self.cert_expires_within)
 
     def _context(self) -> ssl.SSLContext:
         return certificates.context(self.ca_file, verify=self.verify)
@@ -89,5 +96,6 @@ TCP: Final = Kind(
         "tls": boolean,
         "verify": boolean,
         "ca_file": certificates.ca_file,
+        "cert_expires_within": seconds,
     },
 )
