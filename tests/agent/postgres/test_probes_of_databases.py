@@ -173,6 +173,16 @@ def test_a_sequence_that_is_nearly_used_up_comes_first(probed):
         run(probed, "DROP SEQUENCE fresh, down")
 
 
+def test_a_role_that_may_read_all_data_sees_values_and_bloat(probed, scratch):
+    """As the page says: besides pg_monitor it has pg_read_all_data."""
+    run(probed, "CREATE ROLE reader LOGIN IN ROLE pg_monitor, pg_read_all_data", "SELECT setval('steps', 32000)")
+    try:
+        assert one(probed, "sequences", "reader", sequencename="steps")["last_value"] == 32000
+        assert one(probed, "relation_sizes", "reader", relname=scratch)["bloat"] is not None
+    finally:
+        run(probed, "DROP ROLE reader")
+
+
 def test_a_sequence_that_somebody_alters_is_left_out_and_counted(probed):
     """To read it would wait for the lock."""
     run(probed, "CREATE SEQUENCE beside")
