@@ -279,6 +279,8 @@ def _check_name(section: Section, name: str) -> None:
 
 def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
     """Report unknown keys; one that other kinds of check know is reported as such."""
+    if section.is_known:
+        return
     for kind in known_kinds().every:
         for key in kind.options:
             if section.has(key) and key not in options:

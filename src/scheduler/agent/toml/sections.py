@@ -102,6 +102,11 @@ class Section:
         self._asked.update(keys)
         return not self.table.keys().isdisjoint(keys)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether every key has been asked for."""
+        return self.table.keys() <= self._asked.keys()
+
     def take(self, key: str, reader: Reader[T], default: D) -> T | D:
         """Take the value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
         self._asked[key] = None
