@@ -1,7 +1,9 @@
 """Real servers on this machine for the agent's checks to ask, and a target's check made with few words, as fixtures."""
 
+import json
 import socket
 from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import anyio
@@ -9,6 +11,7 @@ import pytest
 from anyio.abc import SocketAttribute
 from anyio.streams.tls import TLSListener
 
+from scheduler import Record
 from scheduler.agent.checks import Family, Mode, Resolver, TargetCheck
 from scheduler.agent.text import Redactor
 from timerqueue import SystemClock
@@ -147,3 +150,27 @@ def target_check():
 async def up(serve, answers):
     """Start a server that is well."""
     return await serve(answers.respond())
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def record_of(run, report):
+    """Make the record of a run, with instants in whole microseconds and the result as JSON gives it back."""
+    begun, ended = (EPOCH + timedelta(microseconds=int(each * 1e6)) for each in (run.started, run.ended))
+    result = json.loads(json.dumps(report))
+    return Record(
+        job_id=run.job_id,
+        due=begun,
+        attempt=1,
+        outcome=run.outcome,
+        started=begun,
+        ended=ended,
+        lateness=0.0,
+        error=None,
+        traceback=None,
+        reason=None,
+        count=1,
+        last_due=begun,
+        result=result,
+    )

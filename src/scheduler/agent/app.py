@@ -133,6 +133,7 @@ class _Agent:
         self._board.subscribe(self._outbox.hear)
         self._board.subscribe(self._monitor.hear)
         self._board.subscribe(Sooner(self._scheduler).hear)
+        self._board.subscribe(self._roster.groups.hear)
         self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
         self._scheduler.listen(self._listen)
@@ -142,6 +143,7 @@ class _Agent:
         self._scheduler.register(NOTIFY, self._delivery.run)
         self._roster.maintenance.plan(config.maintenance)
         self._roster.begin(config.targets)
+        self._roster.groups.follow(config.groups, self._clock.wall())
         follows = source is not None and not plan.once
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
         self._fleet = self._fleet_of(config) if config.postgres and not plan.once else None
@@ -229,6 +231,7 @@ class _Agent:
             self._scheduler.resize(_places(evolve(config, postgres=before.postgres)), config.limits.now(before.limits))
         self._roster.maintenance.plan(config.maintenance)
         changes = await self._roster.follow(config.targets)
+        self._roster.groups.follow(config.groups, self._clock.wall())
         self._delivery.follow(config.channels)
         self._outbox.follow(config.channels, routes_of(config), config.rules)
         for warning in config.all_warnings:

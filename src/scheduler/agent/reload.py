@@ -28,7 +28,7 @@ LOOK_EVERY: Final = 0.5
 MOST_SAID: Final = 3
 """Problems of a file that are told; the others are counted."""
 
-FOLLOWED: Final = {"targets", "limits", "hosts", "reach", "maintenance", "warnings"}
+FOLLOWED: Final = {"targets", "limits", "hosts", "reach", "maintenance", "groups", "warnings"}
 """What of a configuration is followed while the agent runs."""
 
 Stamp = tuple[int, int, int] | None
@@ -124,6 +124,8 @@ def told_of(changes: Changes, before: Config, after: Config) -> Iterator[str]:
         parts.append("another reach")
     if before.maintenance != after.maintenance:
         parts.append("other maintenance")
+    if before.groups != after.groups:
+        parts.append("other groups")
     yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"
     for each in fields(Config):
         if each.name not in FOLLOWED and getattr(before, each.name) != getattr(after, each.name):

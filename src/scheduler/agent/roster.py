@@ -23,7 +23,7 @@ from timerqueue import Clock
 
 from .checks import Holdups, Mode, Resolver, TargetCheck
 from .config import Network, Start, Target
-from .relations import Parents
+from .relations import Groups, Parents
 from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from .text import Redactor
 
@@ -82,6 +82,7 @@ class Roster:
         gate = Gate(ways.clock, probes, network.every)
         self.maintenance = Maintenance()
         self._parents = Parents(self.statuses)
+        self.groups = Groups(self.statuses, self.recall.has, self.board.tell)
         task = CheckTask(
             self._checks,
             self.statuses,

@@ -17,6 +17,7 @@ from scheduler.agent.config.target import Target
 from scheduler.agent.toml.sections import FOREIGN, ConfigError
 
 SCHEMES = ", ".join(f"{scheme}://" for scheme in PORTS)
+GROUP = "name = 'api'\n[[group]]\nname = 'g'\n"
 WINDOW = "name = 'api'\n[[maintenance]]\nname = 'w'\nschedule = '0 2 * * *'\nduration = '1h'\n"
 CHECK = '[[check]]\nurl = "http://h"\n'
 
@@ -172,6 +173,11 @@ MISTAKES = [
     (CHECK + "max_attempts = 0", "max_attempts: expected a whole number from 1 to 10, found the number 0"),
     (CHECK + "retry_interval = 0", "retry_interval: expected a duration such as"),
     (CHECK + 'failing_interval = "soon"', "failing_interval: expected a duration such as"),
+    (CHECK + GROUP + "members = ['ap']", "[[group]] 'g': there is no check called 'ap', did you mean 'api'"),
+    (CHECK + GROUP + "members = ['api']\ndown_if = '1 of 3'", "down_if: of 3, but the group has 1 members"),
+    (CHECK + GROUP + "members = ['api']\ndown_if = 'most'", 'down_if: expected "any", "all" or "k of n"'),
+    (CHECK + GROUP.replace("'g'", "'api'") + "members = ['api']", "the name 'api' is taken"),
+    (CHECK + GROUP, "[[group]] 'g': the key 'members' is missing"),
     (CHECK + WINDOW + "targets = ['ap']", "there is no check called 'ap', did you mean 'api'"),
     (CHECK + WINDOW + "tags = ['x']", "[[maintenance]] 'w': no check has the tag 'x'"),
     (CHECK + WINDOW + "target = 'x'", "unknown key 'target' in [[maintenance]] 'w', did you mean 'targets'"),
@@ -444,3 +450,29 @@ def test_maintenance_is_of_targets_by_name_or_tag_or_of_all():
     deploy, every = read(text).maintenance
     assert (deploy.name, deploy.targets, every.targets) == ("deploy", {"api"}, {"api", "db"})
     assert deploy.window == Window(Cron("0 2 * * sun", tz="Europe/Berlin"), timedelta(minutes=90), reason="deploy")
+
+
+def test_groups_have_members_by_name_or_tag_and_a_number_that_are_down():
+    """All by default; `k of n` says of how many, so that a member more is no surprise."""
+    checks = "".join(f'[[check]]\nname = "{name}"\nurl = "http://{name}"\ntags = ["web"]\n' for name in "abc")
+    text = (
+        checks
+        + """
+        [[group]]
+        name = "one"
+        members = ["a", "b"]
+        [[group]]
+        name = "two"
+        members = ["web"]
+        down_if = "2 of 3"
+        [[group]]
+        name = "three"
+        members = ["c", "web"]
+        down_if = "any"
+    """
+    )
+    assert [(each.name, each.members, each.at_least) for each in read(text).groups] == [
+        ("one", ("a", "b"), None),
+        ("two", ("a", "b", "c"), 2),
+        ("three", ("a", "b", "c"), 1),
+    ]

@@ -1,13 +1,13 @@
 """Incidents: what a person should hear of a target, once, whatever becomes of the agent meanwhile."""
 
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from attrs import evolve
 from hypothesis import given, strategies as st
 
-from scheduler import Outcome, Record, RunEnded
+from agent_kit import record_of
+from scheduler import Outcome, RunEnded
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.targets.board import Board
 from scheduler.agent.targets.incidents import Closed, Incident, Opened
@@ -15,7 +15,6 @@ from scheduler.agent.targets.report import LONGEST, report_of, restore
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.uptime import past_after
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FOUND = {
     "u": CheckResult(status=Status.UP),
     "d": CheckResult(status=Status.DOWN, error="refused"),
@@ -63,27 +62,6 @@ class Life:
         for letter in letters:
             self.start() if letter == "|" else self.check(letter)
         return self
-
-
-def record_of(run, report):
-    """Make the record of a run, with instants in whole microseconds and the result as JSON gives it back."""
-    begun, ended = (EPOCH + timedelta(microseconds=int(each * 1e6)) for each in (run.started, run.ended))
-    result = json.loads(json.dumps(report))
-    return Record(
-        job_id=run.job_id,
-        due=begun,
-        attempt=1,
-        outcome=run.outcome,
-        started=begun,
-        ended=ended,
-        lateness=0.0,
-        error=None,
-        traceback=None,
-        reason=None,
-        count=1,
-        last_due=begun,
-        result=result,
-    )
 
 
 def told(letters, **options):

@@ -16,6 +16,7 @@ from scheduler import Retention
 from ..checks import ANYWHERE, Reach, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
 from ..postgres import PostgresTarget
+from ..relations import GroupPlan
 from ..targets import Planned
 from ..text import address_family, is_address
 from ..toml import (
@@ -38,7 +39,7 @@ from .limits import Limits, read_limits
 from .network import Network, read_network
 from .place import StorePlace, beside, store_place
 from .postgres import read_postgres
-from .relations import check_parents, read_maintenance
+from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target
 
@@ -60,6 +61,7 @@ class Config:
     reach: Reach = ANYWHERE
     network: Network = field(factory=Network)
     maintenance: tuple[Planned, ...] = ()
+    groups: tuple[GroupPlan, ...] = ()
     store: StorePlace = field(factory=StorePlace)
     retention: Retention = field(factory=Retention)
     channels: Mapping[str, Way] = field(factory=dict)
@@ -177,6 +179,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     check_channels(defaults, common, channel_names(top))
     defaults.end()
     targets = _targets(top, common, within)
+    groups = read_groups(_sections(top, "group"), targets)
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     rules = read_rules(top.section("notify"))
     servers = _sections(top, "postgres")
@@ -189,6 +192,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         reach=within,
         network=network,
         maintenance=maintenance,
+        groups=groups,
         store=store,
         retention=retention,
         channels=channels,

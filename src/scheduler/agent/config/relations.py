@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from schedule import After, Every, Schedule, ScheduleError, Window, parse
 
-from ..relations import circle
+from ..relations import GroupPlan, circle
 from ..targets import Planned
 from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, named
+
+MOST_GROUPS: Final = 8
+"""Groups that one target is in: its report says of each how it stands."""
+
+MOST_MEMBERS: Final = 100_000
 
 
 def read_maintenance(sections: Iterable[Section], targets: Collection[Target]) -> tuple[Planned, ...]:
@@ -48,6 +54,63 @@ def _read(section: Section, targets: Collection[Target]) -> Planned | None:
     of = None if names is None and tags is None else named(section, targets, names or (), tags or ())
     chosen = frozenset(each.name for each in targets) if of is None else of
     return Planned(name, Window(starts, timedelta(seconds=length), reason=name), chosen)
+
+
+def read_groups(sections: Iterable[Section], targets: Collection[Target]) -> tuple[GroupPlan, ...]:
+    """Read each [[group]] in the file, of targets that are there."""
+    taken = {each.name for each in targets}
+    of: Counter[str] = Counter()
+    found: list[GroupPlan] = []
+    for section in sections:
+        plan = _group(section, targets)
+        if plan is None:
+            continue
+        if plan.name in taken:
+            section.complain(f"the name '{plan.name}' is taken: give the group another one", "name")
+        taken.add(plan.name)
+        of.update(plan.members)
+        found.append(plan)
+        if over := next((each for each in plan.members if of[each] == MOST_GROUPS + 1), None):
+            section.complain(f"members: '{over}' is in more than {MOST_GROUPS} groups", "members")
+    return tuple(found)
+
+
+def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
+    name = section.require("name", label)
+    asked = section.require("members", labels)
+    down_if = section.take("down_if", _down_if, None)
+    section.end()
+    if name is None or not asked:
+        return None
+    names = {each.name for each in targets}
+    tags = {tag for each in targets for tag in each.tags}
+    chosen = named(
+        section,
+        targets,
+        [each for each in asked if each not in tags or each in names],
+        [each for each in asked if each in tags and each not in names],
+    )
+    members = tuple(each.name for each in targets if each.name in chosen)
+    if down_if is None:
+        return GroupPlan(name, members)
+    at_least, of = down_if
+    if of is not None and of != len(members):
+        section.complain(f"down_if: of {of}, but the group has {len(members)} members", "down_if")
+    return GroupPlan(name, members, at_least)
+
+
+def _down_if(value: Any) -> tuple[int, int | None] | None:
+    """Read how many members are down when a group is, and of how many. None: all."""
+    words = text(value).split()
+    match words:
+        case ["all"]:
+            return None
+        case ["any"]:
+            return 1, None
+        case [least, "of", of] if least.isdecimal() and of.isdecimal() and 1 <= int(least) <= int(of) <= MOST_MEMBERS:
+            return int(least), int(of)
+        case _:
+            raise Unfit('"any", "all" or "k of n" such as "2 of 3"', value)
 
 
 def _starts(value: Any) -> Schedule:

@@ -20,7 +20,7 @@ from scheduler import (
 
 from ..targets import Checked, CheckedAgain, Closed, LeftOut, LeftOutBefore, News, NotChecked, Opened, Remembered
 from .display import Display, NotShown, View
-from .notices import describe, describe_downtime, describe_outage, describe_pause
+from .notices import describe, describe_downtime, describe_group, describe_outage, describe_pause
 
 
 class Monitor:
@@ -58,7 +58,8 @@ class Monitor:
             case Checked():
                 self.show(lambda display: display.checked(news.target, is_change=news.is_change))
             case Opened() | Closed():
-                pass  # the check that it came with has been shown
+                if news.incident.is_group:  # of a target the check that it came with has been shown
+                    self.notice(describe_group(news))
             case Remembered():
                 self.show(lambda display: display.remembered(news.target))
             case LeftOut():

@@ -18,7 +18,7 @@ from scheduler import (
 )
 from scheduler.stores import EVERYTHING
 
-from ..targets import CheckedAgain, LeftOutBefore, NotChecked, Outage, Trouble
+from ..targets import CheckedAgain, Closed, LeftOutBefore, NotChecked, Opened, Outage, Trouble
 from ..text import wording
 
 
@@ -79,3 +79,12 @@ def describe_downtime(news: LeftOutBefore) -> str:
     """A sentence about what was due while no agent ran."""
     checks, targets = wording.count(news.checks, "check"), wording.count(news.targets, "target")
     return f"left out while no agent ran: {'' if news.is_exact else 'at least '}{checks} of {targets}"
+
+
+def describe_group(news: Opened | Closed) -> str:
+    """A sentence about a group of targets that is down as a whole, or is no more."""
+    name = news.incident.target
+    if isinstance(news, Opened):
+        return f"the group {name} is down: {news.incident.error}"
+    after = wording.span(news.ended - news.incident.began)
+    return f"the group {name} is up again after {after}{'' if news.error is None else f': {news.error}'}"

@@ -16,7 +16,7 @@ from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecke
 from .recall import Recall
 from .report import restore, skipped_for, told, verdict_of_record
 from .sooner import Sooner
-from .status import TargetStatus, Verdict
+from .status import Marks, TargetStatus, Verdict
 from .task import TASK, CheckTask
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "LeftOut",
     "LeftOutBefore",
     "Maintenance",
+    "Marks",
     "News",
     "NotChecked",
     "Opened",

@@ -111,6 +111,10 @@ class Board:
         if target is not None and target.incident is not None:
             self._tell(Closed(target.incident, _kept(now), "it is not checked any more"))
 
+    def tell(self, news: News) -> None:
+        """Tell all who subscribe what somebody else has found out, on the loop."""
+        self._tell(news)
+
     def remembered(self, target: TargetStatus) -> None:
         """Tell that a target stands as it did when an earlier process last checked it."""
         self._tell(Remembered(target))

@@ -25,7 +25,7 @@ class Incident:
     """A target is down or flaps. `began`: UTC seconds since 1970. `error`: what was wrong when it began.
 
     `id`: of the target's state then (`state_id`), the same after a restart. `cause`: the target above that is down;
-    None: there is none. `members`: how many other targets it stands for.
+    None: there is none. `members`: how many other targets it stands for. `is_group`: `target` is a group of targets.
     """
 
     id: str
@@ -35,6 +35,7 @@ class Incident:
     error: str | None = None
     cause: str | None = None
     members: int = 0
+    is_group: bool = False
 
 
 @frozen

@@ -56,6 +56,11 @@ class Recall:
         self._recalled.pop(name, None)
         self._said.pop(name, None)
 
+    def has(self, name: str) -> bool:
+        """Whether it is known how a target stood, or that nobody knows."""
+        event = self._recalled.get(name)
+        return event is not None and event.is_set()
+
     async def recall_all(self) -> None:
         """Recall all targets, one after another; none if nothing at all is remembered, as when all begins."""
         if not await self._is_there_a_past():

@@ -21,7 +21,7 @@ from ..text import wording
 from ..uptime import parse_past
 from .flapping import Standing, TargetState, state_id
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
-from .status import TargetStatus, Verdict, fold, in_doubt, unreachable, verdict_without_results
+from .status import Marks, Recalled, TargetStatus, Verdict, fold, in_doubt, unreachable, verdict_without_results
 
 if TYPE_CHECKING:
     from scheduler import Record
@@ -148,6 +148,8 @@ def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[st
                 if verdict is not None:
                     target.record(verdict, _run_of(later))
             target.remembered, target.lateness_max = target.checks, 0.0
+            is_down = target.state is not None and target.state.status is Standing.DOWN
+            target.recalled = Recalled((target.last_run or _run_of(record)).ended, is_down, _marks_of(record))
             return True
     return False
 
@@ -193,6 +195,7 @@ def _standing(target: TargetStatus) -> dict[str, Any]:
         **incident,
         **({"tried": target.tried} if target.tried else {}),
         **({} if target.past is None else {"past": str(target.past)}),
+        **({"groups": marks} if (marks := target.marks(target.name)) else {}),
     }
 
 
@@ -269,6 +272,18 @@ def _read_state(found: Mapping[str, Any] | None, name: str, *, has_ended: bool =
         ),
         ends=None if has_ended else _read_state(found["ends"], name, has_ended=True),
     )
+
+
+def _marks_of(record: Record) -> Marks:
+    """How groups stood before a check, as far as its report says so in a way that makes sense."""
+    try:
+        found: Mapping[str, Any] = record.result["before"].get("groups", {})  # type: ignore[index]
+        return {
+            str(key): (_count(number), None if began is None else _instant(began))
+            for key, (number, began) in _items(found)
+        }
+    except _UNREADABLE:
+        return {}
 
 
 def _read_incident(found: Mapping[str, Any] | None, name: str, clean: Callable[[str], str] = str) -> Incident | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from attrs import define, evolve, field, frozen
@@ -105,6 +105,19 @@ def _error(results: Sequence[CheckResult], status: Status) -> str | None:
     return f"{len(bad)} of {len(results)} addresses: {bad[0].error}"
 
 
+Marks = Mapping[str, tuple[int, float | None]]
+"""How groups stand, for a report: by a short name of each how often it has been down, and since when it is."""
+
+
+@frozen
+class Recalled:
+    """What the last report of an earlier process said beside how its target stood: `at` in UTC seconds."""
+
+    at: float
+    is_down: bool
+    marks: Marks
+
+
 @define(eq=False)
 class TargetStatus:
     """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
@@ -143,6 +156,8 @@ class TargetStatus:
     need: int | None = 1
     tried: int = 0
     past: Past | None = None
+    marks: Callable[[str], Marks] = lambda _name: {}
+    recalled: Recalled | None = None
     holds: Callable[[float], float] = lambda _ended: math.inf
 
     @property

@@ -1,0 +1,155 @@
+"""Groups: several targets as one thing, whose incident is its own and survives restarts."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from agent_kit import record_of
+from scheduler import Outcome, RunEnded
+from scheduler.agent.checks.contract.result import CheckResult, Status
+from scheduler.agent.relations import GroupPlan, Groups
+from scheduler.agent.targets import Board, Closed, Opened
+from scheduler.agent.targets.report import report_of, restore
+from scheduler.agent.targets.status import TargetStatus
+
+
+class Site:
+    """Targets a, b and c, and groups of them, through checks and restarts; what is told of groups."""
+
+    def __init__(self, *plans, names="abc"):
+        self.plans, self.names = plans, names
+        self.now, self.told, self.records = 1000.0, [], {name: [] for name in names}
+        self.start()
+
+    def start(self):
+        """Begin as a new process, which knows what history says."""
+        self.board = Board([TargetStatus(name, "http://h", "http") for name in self.names])
+        self.recalled = set()
+        self.groups = Groups(self.board.targets, self.recalled.__contains__, self.board.tell)
+        self.groups.follow(self.plans, self.now)
+        self.board.subscribe(self.groups.hear)
+        self.board.subscribe(self.hear)
+
+    def hear(self, news):
+        if isinstance(news, (Opened, Closed)) and news.incident.is_group:
+            self.told.append(news)
+
+    def recall(self, name):
+        """Find out how a target stood, as it is done before its first check."""
+        if name not in self.recalled:
+            restore(self.board.targets[name], self.records[name])
+            self.recalled.add(name)
+
+    def check(self, name, *, is_up, cause=None):
+        """Let a check of a target end."""
+        self.recall(name)
+        self.now += 1.0
+        result = CheckResult(status=Status.UP if is_up else Status.DOWN, error=None if is_up else "no")
+        report = report_of([result], self.board.targets[name], cause=cause)
+        run = RunEnded(name, self.now - 1, self.now - 1, self.now, 1, 0.0, 1.0, Outcome.SUCCEEDED, results=(report,))
+        self.records[name].insert(0, record_of(run, report))
+        self.board.listen(run)
+
+    def live(self, letters):
+        """A small letter: that target is up; a capital: it is down. A bar is a restart, and all are recalled."""
+        for letter in letters:
+            if letter == "|":
+                self.start()
+                for name in self.names:
+                    self.recall(name)
+            else:
+                self.check(letter.lower(), is_up=letter.islower())
+        return self
+
+
+def told(*plans, letters):
+    """Say what is told of such a life: + opened, - closed."""
+    return "".join("+" if isinstance(each, Opened) else "-" for each in Site(*plans).live(letters).told)
+
+
+ABC = ("a", "b", "c")
+WELL = "abcabcabc"
+
+
+@pytest.mark.parametrize(
+    ("at_least", "letters", "news"),
+    [
+        (1, WELL + "A", "+"),
+        (2, WELL + "A", ""),
+        (2, WELL + "AB", "+"),
+        (2, WELL + "ABC", "+"),
+        (None, WELL + "AB", ""),
+        (None, WELL + "ABC", "+"),
+        (2, WELL + "AAABBBCCCaaa", "+"),  # c has taken its place
+        (2, WELL + "AAABBBaaa", "+-"),
+        (2, WELL + "AAABBBaaabbbabcabcAAABBB", "+-+"),
+    ],
+)
+def test_a_group_is_down_when_so_many_of_its_members_are(at_least, letters, news):
+    """Any, k of n, or all: it opens once, and closes when there are fewer."""
+    assert told(GroupPlan("site", ABC, at_least), letters=letters) == news
+
+
+def test_an_incident_of_a_group_names_its_members_that_are_down():
+    """It is its own: those of the members are told as ever."""
+    site = Site(GroupPlan("site", ABC, 2)).live(WELL + "ACaaa")
+    opened, closed = site.told
+    found = opened.incident
+    assert (found.target, found.began, found.members, found.error) == ("site", 1011.0, 2, "2 of 3 are down: a, c")
+    assert (closed.incident, found.id) == (found, "site-1011000-1")
+
+
+def test_a_group_whose_members_are_unreachable_opens_nothing():
+    """The alarm is that of the one above them."""
+    site = Site(GroupPlan("site", ABC, 2)).live(WELL)
+    site.check("a", is_up=False, cause="router")
+    site.check("b", is_up=False, cause="router")
+    assert site.told == []
+    site.check("c", is_up=False)
+    assert len(site.told) == 1
+
+
+def test_nothing_is_told_of_a_group_before_the_past_of_all_its_members_is_known():
+    """Or one that is down would seem to be up again."""
+    site = Site(GroupPlan("site", ABC, 2)).live(WELL + "AB")
+    site.start()
+    site.check("c", is_up=True)
+    assert len(site.told) == 1
+    for name in ABC:
+        site.recall(name)
+    site.check("c", is_up=True)
+    assert len(site.told) == 1
+
+
+def test_a_group_that_the_configuration_has_no_more_is_down_no_more():
+    """Whoever heard of it hears that it is not watched."""
+    site = Site(GroupPlan("site", ABC, 1)).live("|A")
+    site.groups.follow((), 2000.0)
+    opened, closed = site.told
+    assert closed == Closed(opened.incident, 2000.0, "it is not watched any more")
+
+
+def test_a_new_group_whose_members_are_down_is_told_at_the_next_check():
+    """Nobody has been told of it so far."""
+    site = Site().live("AB")
+    site.plans = (GroupPlan("site", ABC, 2),)
+    site.live("|A")
+    assert len(site.told) == 1
+
+
+plans = st.lists(
+    st.builds(
+        GroupPlan, st.sampled_from(["x", "y"]), st.sampled_from([ABC, ("a", "b")]), st.sampled_from([None, 1, 2])
+    ),
+    max_size=2,
+    unique_by=lambda plan: plan.name,
+)
+
+
+@given(plans, st.lists(st.sampled_from("abcABC|"), max_size=40).map("".join))
+def test_restarts_change_nothing_of_what_is_told_of_groups(found, letters):
+    """The same incidents with the same ids, none opened twice, and each closed once."""
+    begin = "|abcABC"  # all groups are known to history before the first restart
+    whole = Site(*found).live(begin + letters.replace("|", ""))
+    broken = Site(*found).live(begin + letters)
+    said = [[(type(each), each.incident.id, each.incident.began) for each in site.told] for site in (whole, broken)]
+    assert said[0] == said[1]
