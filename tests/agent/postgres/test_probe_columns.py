@@ -34,32 +34,35 @@ def test_each_version_has_its_variant(probed):
     assert lacking == LACKING[probed.major]
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_it_answers_in_its_columns(probed, name):
+def test_each_probe_answers_in_its_columns(probed):
     """By name, in their order, of their types; a superuser may ask for all of them."""
-    probe = CATALOGUE[name]
-    if name in LACKING[probed.major]:
-        return
-    user = "postgres" if name in NEED_MORE else "monitor"
-    with probed.connect(user) as connection:
-        cursor = connection.execute(probed.variant(probe, connection).sql)
-        types = {row[0]: row[1] for row in connection.execute("SELECT oid, typname FROM pg_type").fetchall()}
-    found = [(column.name, OF_TYPE.get(types[column.type_code])) for column in cursor.description]
-    assert found[-1:] == [("left_out", "BIGINT")] or all(column != "left_out" for column, _ in found)
-    assert [each for each in found if each[0] != "left_out"] == [
-        (column.name, column.type.name) for column in probe.columns
-    ]
+    wrong = {}
+    with probed.connect("postgres") as connection:
+        types = dict(connection.execute("SELECT oid, typname FROM pg_type").fetchall())
+        for name in asked_of(probed):
+            cursor = connection.execute(probed.variant(CATALOGUE[name], connection).sql)
+            found = [(column.name, OF_TYPE.get(types[column.type_code])) for column in cursor.description]
+            declared = [(column.name, column.type.name) for column in CATALOGUE[name].columns]
+            if found not in (declared, [*declared, ("left_out", "BIGINT")]):
+                wrong[name] = found
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_its_keys_tell_its_rows_apart(probed, name):
-    """No two rows of one sample have the same."""
-    probe = CATALOGUE[name]
-    if name in LACKING[probed.major] or not any(column.is_key for column in probe.columns):
-        return
-    rows, names, _ = probed.run(probe, "postgres")
-    keys = [tuple(row[names.index(column.name)] for column in probe.columns if column.is_key) for row in rows]
-    assert len(set(keys)) == len(keys)
+def test_keys_tell_the_rows_of_a_probe_apart(probed):
+    """No two rows of one sample have the same; a probe without keys has one row at most."""
+    double = {}
+    for name in asked_of(probed):
+        rows, names, _ = probed.run(CATALOGUE[name], "postgres")
+        keys = [names.index(column.name) for column in CATALOGUE[name].columns if column.is_key]
+        found = [tuple(row[key] for key in keys) for row in rows]
+        if len(set(found)) < len(found):
+            double[name] = found
+    assert double == {}
+
+
+def asked_of(probed):
+    """Return the names of the probes that this version can answer."""
+    return [name for name in ASKED if name not in LACKING[probed.major]]
 
 
 @pytest.mark.parametrize("probe", CATALOGUE.values(), ids=CATALOGUE)
@@ -86,14 +89,56 @@ def test_a_newer_version_runs_the_newest_variant_unproven(probe):
     assert pick(probe, (OLDEST_SUPPORTED - 1) * 10_000, "1.12") is None
 
 
+NINETEEN = """
+    CREATE SCHEMA nineteen;
+    CREATE VIEW nineteen.pg_stat_lock AS SELECT 'relation'::text AS locktype, 1::bigint AS waits,
+        1500::double precision AS wait_time, 2::bigint AS fastpath_exceeded, now() AS stats_reset;
+    CREATE FUNCTION nineteen.pg_get_multixact_stats(OUT num_mxids bigint, OUT num_members bigint,
+        OUT members_size bigint, OUT oldest_multixact xid) LANGUAGE sql AS $$ SELECT 1, 2, 3, '4'::xid $$;
+    CREATE VIEW nineteen.pg_stat_database_conflicts AS SELECT *, now() AS stats_reset FROM pg_stat_database_conflicts;
+    CREATE VIEW nineteen.pg_stat_replication_slots AS
+        SELECT *, 7::bigint AS mem_exceeded_count FROM pg_stat_replication_slots;
+    CREATE VIEW nineteen.pg_stat_subscription_stats AS SELECT subid, subname, apply_error_count,
+        sync_error_count AS sync_table_error_count, 0::bigint AS sync_seq_error_count, confl_insert_exists,
+        confl_update_origin_differs, confl_update_exists, confl_update_missing, confl_delete_origin_differs,
+        confl_delete_missing, confl_multiple_unique_conflicts, stats_reset FROM pg_stat_subscription_stats;
+    CREATE VIEW nineteen.pg_stat_wal AS SELECT *, 5::bigint AS wal_fpi_bytes FROM pg_stat_wal;
+    CREATE VIEW nineteen.pg_stat_user_tables AS SELECT *, now() AS stats_reset FROM pg_stat_user_tables;
+    CREATE VIEW nineteen.pg_stat_user_indexes AS SELECT *, now() AS stats_reset FROM pg_stat_user_indexes;
+    CREATE VIEW nineteen.pg_stat_progress_vacuum AS
+        SELECT *, 'manual'::text AS started_by, 'normal'::text AS mode FROM pg_stat_progress_vacuum;
+    CREATE VIEW nineteen.pg_stat_progress_analyze AS
+        SELECT *, 'manual'::text AS started_by FROM pg_stat_progress_analyze;
+    CREATE VIEW nineteen.pg_stat_progress_basebackup AS
+        SELECT *, 'full'::text AS backup_type FROM pg_stat_progress_basebackup;
+    CREATE VIEW nineteen.pg_stat_progress_repack AS SELECT * FROM pg_stat_progress_cluster;
+"""
+
+
+def test_what_is_written_for_19_is_sound(probed):
+    """No 19 runs here: its views are built on 18 as its notes have them, and each variant for it is run on those."""
+    if probed.major != NEWEST_PROVEN:
+        return
+    with probed.connect() as connection, connection.transaction(force_rollback=True):
+        for statement in filter(str.strip, NINETEEN.split(";\n")):
+            connection.execute(statement)
+        connection.execute("SET LOCAL search_path = nineteen, pg_catalog")
+        for name in ASKED:
+            variant = pick(CATALOGUE[name], 190_000, "1.12")
+            cursor = connection.execute(variant.sql)
+            names = [column.name for column in cursor.description if column.name != "left_out"]
+            assert names == [column.name for column in CATALOGUE[name].columns]
+        cursor = connection.execute(pick(CATALOGUE["locks"], 190_000).sql)
+        (row,) = (row for row in cursor.fetchall() if row[0] is None and row[2] is None and row[3] is None)
+        assert row[5:8] == (1, 1.5, 2)
+
+
 def test_nothing_waits_for_a_lock_of_an_alter_table(probed):
     """Each probe answers within its lock_timeout of 200 ms, which it never uses up: an error would say so."""
     altering = probed.held("ALTER TABLE plain ADD COLUMN more int", "ALTER TABLE parts ADD COLUMN more int")
     altering.execute("ALTER SEQUENCE steps INCREMENT 2")
     failed = {}
-    for name in ASKED:
-        if name in LACKING[probed.major]:
-            continue
+    for name in asked_of(probed):
         try:
             probed.run(CATALOGUE[name], "postgres")
         except psycopg.Error as error:
@@ -141,9 +186,7 @@ def test_a_grant_is_enough_where_one_is_asked_for(probed):
 def refused_to(probed, user):
     """Return the names of the probes that this role may not run."""
     refused = set()
-    for name in ASKED:
-        if name in LACKING[probed.major]:
-            continue
+    for name in asked_of(probed):
         try:
             probed.run(CATALOGUE[name], user)
         except psycopg.errors.InsufficientPrivilege:
