@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from anyio.streams.tls import TLSStream
 
-from scheduler.agent.checks import BY_SCHEME, KINDS
+from scheduler.agent.checks import BY_SCHEME, KINDS, Resolver, reach
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.trouble import judge
 from scheduler.agent.checks.http import HTTP
 from scheduler.agent.checks.tcp import TCP
 from scheduler.agent.checks.tls import TLS
+from scheduler.agent.text import parse_url
 from scheduler.testing.checks import StreamConformance
 
 
@@ -138,3 +139,26 @@ def test_an_error_with_a_number_that_nobody_knows_says_what_it_says_itself(error
     trouble = judge(error, "peer")
     assert trouble.status is status
     assert trouble.text.endswith(text)
+
+
+AT_HOME = {
+    "http": "http://127.0.0.1:{port}/",
+    "tcp": "tcp://127.0.0.1:{port}",
+    "tls": "tls://127.0.0.1:{port}",
+    "dns": "dns://127.0.0.1:{port}/www.example.org",
+    "ntp": "ntp://127.0.0.1:{port}",
+    "icmp": "icmp://127.0.0.1",
+}
+
+
+@pytest.mark.parametrize("kind", [each for each in KINDS if each.is_resolved], ids=lambda kind: kind.name)
+async def test_every_kind_asks_no_address_that_targets_does_not_allow(kind, up, target_check):
+    """An address in the URL, and one to which a name leads: of neither is anything asked."""
+    for host in ("127.0.0.1", "inside.test"):
+        url = AT_HOME[kind.name].format(port=up.port).replace("127.0.0.1", host)
+        resolver = Resolver({"inside.test": ["127.0.0.1"]}, reach=reach("public"))
+        check = kind.make(url=parse_url(url, kind.schemes))
+        result = await target_check(check, resolver=resolver).run()
+        assert result.status is Status.DOWN
+        assert '"targets" in the configuration does not allow it' in result.error
+    assert up.connections == 0

@@ -337,6 +337,16 @@ def test_a_file_may_say_the_type_in_either_place():
     assert (second.check.asked, str(second.check.url)) == ("MX", "dns://h:54/x")
 
 
+async def test_watch_takes_a_name_to_ask_for(ran):
+    """And says what is missing without one, instead of a traceback."""
+    async with serving(Zone(TWO)) as port:
+        code, out, _ = await ran("watch", "--once", "--plain", f"dns://127.0.0.1:{port}/www.example.org")
+        assert (code, "UP" in out) == (0, True), out
+    code, _, err = await ran("watch", "dns://127.0.0.1")
+    assert code == 2
+    assert "dns://127.0.0.1: url: expected the name to ask for" in err
+
+
 def test_without_dnspython_only_dns_checks_are_refused():
     """With the words that install it; everything else works."""
     program = """

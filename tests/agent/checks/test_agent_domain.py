@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from scheduler import Scheduler
-from scheduler.agent.checks import CheckFailed, Clash, Finding, Status
+from scheduler.agent.checks import CheckFailed, Clash, Finding, Resolver, Status, reach
 from scheduler.agent.checks.domain import DOMAIN, domain_check
 from scheduler.agent.checks.domain.registration import registration, registries, registry_of
 from scheduler.agent.config.config import parse_config
@@ -205,6 +205,17 @@ async def test_a_registry_that_refuses_connections_leaves_it_unknown(asked, regi
     assert result.error == f"cannot ask 127.0.0.1:{free_port}: connection refused by 127.0.0.1:{free_port}"
 
 
+async def test_a_registry_that_may_not_be_asked_leaves_it_unknown(asked, registry, target_check):
+    """As `targets` of the configuration says: it holds for who is asked about a target, too."""
+    check = DOMAIN.make(url=parse_url(f"domain://{NAME}", DOMAIN.schemes), server="http://127.0.0.1:1/")
+    found = target_check(check, is_resolved=False, resolver=Resolver(reach=reach("public")))
+    scheduler = Scheduler()
+    scheduler.add(found.run, "@every 1h", id="domain")
+    (result,) = (await scheduler.run_once())["domain"].results
+    assert result.status is Status.UNKNOWN
+    assert result.error.startswith("cannot ask 127.0.0.1:1: 127.0.0.1 is not asked")
+
+
 async def test_a_redirect_of_the_registry_is_followed(asked, registry):
     """To the same host, or a public one."""
     registry.answers["/rdap/domain/example.org"] = (301, {"Location": "/v2/example.org"}, b"")
@@ -225,6 +236,19 @@ async def test_what_a_registry_said_is_kept_for_six_hours(asked, registry):
     old = {**first.detail, "rdap_asked": clock.wall() - 6 * 3600}
     assert (await asked(clock=clock, before=old)).status is Status.UP
     assert len(registry.paths) == 2
+
+
+async def test_a_restart_asks_no_registry_again(serve, registry, ran, tmp_path):
+    """The answer stands in the store: of three agents, one after another, the first has asked."""
+    server = await serve(registry.serve)
+    registry.says("2099-01-01T00:00:00Z")
+    file = tmp_path / "uptime.toml"
+    file.write_text(f'{FILE}server = "http://127.0.0.1:{server.port}/rdap"\n')
+    for _ in range(3):
+        code, out, err = await ran("run", "--once", "--json", "--store", f"sqlite:///{tmp_path}/u.db", str(file))
+        assert (code, '"status": "up"' in out) == (0, True), out + err
+        assert '"domain_expires": 4070908800' in out
+    assert registry.paths == ["/rdap/domain/example.org"]
 
 
 @given(

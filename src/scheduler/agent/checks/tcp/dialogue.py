@@ -127,8 +127,8 @@ class Conversation:
             await self._stream.send(said.encode())
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> ByteStream:
-        """Go on over TLS, by the stream that it gives. Raises CheckFailed if the server has said more than it was asked,
-        and that in the open.
+        """Go on over TLS, by the stream that it gives. Raises CheckFailed if the server has said more than it was
+        asked, and that in the open.
         """
         if self._received:
             raise CheckFailed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
