@@ -96,8 +96,9 @@ async def run(
 
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
-    """The channels that are told of each target that is checked; None: all."""
-    return {target.name: target.notify for target in config.targets if target.is_enabled}
+    """The channels that are told of each target that is checked, and of each group of targets; None: all."""
+    groups: dict[str, tuple[str, ...] | None] = dict.fromkeys(group.name for group in config.groups)
+    return groups | {target.name: target.notify for target in config.targets if target.is_enabled}
 
 
 class _Agent:

@@ -1,15 +1,24 @@
 """Groups: several targets as one thing, whose incident is its own and survives restarts."""
 
+import io
+import json
+
+import anyio
 import pytest
 from hypothesis import given, strategies as st
 
 from agent_kit import record_of
+from kit import PATIENCE
 from scheduler import Outcome, RunEnded
+from scheduler.agent.app import Plan, routes_of, run
 from scheduler.agent.checks.contract.result import CheckResult, Status
+from scheduler.agent.config.config import parse_config
 from scheduler.agent.relations import GroupPlan, Groups
+from scheduler.agent.show.lines import JsonLines
 from scheduler.agent.targets import Board, Closed, Opened
 from scheduler.agent.targets.report import report_of, restore
 from scheduler.agent.targets.status import TargetStatus
+from timerqueue import SystemClock
 
 
 class Site:
@@ -153,3 +162,37 @@ def test_restarts_change_nothing_of_what_is_told_of_groups(found, letters):
     broken = Site(*found).live(begin + letters)
     said = [[(type(each), each.incident.id, each.incident.began) for each in site.told] for site in (whole, broken)]
     assert said[0] == said[1]
+
+
+def agent_of(port):
+    """Write a configuration of a group of two targets at which nobody listens."""
+    return f"""
+        store = "memory"
+        [[check]]
+        name = "a"
+        url = "tcp://127.0.0.1:{port}"
+        [[check]]
+        name = "b"
+        url = "tcp://127.0.0.2:{port}"
+        [[group]]
+        name = "site"
+        members = ["a", "b"]
+        down_if = "2 of 2"
+    """
+
+
+async def test_the_agent_says_that_a_group_is_down(free_port):
+    """The whole agent: its members are found down, and the group with them."""
+    stream, clock = io.StringIO(), SystemClock()
+    with anyio.fail_after(PATIENCE):
+        await run(
+            parse_config(agent_of(free_port), "f.toml", {}), JsonLines(stream, clock.wall), Plan(once=True), clock
+        )
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    (text,) = [line["text"] for line in lines if line["event"] == "notice"]
+    assert text.startswith("the group site is down: 2 of 2 are down: ")
+
+
+def test_all_channels_are_told_of_a_group():
+    """And one that was down when the agent stopped is no target that is gone."""
+    assert routes_of(parse_config(agent_of(1), "f.toml", {})) == {"site": None, "a": None, "b": None}
