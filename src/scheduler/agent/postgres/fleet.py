@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from logging import getLogger
@@ -15,11 +15,13 @@ from anyio.from_thread import run_sync
 from anyio.lowlevel import current_token
 from attrs import define, field, frozen
 
-from schedule import Every, Missed
+from schedule import Every, Missed, Schedule
 from scheduler import Job, JobNotFound, Overlap, RunMissed, Scheduler, current_run
 from timerqueue import Clock
 
 from ..checks import Resolver
+from . import burst
+from .budget import Budget
 from .contract import Failure, MetricStore, OutcomeKind, Probe, ProbeOutcome, Sample, Scope
 from .databases import Databases
 from .reach import Breaker, Connections, Dialler, Reach, Request, Result
@@ -33,15 +35,23 @@ TASK: Final = "probe"
 SOON: Final = 10.0
 """Seconds over which the first starts of targets are spread."""
 FLUSH_WITHIN: Final = 5.0
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @define(eq=False)
 class Member:
-    """A target as it is probed: the way to it, and its databases. `told`: the failures that the log knows of."""
+    """A target as it is probed: the way to it, its databases, and what we cost it.
+
+    `told`: the failures that the log knows of. `usual`: the schedules of the probes that run more often by a burst,
+    which lasts until `burst_until`, monotonic seconds.
+    """
 
     target: PostgresTarget
     reach: Reach
     databases: Databases
+    budget: Budget
+    usual: dict[str, Schedule] = field(factory=dict)
+    burst_until: float = 0.0
     told: dict[tuple[str, str | None], str | None] = field(factory=dict)
 
 
@@ -92,9 +102,9 @@ class Fleet:
                 group.start_soon(self._add_jobs)
                 yield
                 for member in self.members.values():
-                    member.reach.connections.close()
+                    member.reach.close()
                 with anyio.move_on_after(FLUSH_WITHIN):
-                    while any(member.reach.connections.used for member in self.members.values()):
+                    while not all(member.reach.is_idle for member in self.members.values()):
                         await self._clock.sleep(0.02)
                 group.cancel_scope.cancel()
         finally:
@@ -109,6 +119,13 @@ class Fleet:
         at = current_run().due.timestamp()
         due = Due(member, found, at, max(self._clock.wall() - at, 0.0))
         member.reach.connections.sweep()
+        if member.usual and self._clock.monotonic() >= member.burst_until:
+            self._end_burst(member)
+        if not member.budget.admits(
+            probe, at, burst.EVERY if probe in member.usual else member.target.choice(found)[1]
+        ):
+            self._record(due, None, self._stretched(member, probe))
+            return
         databases: Sequence[str | None] = (None,)
         if found.scope is Scope.DATABASE:
             known = await member.databases.all()
@@ -160,6 +177,11 @@ class Fleet:
         has_rows = result.kind in {OutcomeKind.STORED, OutcomeKind.PARTIAL}
         sample = Sample(due.probe, target, database, due.at, result.rows, result.left_out) if has_rows else None
         self._recorder.add(sample, outcome)
+        now = self._clock.monotonic()
+        due.member.budget.spend(due.probe.name, result.cost, now)
+        reason = burst.calls_for_burst(due.probe, result.rows)
+        if reason is not None:
+            self._begin_burst(due.member, reason, now)
         self._tell(due.member, outcome)
 
     def _tell(self, member: Member, outcome: ProbeOutcome) -> None:
@@ -188,11 +210,45 @@ class Fleet:
         dialler = Dialler(target.server, self._resolver, self._clock)
         connections = Connections(dialler, target.limit, self._spawn, self._clock)
         reach = Reach(connections, Breaker(), self._spawn, self._clock)
-        return Member(target, reach, Databases(target, reach, self._clock))
+        return Member(target, reach, Databases(target, reach, self._clock), Budget(target.budget))
 
     def _spawn(self, func: Callable[..., object], *args: object) -> None:
         assert self._group is not None, "nothing is asked of a server before the fleet runs"
         self._group.start_soon(func, *args)  # type: ignore[arg-type] # a coroutine function
+
+    @staticmethod
+    def _stretched(member: Member, probe: str) -> Result:
+        budget = member.budget
+        reason = (
+            f"budget: {budget.load:.2%} of a core, {budget.share:.2%} allowed; stretched {budget.factors[probe]} times"
+        )
+        return Result(kind=OutcomeKind.SKIPPED, reason=reason)
+
+    def _begin_burst(self, member: Member, reason: str, now: float) -> None:
+        """Look closely for a minute from now, if the budget has room for that."""
+        if member.budget.load > member.budget.share:
+            return
+        member.burst_until = now + burst.LASTS
+        for probe in burst.CLOSE:
+            job = self._job(member, probe)
+            if job is not None and probe not in member.usual:
+                member.usual[probe] = job.schedule
+                job.update(schedule=Every(burst.EVERY, anchor=EPOCH))
+                logger.warning("%s: %s every second for a minute: %s", member.target.name, probe, reason)
+
+    def _end_burst(self, member: Member) -> None:
+        """Give the probes of a burst their schedules back, with their places."""
+        for probe, schedule in member.usual.items():
+            job = self._job(member, probe)
+            if job is not None:
+                job.update(schedule=schedule)
+        member.usual.clear()
+
+    def _job(self, member: Member, probe: str) -> Job | None:
+        try:
+            return self._scheduler.get(job_id(member.target.name, probe))
+        except JobNotFound:
+            return None
 
     # Jobs
 
@@ -258,14 +314,6 @@ class Fleet:
             due = Due(member, probe, event.first_due + number * step, 0.0)
             for database in databases or (None,):
                 self._record(due, database, result)
-
-    def handles(self, target: str) -> Iterable[Job]:
-        """Return the jobs of a target that the scheduler has."""
-        for probe in self.probes:
-            try:
-                yield self._scheduler.get(job_id(target, probe))
-            except JobNotFound:
-                continue
 
 
 def job_id(target: str, probe: str) -> str:

@@ -58,10 +58,28 @@ class Reach:
         self._clock = clock
         self._lines: dict[Line, list[Request]] = {}
         self._under_way: dict[anyio.CancelScope, list[Request]] = {}
+        self._is_closed = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is asked, and the server has let go of every connection."""
+        return not self._lines and not self.connections.used
+
+    def close(self) -> None:
+        """Ask nothing more, give up what is under way, and close the connections."""
+        self._is_closed = True
+        for waiting in list(self._lines.values()):
+            self.give_up(waiting)
+        for wanted in list(self._under_way.values()):
+            self.give_up(wanted)
+        self.connections.close()
 
     def ask(self, request: Request) -> None:
         """Have a request answered. It ends in any case, also with what keeps it from being asked."""
         line = (request.database, request.probe.call is not None)
+        if self._is_closed:
+            request.end(skipped(CUT_OFF))
+            return
         if not self.breaker.admits(line, self._clock.monotonic()):
             request.end(skipped(f"breaker: {self.breaker.error}"))
             return
@@ -75,7 +93,7 @@ class Reach:
     def give_up(self, requests: Sequence[Request]) -> None:
         """End requests that nobody waits for any more. A pipeline that nobody wants is cancelled on the server."""
         self._end([request for request in requests if request.is_open], skipped(CUT_OFF))
-        for scope, wanted in self._under_way.items():
+        for scope, wanted in list(self._under_way.items()):
             if not any(request.is_open for request in wanted):
                 scope.cancel()
 

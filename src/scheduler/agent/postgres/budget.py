@@ -1,0 +1,75 @@
+"""The cost budget of one target: how much of the server's time our queries take, and what is asked less often for it.
+
+Cost is counted by probe, in windows of a minute. After a window over the budget, intervals are stretched, the probe
+that costs most first, by two each time and sixteen at most, until what is left fits. After one below half of the budget
+the probe that costs least has its interval back by one step. A stretched probe keeps its grid: it takes part in each
+second, fourth, ... tick, and the others are skipped and say so. Whether a server is there is always asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import define, field
+
+WINDOW: Final = 60.0
+"""Seconds for which costs are added up."""
+MOST: Final = 16
+"""How many times its interval a probe is stretched to, at most."""
+NEVER: Final = frozenset({"connectivity", "node_role"})
+"""Probes that are never stretched."""
+
+
+@define(eq=False)
+class Budget:
+    """The budget of one target, a `share` of one core. Times are monotonic seconds, passed in; costs are seconds."""
+
+    share: float
+    load: float = 0.0
+    """The share that was taken in the last whole window."""
+    factors: dict[str, int] = field(factory=dict)
+    """By how much intervals are stretched, of probes for which that is not 1."""
+    _costs: dict[str, float] = field(factory=dict)
+    _began: float | None = None
+
+    def spend(self, probe: str, cost: float, now: float) -> None:
+        """Count what a probe has cost the server."""
+        self._turn(now)
+        self._costs[probe] = self._costs.get(probe, 0.0) + cost
+
+    def admits(self, probe: str, due: float, every: float) -> bool:
+        """Whether a probe takes part in the tick that is due at `due`, UTC seconds."""
+        factor = self.factors.get(probe, 1)
+        return factor == 1 or int(due / every + 0.5) % factor == 0
+
+    def _turn(self, now: float) -> None:
+        if self._began is None:
+            self._began = now
+        elapsed = now - self._began
+        if elapsed < WINDOW:
+            return
+        costs = {probe: cost / elapsed for probe, cost in self._costs.items()}
+        self.load, self._costs, self._began = sum(costs.values()), {}, now
+        if self.load > self.share:
+            self._stretch(costs)
+        elif self.load < self.share / 2 and self.factors:
+            self._relax(costs)
+
+    def _stretch(self, costs: Mapping[str, float]) -> None:
+        left = {probe: cost for probe, cost in costs.items() if probe not in NEVER}
+        load = self.load
+        while load > self.share and left:
+            probe = max(left, key=lambda each: (left[each], each))
+            if self.factors.get(probe, 1) >= MOST:
+                del left[probe]
+                continue
+            self.factors[probe] = self.factors.get(probe, 1) * 2
+            left[probe] /= 2
+            load -= left[probe]
+
+    def _relax(self, costs: Mapping[str, float]) -> None:
+        probe = min(self.factors, key=lambda each: (costs.get(each, 0.0), each))
+        self.factors[probe] //= 2
+        if self.factors[probe] == 1:
+            del self.factors[probe]
