@@ -216,6 +216,24 @@ async def test_a_registry_that_may_not_be_asked_leaves_it_unknown(asked, registr
     assert result.error.startswith("cannot ask 127.0.0.1:1: 127.0.0.1 is not asked")
 
 
+async def test_many_domains_of_one_registry_wait_for_its_limit(serve, registry, target_check):
+    """It is a host as any other: no more of them ask it at a time than it may have."""
+    server = await serve(registry.serve)
+    names = [f"example{number}.org" for number in range(5)]
+    scheduler = Scheduler(limits={"domain": 5, "host:127.0.0.1": 1})
+    for name in names:
+        registry.says("2099-01-01T00:00:00Z", name=name, path=f"/domain/{name}")
+        url = parse_url(f"domain://{name}", DOMAIN.schemes)
+        check = DOMAIN.make(url=url, server=f"http://127.0.0.1:{server.port}/")
+        found = target_check(
+            check, is_resolved=False, needs=("domain",), needs_at=lambda host: ("domain", f"host:{host}")
+        )
+        scheduler.add(found.run, "@every 1h", id=name, needs=found.needs)
+    ended = await scheduler.run_once()
+    assert [each.status for name in names for each in ended[name].results] == [Status.UP] * 5
+    assert (server.connections, server.most_open) == (5, 1)
+
+
 async def test_a_redirect_of_the_registry_is_followed(asked, registry):
     """To the same host, or a public one."""
     registry.answers["/rdap/domain/example.org"] = (301, {"Location": "/v2/example.org"}, b"")

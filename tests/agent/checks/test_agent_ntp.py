@@ -1,10 +1,12 @@
 """ntp:// checks against a server of our own, whose clock and words about itself are as a test says."""
 
+import socket
 import struct
 from math import inf
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute
 from attrs import evolve
 from hypothesis import given, strategies as st
 
@@ -138,6 +140,25 @@ async def test_a_lost_question_is_asked_again(asked, monkeypatch):
     result = await asked(replies, max_offset="1s")
     assert (result.status, result.error) == (Status.UP, None)
     assert len(set(came)) == len(came) >= 3
+
+
+async def test_it_asks_over_ipv6_as_well(target_check):
+    """An address in brackets, and no name to look up."""
+    async with (
+        await anyio.create_udp_socket(family=socket.AF_INET6, local_host="::1") as udp,
+        anyio.create_task_group() as group,
+    ):
+
+        async def serve():
+            async for data, peer in udp:
+                await udp.sendto(reply_to(data), *peer[:2])
+
+        group.start_soon(serve)
+        url = parse_url(f"ntp://[::1]:{udp.extra(SocketAttribute.local_port)}", NTP.schemes)
+        with anyio.fail_after(PATIENCE):
+            result = await target_check(NTP.make(url=url)).run()
+        group.cancel_scope.cancel()
+    assert (result.status, result.address) == (Status.UP, "::1")
 
 
 def test_half_of_the_way_does_not_count_against_a_server():
