@@ -39,6 +39,8 @@ HIGHEST_PORT: Final = 65_535
 SHOWN: Final = 200
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
+_HOST: Final = re.compile(r"[A-Za-z0-9._:-]+")
+
 
 class Encryption(enum.Enum):
     """How a connection to the server is encrypted."""
@@ -181,9 +183,12 @@ def _addresses(value: Any) -> tuple[str, ...]:
 
 def _host(value: Any) -> str:
     try:
-        return host_name(text(value))
+        found = host_name(text(value))
     except ValueError as exc:
         raise Unfit(str(exc), value) from None
+    if not _HOST.fullmatch(found):
+        raise Unfit("a host such as mail.example.org", value)
+    return found
 
 
 def _options(around: Surroundings) -> dict[str, Reader[Any]]:

@@ -1,0 +1,313 @@
+"""The channels command and email: what arrives, what is said of a failure, and what nobody can slip in."""
+
+import json
+import os
+import socket
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+from attrs import evolve
+
+from kit import until
+from scheduler.agent.checks import Resolver
+from scheduler.agent.notify import CHANNELS, Means, Message, MessageKind, Notification, Surroundings, Undelivered
+from scheduler.agent.toml import Unfit
+from timerqueue import SystemClock
+
+MESSAGE = Message(
+    kind=MessageKind.TRIGGER,
+    channel="ops",
+    incident="shop-1",
+    target="shop",
+    status="down",
+    began=1e9,
+    at=1e9,
+    error="connection refused",
+)
+NASTY = ["; rm -rf /", "$(reboot)", "`id`", "a\nBcc: evil@example.org", "'\"", "{x.__class__}", "\x1b[31m", "%0a"]
+
+
+def channel(kind, folder=Path(), environment=None, **options):
+    readers = CHANNELS[kind].options(Surroundings(folder, environment or {}))
+    return CHANNELS[kind].make(**{key: readers[key](value) for key, value in options.items()})
+
+
+async def send(made, message=MESSAGE):
+    return await made.send(Notification((message,)), Means(Resolver({}), SystemClock()))
+
+
+# -- command -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Write a program in shell that a channel runs."""
+
+    def write(text):
+        file = tmp_path / "page"
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+        return str(file)
+
+    return write
+
+
+async def test_a_command_gets_the_message_on_its_standard_input(program, tmp_path):
+    """And its key in the environment, which holds nothing else of ours."""
+    os.environ["OF_THE_AGENT"] = "1"
+    file = program(f'cat > {tmp_path}/got; env > {tmp_path}/env; echo "$2" > {tmp_path}/args')
+    made = channel(
+        "command", command=[file, "--team", {"env": "T"}], env={"TOKEN": {"env": "T"}}, environment={"T": "x y"}
+    )
+    await send(made)
+    assert json.loads((tmp_path / "got").read_text())["key"] == "shop-1:ops:trigger"
+    environment = (tmp_path / "env").read_text()
+    assert "TIMERQUEUE_KEY=shop-1:ops:trigger" in environment
+    assert "TOKEN=x y" in environment
+    assert "OF_THE_AGENT" not in environment
+    assert (tmp_path / "args").read_text() == "x y\n"
+    assert made.secrets == {"x y"}
+
+
+@pytest.mark.parametrize("said", NASTY)
+async def test_nothing_that_a_target_says_reaches_a_shell(program, tmp_path, said):
+    """It stands in JSON on standard input, and nowhere else."""
+    await send(channel("command", command=[program(f"cat > {tmp_path}/got")]), evolve(MESSAGE, target=said, error=said))
+    assert json.loads((tmp_path / "got").read_text())["target"] == said
+
+
+async def test_a_command_that_fails_is_told_with_what_it_said(program):
+    """Cut to a length, on one line."""
+    with pytest.raises(Undelivered, match=r"page ended with 3: no \\x1b\[31m pager"):
+        await send(channel("command", command=[program("printf 'no \\033[31m pager' >&2; exit 3")]))
+    with pytest.raises(Undelivered) as caught:
+        await send(channel("command", command=[program("yes | head -c 5000000; exit 1")]))
+    assert len(str(caught.value)) < 400
+
+
+async def test_what_a_command_leaves_running_is_killed(program, tmp_path):
+    """When its time is over, and when it has ended; its children too."""
+    forks = f"(echo $$ > {tmp_path}/started; exec sleep 1000) & echo $! > {tmp_path}/child; "
+    made = channel("command", command=[program(forks + "wait")])
+    async with anyio.create_task_group() as group:
+        group.start_soon(send, made)
+        await until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip())
+        group.cancel_scope.cancel()
+    await until(lambda: not is_alive(int((tmp_path / "child").read_text())))
+    await send(channel("command", command=[program(forks + "exit 0")]))
+    await until(lambda: not is_alive(int((tmp_path / "child").read_text())))
+
+
+def is_alive(pid):
+    """Whether a process runs; a zombie that nobody has fetched does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_a_command_has_limits(program):
+    """Which it hands on to what it starts."""
+    with pytest.raises(Undelivered, match="256 0"):
+        await send(channel("command", command=[program('echo "$(ulimit -n) $(ulimit -c)" >&2; exit 1')]))
+
+
+async def test_a_program_that_is_gone_is_told(program):
+    """Though it was there when the configuration was read."""
+    file = program("exit 0")
+    made = channel("command", command=[file])
+    os.unlink(file)  # noqa: PTH108 - pathlib may not block here, os may
+    with pytest.raises(Undelivered, match=r"cannot start .*page: No such file or directory"):
+        await send(made)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("mail", "a program and its arguments"),
+        ([], "a program and its arguments"),
+        (["mail"], "the whole path of a program first"),
+        (["/etc/passwd"], "a program that can be run"),
+        (["/tmp"], "a program that can be run"),
+        (["/bin/true", 7], "expected text"),
+        (["/bin/true", "a\0b"], "arguments without NUL"),
+    ],
+)
+def test_a_command_that_could_not_run_is_refused_when_it_is_read(command, words):
+    """And not when something is down."""
+    with pytest.raises(Unfit) as caught:
+        channel("command", command=command)
+    assert words in str(caught.value)
+
+
+# -- email -------------------------------------------------------------------------------------------------------------
+
+
+class Smtp(threading.Thread):
+    """A server that takes mail, one connection after another. `refuses`: answers by the beginning of a command."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.refuses = {}
+        self.taken = []
+        self.is_silent = False
+        self.start()
+
+    def run(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            with connection, connection.makefile("rwb") as stream:
+                try:
+                    self.talk(stream)
+                except OSError:
+                    continue
+
+    def talk(self, stream):
+        if self.is_silent:
+            stream.read()
+            return
+        envelope = []
+        say(stream, "220 here")
+        while line := stream.readline().decode().strip():
+            answer = next((self.refuses[each] for each in self.refuses if line.upper().startswith(each)), "250 ok")
+            if line.upper() == "QUIT":
+                say(stream, "221 bye")
+                return
+            if line.upper() == "DATA" and answer.startswith("250"):
+                say(stream, "354 go on")
+                content = b""
+                while not content.endswith(b"\r\n.\r\n"):
+                    content += stream.readline()
+                self.taken.append((envelope, content.decode()))
+            envelope.append(line)
+            say(stream, answer)
+
+
+def say(stream, text):
+    stream.write(text.encode() + b"\r\n")
+    stream.flush()
+
+
+@pytest.fixture
+def smtp():
+    server = Smtp()
+    yield server
+    server.socket.close()
+
+
+def email(smtp, **options):
+    given = {
+        "host": "127.0.0.1",
+        "port": smtp.port,
+        "tls": "none",
+        "from": "agent@example.org",
+        "to": "ops@example.org",
+    }
+    return channel("email", **given | options)
+
+
+async def test_a_message_is_mailed(smtp):
+    """With a subject that says what it is about, and its key."""
+    await send(email(smtp, to=["ops@example.org", "boss@example.org"]))
+    ((envelope, content),) = smtp.taken
+    assert [line for line in envelope if line.startswith("rcpt")] == [
+        "rcpt TO:<ops@example.org>",
+        "rcpt TO:<boss@example.org>",
+    ]
+    assert "Subject: [timerqueue] down: shop\r\n" in content
+    assert "X-Idempotency-Key: shop-1:ops:trigger\r\n" in content
+    assert "\r\n\r\nshop is down: connection refused\r\n" in content
+
+
+@pytest.mark.parametrize("said", NASTY)
+async def test_nothing_that_a_target_says_becomes_a_header(smtp, said):
+    """Nor a recipient."""
+    await send(email(smtp), evolve(MESSAGE, target=said, error=said))
+    ((envelope, content),) = smtp.taken
+    header = content.partition("\r\n\r\n")[0]
+    assert not [line for line in header.split("\r\n") if line.lower().startswith("bcc")]
+    assert len([line for line in envelope if line.startswith("rcpt")]) == 1
+
+
+async def test_a_server_that_refuses_is_told_in_its_words(smtp):
+    """Each recipient may be refused by itself."""
+    smtp.refuses = {"RCPT TO:<BOSS": "550 no such boss"}
+    remark = await send(email(smtp, to=["ops@example.org", "boss@example.org"]))
+    assert remark == "not accepted: boss@example.org"
+    smtp.refuses = {"RCPT": "550 nobody here"}
+    with pytest.raises(Undelivered, match="accepted no recipient: nobody here"):
+        await send(email(smtp))
+    smtp.refuses = {"MAIL": "451 later"}
+    with pytest.raises(Undelivered, match="answered 451: later"):
+        await send(email(smtp))
+
+
+async def test_a_server_that_is_not_there_or_has_no_tls_is_told(smtp, free_port):
+    """And no message goes out in the open instead."""
+    with pytest.raises(Undelivered, match=r"connection refused by 127\.0\.0\.1"):
+        await send(email(smtp, port=free_port))
+    smtp.refuses = {"STARTTLS": "502 what"}
+    with pytest.raises(Undelivered):
+        await send(email(smtp, tls="starttls"))
+    assert smtp.taken == []
+
+
+async def test_a_server_that_hangs_is_left_when_the_time_is_over(smtp):
+    """The thread ends, and the next message has its chance."""
+    smtp.is_silent = True
+    made = email(smtp)
+    with anyio.move_on_after(0.2):
+        await send(made)
+    smtp.is_silent = False
+
+    async def is_free():
+        try:
+            await send(made)
+        except Undelivered:
+            return False
+        return True
+
+    with anyio.fail_after(60):
+        while not await is_free():  # noqa: ASYNC110 - nobody there would set an event
+            await anyio.sleep(0.05)
+    assert len(smtp.taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"to": []}, "up to 50 addresses"),
+        ({"to": "ops"}, "an address such as"),
+        ({"to": "ops@example.org\nBcc: x@example.org"}, "an address such as"),
+        ({"from": "Ops <ops@example.org>"}, "an address such as"),
+        ({"host": "a b"}, "a host"),
+        ({"tls": "ssl"}, 'one of "starttls", "tls" or "none"'),
+        ({"port": 0}, "a whole number from 1"),
+    ],
+)
+def test_bad_options_of_email_are_refused(smtp, options, words):
+    """At the edge."""
+    with pytest.raises(Unfit) as caught:
+        email(smtp, **options)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"username": "me"}, "username and password belong together"),
+        ({"username": "me", "password": "c4n4ry"}, "a password needs tls"),
+    ],
+)
+def test_options_of_email_that_do_not_fit_together_are_refused(smtp, options, words):
+    """A password does not go over the network as it is."""
+    with pytest.raises(ValueError, match=words) as caught:
+        email(smtp, **options)
+    assert "c4n4ry" not in str(caught.value)
