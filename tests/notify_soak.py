@@ -309,8 +309,11 @@ def outages_not_told(name, outages, told, kills):
 
 def longest_seen(begin, until, kills):
     """The longest part of an outage, in seconds, in which a living agent was to see it."""
-    starts = [begin, *(kill + BLIND for kill in kills)]
-    return max(min([until, *(kill for kill in kills if kill >= start)]) - max(start, begin) for start in starts)
+    longest, start = 0.0, begin
+    for kill in sorted(kills):
+        longest = max(longest, min(kill, until) - start)
+        start = max(start, kill + BLIND)
+    return max(longest, until - start)
 
 
 def told_without_outage(name, outages, told):
