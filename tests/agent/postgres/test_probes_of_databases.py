@@ -3,6 +3,8 @@
 import psycopg
 import pytest
 
+from scheduler.agent.postgres.probes import CATALOGUE
+
 FLUSH = "SELECT pg_stat_force_next_flush()"
 
 
@@ -191,6 +193,26 @@ def test_a_sequence_that_somebody_alters_is_left_out_and_counted(probed):
     probed.close()
     run(probed, "DROP SEQUENCE beside")
     assert ([row["sequencename"] for row in rows], left_out) == (["beside"], 1)
+
+
+def test_not_so_many_sequences_are_read_that_locks_run_out(probed):
+    """Each that is read is locked until the transaction ends, in a table that all sessions share: 500 at most."""
+    run(
+        probed,
+        "CREATE SCHEMA crowd",
+        "SELECT setval('steps', 32000)",
+        "DO $$ BEGIN FOR n IN 1..600 LOOP EXECUTE format('CREATE SEQUENCE crowd.s%s', n); END LOOP; END $$",
+    )
+    try:
+        with probed.connect() as connection, connection.transaction():
+            rows = connection.execute(probed.variant(CATALOGUE["sequences"], connection).sql).fetchall()
+            held = "SELECT count(*) FROM pg_locks JOIN pg_class AS c ON c.oid = relation WHERE relkind = 'S'"
+            locks = connection.execute(held).fetchone()[0]
+        assert (len(rows), rows[0][-1]) == (300, 301)
+        assert rows[0][1] == "steps"
+        assert 0 < locks <= 500
+    finally:
+        run(probed, "DROP SCHEMA crowd CASCADE")
 
 
 def test_calls_of_a_function_are_counted(probed):

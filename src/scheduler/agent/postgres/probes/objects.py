@@ -7,9 +7,33 @@ from typing import Final
 from ..contract import Probe, Scope
 from .shape import counters, flags, keys, number_keys, numbers, probe, shares, texts, timers
 
-# To read where a sequence stands takes a lock on it, so one that somebody alters is left out. The first part is done
-# before the second begins, and leaves only what may be read.
-_SEQUENCES: Final = """
+# To read where a sequence stands takes a lock on it until the transaction ends. So one that somebody alters is left
+# out, and no more are read than leave room in the server's table of locks: those that can give the fewest numbers. The
+# first parts are done before the last begins, and leave only what may be read.
+MOST_READ: Final = 500
+_SEQUENCES: Final = f"""
+    WITH taken AS MATERIALIZED (
+        SELECT DISTINCT l.relation FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
+        WHERE l.locktype = 'relation' AND d.datname = current_database()
+          AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+    ), found AS MATERIALIZED (
+        SELECT c.oid, n.nspname AS schemaname, c.relname AS sequencename, s.*,
+               c.relpersistence = 'p' AND has_sequence_privilege(c.oid, 'SELECT,USAGE') AS is_readable
+        FROM pg_sequence AS s JOIN pg_class AS c ON c.oid = s.seqrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE c.relpersistence <> 't'
+    ), chosen AS MATERIALIZED (
+        SELECT * FROM found WHERE NOT EXISTS (SELECT FROM taken WHERE taken.relation = found.oid)
+        ORDER BY (seqmax::numeric - seqmin) / abs(seqincrement), oid LIMIT {MOST_READ}
+    ), read AS MATERIALIZED (
+        SELECT *, CASE WHEN is_readable THEN pg_sequence_last_value(oid) END AS last_value FROM chosen
+    ), used AS (
+        SELECT *, (CASE WHEN seqincrement > 0 THEN last_value - seqmin::numeric ELSE seqmax::numeric - last_value END
+                   + 1) / (seqmax::numeric - seqmin + 1) AS used,
+               (SELECT count(*) FROM found) - count(*) OVER () AS left_out_before FROM read
+    )
+    SELECT {{columns}} FROM used
+"""
+SEQUENCES: Final = """
     WITH taken AS MATERIALIZED (
         SELECT DISTINCT l.relation FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
         WHERE l.locktype = 'relation' AND d.datname = current_database()
