@@ -1,29 +1,47 @@
 """Metric storage: where samples and outcomes are kept, for how long, and what becomes of them while the store is down.
 
-Offers stores (`SqliteMetrics`, `postgres_metrics`, `MemoryMetrics`), their `Retention`, and `rates` of counters. Knows
-the contract of probes; no connection to a target, no schedule. Stores are called on one thread at a time.
+Offers stores (`SqliteMetrics`, `postgres_metrics`, `MemoryMetrics`), their `Retention`, the `MetricWriter` before them
+with its `Spool` and `WriterThread`, and `rates` of counters. Knows the contract of probes; no target and no
+schedule. Stores are called on one thread at a time.
 """
 
 from __future__ import annotations
 
 from .errors import StoreUnusable, Unstorable
 from .memory import MemoryMetrics
+from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
 from .places import postgres_metrics
 from .rates import rates
 from .reading import MetricReader, ReadableStore, StoredSample
 from .retention import Retention
+from .spool import Batch, Counts, Spool, SpoolFailed
 from .sqlite import SqliteMetrics
+from .thread import WriterThread
 from .values import fingerprint
+from .writer import Drained, MetricWriter
 
 __all__ = [
+    "Batch",
+    "Counts",
+    "Drained",
+    "Lost",
     "MemoryMetrics",
     "MetricReader",
+    "MetricWriter",
     "ReadableStore",
+    "Refused",
+    "Replayed",
     "Retention",
+    "Spool",
+    "SpoolFailed",
     "SqliteMetrics",
+    "StorageNews",
+    "StoreBack",
+    "StoreLost",
     "StoreUnusable",
     "StoredSample",
     "Unstorable",
+    "WriterThread",
     "fingerprint",
     "postgres_metrics",
     "rates",

@@ -93,6 +93,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=3.0, isolation_level=None)
     try:
         _check_owner(connection, path)
+        _check_made(connection, path)
         connection.execute("PRAGMA query_only = ON")
     except BaseException:
         connection.close()
@@ -136,6 +137,12 @@ def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
     )
     if application != APPLICATION_ID and (application or tables):
         msg = f"{path} is a database of another program: give the metrics a file of their own"
+        raise StoreUnusable(msg)
+
+
+def _check_made(connection: sqlite3.Connection, path: Path) -> None:
+    if not connection.execute("PRAGMA user_version").fetchone()[0]:
+        msg = f"there are no metrics in {path} yet: its agent has just begun, or could not"
         raise StoreUnusable(msg)
 
 

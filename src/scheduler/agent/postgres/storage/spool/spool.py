@@ -1,0 +1,238 @@
+"""A spool in a folder: segments that are appended to at one end and replayed from the other.
+
+What `append` has returned from survives kill -9 and a loss of power: the record is in its file and the file is synced,
+once for each batch. `oldest` reads, `done` goes on to the next: that is noted in a small file, after the batch was
+committed. A death in between replays that batch once more, and a store takes no sample twice. When the spool is full
+its oldest segment goes, counted: the newest measurements are the ones that are asked for after an outage.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from .encoding import Batch, decode, encode, joined
+from .segment import Counts, framed, read_record, survey, sync_folder
+
+if sys.platform != "win32":
+    import fcntl
+
+_SEGMENTS: Final = 16
+"""A full spool has about so many."""
+_SUFFIX: Final = ".spool"
+_POSITION: Final = "position"
+
+
+class SpoolFailed(Exception):
+    """The spool cannot be read or written: its disk is full or gone, or another process has it."""
+
+
+class Spool:
+    """A spool of at most `most_bytes` in a folder, which is made if it is not there.
+
+    `lost`: what was dropped because the spool was full, or could not be read, since it was opened.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, most_bytes: int = 256 * 1024 * 1024) -> None:
+        if most_bytes < _SEGMENTS:
+            msg = f"most_bytes is {most_bytes}: a spool needs room"
+            raise ValueError(msg)
+        self.folder = Path(folder)
+        self.lost = Counts()
+        self.damaged = 0
+        """Segments of which the rest could not be read."""
+        self._most_bytes = most_bytes
+        self._counts: dict[int, Counts] = {}
+        """Samples, rows and outcomes that wait in each segment, by its number, oldest first."""
+        self._sizes: dict[int, int] = {}
+        self._offset = 0
+        """Of the next record to be replayed, in the oldest segment."""
+        self._lock: int | None = None
+        self._pending: tuple[int, Counts] | None = None
+
+    def __repr__(self) -> str:
+        return f"Spool({str(self.folder)!r}, {self.waiting})"
+
+    @property
+    def waiting(self) -> Counts:
+        """Samples, rows and outcomes that wait to be replayed."""
+        return sum(self._counts.values(), Counts())
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(self._sizes.values())
+
+    def open(self) -> None:
+        """Take the folder, and find out what waits there. A torn end is cut off. Raises SpoolFailed."""
+        self.close()
+        with _told(self.folder):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._take_lock()
+            numbers = sorted(int(path.stem) for path in self.folder.glob(f"*{_SUFFIX}") if path.stem.isdigit())
+            first, self._offset = self._read_position()
+            for number in numbers:
+                if number < first:
+                    self._path(number).unlink()
+                else:
+                    self._survey(number, self._offset if number == first else 0, is_last=number == numbers[-1])
+            if not self._counts or next(iter(self._counts)) != first:
+                self._offset = 0
+            self._drop_empty()
+
+    def append(self, batch: Batch) -> None:
+        """Write the batch behind all others and sync it. Raises SpoolFailed or Unstorable: then nothing has changed."""
+        counts = Counts(len(batch.samples), batch.rows, len(batch.outcomes))
+        record = framed(encode(batch), counts)
+        if len(record) > self._most_bytes:
+            self.lost += counts
+            return
+        with _told(self.folder):
+            number = self._room_for(len(record))
+            path, size = self._path(number), self._sizes.get(number, 0)
+            with path.open("ab") as file:
+                try:
+                    file.truncate(size)
+                    file.write(record)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with suppress(OSError):
+                        file.truncate(size)
+                    raise
+            if not size:
+                sync_folder(self.folder)
+            self._sizes[number] = size + len(record)
+            self._counts[number] = self._counts.get(number, Counts()) + counts
+
+    def oldest(self, weight: int = 1) -> Batch | None:
+        """Return the batches that wait longest as one, until they weigh as much, or None. They stay until `done`.
+
+        Raises SpoolFailed.
+        """
+        with _told(self.folder):
+            while self._counts:
+                number = next(iter(self._counts))
+                found, end, counts = self._read(number, weight)
+                if found:
+                    self._pending = end, counts
+                    return joined(found)
+                self._give_up(number)
+        return None
+
+    def _read(self, number: int, weight: int) -> tuple[list[Batch], int, Counts]:
+        """Return good records of a segment from where the replay stands, where they end, and what they hold."""
+        found: list[Batch] = []
+        end, counts = self._offset, Counts()
+        while weight > 0 and (record := read_record(self._path(number), end)) is not None:
+            try:
+                batch = decode(record.payload)
+            except (ValueError, KeyError, TypeError):
+                break
+            found.append(batch)
+            end, counts, weight = record.end, counts + record.counts, weight - batch.weight
+        return found, end, counts
+
+    def done(self) -> None:
+        """Go on behind the batch that `oldest` has returned last. Raises SpoolFailed."""
+        if self._pending is None:
+            return
+        with _told(self.folder):
+            number = next(iter(self._counts))
+            self._offset, counts = self._pending
+            self._counts[number] -= counts
+            self._pending = None
+            if self._offset >= self._sizes[number]:
+                self._remove(number)
+            else:
+                self._write_position(number, self._offset)
+
+    def close(self) -> None:
+        """Let go of the folder. What waits stays."""
+        self._counts.clear()
+        self._sizes.clear()
+        self._pending = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:012}{_SUFFIX}"
+
+    def _take_lock(self) -> None:
+        file = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            if sys.platform != "win32":
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(file)
+            msg = f"the spool {self.folder} is another agent's: stop that, or name another folder"
+            raise SpoolFailed(msg) from None
+        self._lock = file
+
+    def _survey(self, number: int, offset: int, *, is_last: bool) -> None:
+        path = self._path(number)
+        counts, end = survey(path, min(offset, path.stat().st_size))
+        size = path.stat().st_size
+        if end < size:
+            if is_last:
+                os.truncate(path, end)
+                size = end
+            self.damaged += not is_last
+        self._counts[number], self._sizes[number] = counts, size
+
+    def _drop_empty(self) -> None:
+        """Remove segments in which nothing waits, from the oldest one on."""
+        while self._counts and not self._counts[number := next(iter(self._counts))]:
+            self._remove(number)
+
+    def _room_for(self, size: int) -> int:
+        """Return the segment that a record of this size goes to, once there is room for it."""
+        while self._counts and self.size + size > self._most_bytes:
+            self._give_up(next(iter(self._counts)))
+        newest = next(reversed(self._counts), None)
+        if newest is not None and self._sizes[newest] + size <= self._most_bytes // _SEGMENTS:
+            return newest
+        return self._next_number()
+
+    def _next_number(self) -> int:
+        newest = next(reversed(self._counts), None)
+        return 1 + (newest if newest is not None else self._read_position()[0])
+
+    def _give_up(self, number: int) -> None:
+        """Drop the oldest segment with all that waits in it."""
+        self.lost += self._counts[number]
+        self._remove(number)
+
+    def _remove(self, number: int) -> None:
+        """Remove the oldest segment: first the note that it is done, so that nothing of it comes back."""
+        del self._counts[number], self._sizes[number]
+        self._offset, self._pending = 0, None
+        self._write_position(next(iter(self._counts), number + 1), 0)
+        self._path(number).unlink(missing_ok=True)
+
+    def _read_position(self) -> tuple[int, int]:
+        try:
+            number, offset = map(int, (self.folder / _POSITION).read_text("ascii").split())
+        except (FileNotFoundError, ValueError):
+            return 0, 0
+        return number, offset
+
+    def _write_position(self, number: int, offset: int) -> None:
+        """Replace the note. It is not synced: an older one replays what the store has, and it takes that once."""
+        new = self.folder / f"{_POSITION}.new"
+        new.write_text(f"{number} {offset}\n", "ascii")
+        new.replace(self.folder / _POSITION)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"the spool {folder} cannot be read or written: {error.strerror or error}"
+        raise SpoolFailed(msg) from error

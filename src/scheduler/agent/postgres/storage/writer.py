@@ -1,0 +1,314 @@
+"""The writer: between probes, which must not wait, and a store, which may be slow, full or away.
+
+`put` takes what was found into a bounded queue, from any thread, and says no when it is full. `turn` is called again
+and again on one thread, with the time: it writes what waits, many samples in one transaction. While the store does not
+take it, or older ones wait in the spool, everything goes through the spool: so all is stored in order. `finish` is the
+last turn, under a deadline, with a report. There is no clock and no wait in here.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import Final
+
+from attrs import evolve, frozen
+
+from ..contract import MetricStore, ProbeOutcome, Sample, StoreUnavailable
+from .errors import Unstorable
+from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
+from .spool import Batch, Counts, Spool, SpoolFailed
+from .values import normal_columns
+
+MOST_AT_ONCE: Final = 20_000
+"""Rows, samples and outcomes of one transaction, about."""
+FIRST_WAIT: Final = 1.0
+LONGEST_WAIT: Final = 60.0
+"""Seconds between two tries to reach the store."""
+
+
+@frozen
+class Drained:
+    """The end of a writer: how much of what was still there was stored, spooled and dropped."""
+
+    stored: Counts
+    spooled: Counts
+    dropped: Counts
+
+    def __str__(self) -> str:
+        return f"stored: {self.stored}; in the spool: {self.spooled}; dropped: {self.dropped}"
+
+
+class MetricWriter:
+    """A writer to `store`, through `spool` while that is away. `tell` hears news, on the thread of the turns.
+
+    `most_waiting`: rows, samples and outcomes that the queue holds.
+    """
+
+    def __init__(
+        self,
+        store: MetricStore,
+        spool: Spool | None = None,
+        *,
+        most_waiting: int = 200_000,
+        tell: Callable[[StorageNews], object] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._spool = spool
+        self._tell = tell
+        self._most_waiting = most_waiting
+        self._lock = Lock()
+        self._queue: deque[tuple[float, Batch]] = deque()
+        self._weight = 0
+        self._turned_away = Counts()
+        self._is_open = False
+        self._is_down = False
+        self._is_busy = False
+        self._failures = 0
+        self._next_try = 0.0
+        self._stored = Counts()
+        self._spooled = Counts()
+        self._dropped = Counts()
+        self._replayed = Counts()
+        self._known_lost = Counts()
+
+    @property
+    def is_down(self) -> bool:
+        """Whether the store did not take the last batch."""
+        return self._is_down
+
+    @property
+    def waiting(self) -> int:
+        """How much of `most_waiting` is taken: rows, samples and outcomes."""
+        return self._weight
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all that was put is in the store, and nothing waits anywhere."""
+        return not self._weight and not self._is_busy and not (self._spool is not None and self._spool.waiting)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a small batch would be taken: who asks before a probe runs spares the server a query in vain."""
+        return self._weight < self._most_waiting
+
+    def put(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome], now: float) -> bool:
+        """Take these; `now` is when, in seconds of any clock that `turn` has as well. From any thread, without waiting.
+
+        False: there is no room, and they are counted as lost.
+        """
+        batch = Batch(tuple(samples), tuple(outcomes))
+        with self._lock:
+            if self._weight and self._weight + batch.weight > self._most_waiting:
+                self._turned_away += _counts(batch)
+                return False
+            self._queue.append((now, batch))
+            self._weight += batch.weight
+            return True
+
+    def turn(self, now: float) -> bool:
+        """Write what waits, as much as fits into one transaction. True: there is more that can be written at once."""
+        self._is_busy = True
+        try:
+            return self._turn(now)
+        finally:
+            self._is_busy = False
+
+    def _turn(self, now: float) -> bool:
+        self._tell_losses()
+        if self._is_through_spool:
+            self._fill_spool(now)
+            return self._may_try(now) and self._replay(now)
+        batch = self._take(now)
+        if batch is not None and (not self._may_try(now) or not self._write(batch, now)):
+            self._keep(batch, now)
+        return self._has_queue and not self._is_down
+
+    def finish(self, now: Callable[[], float], deadline: float) -> Drained:
+        """Write and replay until the deadline, spool the rest, close everything. Return what became of it all."""
+        before = self._stored, self._spooled, self._dropped
+        while now() < deadline and self.turn(now()):
+            pass
+        self._fill_spool(now())
+        while (batch := self._take(now())) is not None:  # without a spool
+            self._drop(_counts(batch), "the store is away at the end, and there is no spool")
+        self._tell_losses()
+        for close in (self._store.close, self._spool.close if self._spool else lambda: None):
+            close()
+        self._is_open = False
+        after = self._stored, self._spooled, self._dropped
+        stored, spooled, dropped = (late - early for late, early in zip(after, before, strict=True))
+        return Drained(stored, spooled, dropped)
+
+    def open(self, now: float) -> None:
+        """Open spool and store. A store that is away is no error: it is tried again."""
+        if self._spool is not None:
+            try:
+                self._spool.open()
+            except SpoolFailed as error:
+                self._tell(Lost(Counts(), f"there is no spool: {error}"))
+                self._spool = None
+            else:
+                if self._spool.damaged:
+                    self._tell(Lost(Counts(), f"{self._spool.damaged} segments of the spool are damaged"))
+        self._may_try(now)
+
+    @property
+    def _is_through_spool(self) -> bool:
+        return self._spool is not None and (self._is_down or bool(self._spool.waiting))
+
+    @property
+    def _has_queue(self) -> bool:
+        return bool(self._queue)
+
+    def _may_try(self, now: float) -> bool:
+        """Return whether the store is open, having tried to open it if it is time for that."""
+        if self._is_open:
+            return True
+        if now < self._next_try:
+            return False
+        try:
+            self._store.open()
+        except StoreUnavailable as error:
+            self._failed(error, now)
+            return False
+        self._is_open = True
+        return True
+
+    def _failed(self, error: StoreUnavailable, now: float) -> None:
+        self._is_open = False
+        self._next_try = now + min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(self._failures, 10))
+        self._failures += 1
+        if not self._is_down:
+            self._is_down = True
+            self._tell(StoreLost(str(error)))
+
+    def _worked(self) -> None:
+        self._failures = 0
+        if self._is_down:
+            self._is_down = False
+            self._tell(StoreBack(self._spool.waiting if self._spool else Counts()))
+
+    def _take(self, now: float) -> Batch | None:
+        """Take what waits longest out of the queue, and write down how long it waited to be stored."""
+        samples: list[Sample] = []
+        outcomes: list[ProbeOutcome] = []
+        weight = 0
+        with self._lock:
+            while self._queue and (not weight or weight + self._queue[0][1].weight <= MOST_AT_ONCE):
+                put_at, batch = self._queue.popleft()
+                weight += batch.weight
+                samples += batch.samples
+                outcomes += [evolve(each, stored=each.stored + max(0.0, now - put_at)) for each in batch.outcomes]
+            self._weight -= weight
+        return Batch(tuple(samples), tuple(outcomes)) if weight else None
+
+    def _write(self, batch: Batch, now: float) -> bool:
+        """Write a batch, without samples that no store can hold. False: the store is away."""
+        try:
+            try:
+                self._store.write(batch.samples, batch.outcomes)
+                self._stored += _counts(batch)
+            except Unstorable:
+                self._write_singly(batch)
+        except StoreUnavailable as error:
+            self._failed(error, now)
+            return False
+        self._worked()
+        return True
+
+    def _write_singly(self, batch: Batch) -> None:
+        self._store.write((), batch.outcomes)
+        self._stored += Counts(outcomes=len(batch.outcomes))
+        for sample in batch.samples:
+            try:
+                self._store.write((sample,), ())
+                self._stored += Counts(1, len(sample.rows))
+            except Unstorable as error:
+                self._refuse(sample, error)
+
+    def _refuse(self, sample: Sample, error: Unstorable) -> None:
+        self._dropped += Counts(1, len(sample.rows))
+        self._tell(Refused(sample.target, sample.probe.name, str(error)))
+
+    def _keep(self, batch: Batch, now: float) -> None:
+        """Keep what the store did not take: in the spool, or else in the queue as long as there is room."""
+        if self._spool is not None and self._append(batch):
+            return
+        with self._lock:
+            if self._weight + batch.weight <= self._most_waiting:
+                self._queue.appendleft((now, batch))
+                self._weight += batch.weight
+                return
+        self._drop(_counts(batch), "neither store nor spool take it, and the queue is full")
+
+    def _fill_spool(self, now: float) -> None:
+        while self._spool is not None and (batch := self._take(now)) is not None:
+            if not self._append(batch):
+                self._drop(_counts(batch), "neither store nor spool take it")
+
+    def _append(self, batch: Batch) -> bool:
+        assert self._spool is not None
+        lost = self._spool.lost
+        try:
+            try:
+                self._spool.append(batch)
+            except Unstorable:
+                batch = self._storable(batch)
+                self._spool.append(batch)
+        except SpoolFailed:
+            return False
+        if self._spool.lost == lost or self._spool.waiting:
+            self._spooled += _counts(batch)
+        return True
+
+    def _storable(self, batch: Batch) -> Batch:
+        """Return the batch without the samples that no store can hold."""
+        kept = []
+        for sample in batch.samples:
+            try:
+                normal_columns(sample)
+            except Unstorable as error:
+                self._refuse(sample, error)
+            else:
+                kept.append(sample)
+        return Batch(tuple(kept), batch.outcomes)
+
+    def _replay(self, now: float) -> bool:
+        """Write one batch of the spool. True: there may be more."""
+        assert self._spool is not None
+        try:
+            batch = self._spool.oldest(MOST_AT_ONCE)
+            if batch is None:
+                return False
+            if not self._write(batch, now):
+                return False
+            self._spool.done()
+        except SpoolFailed as error:
+            self._drop(Counts(), str(error))
+            self._next_try = now + LONGEST_WAIT
+            return False
+        self._replayed += _counts(batch)
+        if not self._spool.waiting:
+            self._tell(Replayed(self._replayed))
+            self._replayed = Counts()
+        return True
+
+    def _drop(self, counts: Counts, why: str) -> None:
+        self._dropped += counts
+        self._tell(Lost(counts, why))
+
+    def _tell_losses(self) -> None:
+        """Tell what was turned away, and what the spool has dropped since."""
+        with self._lock:
+            turned_away, self._turned_away = self._turned_away, Counts()
+        if turned_away:
+            self._drop(turned_away, "the queue is full")
+        if self._spool is not None and self._spool.lost != self._known_lost:
+            self._drop(self._spool.lost - self._known_lost, "the spool is full or damaged")
+            self._known_lost = self._spool.lost
+
+
+def _counts(batch: Batch) -> Counts:
+    return Counts(len(batch.samples), batch.rows, len(batch.outcomes))
