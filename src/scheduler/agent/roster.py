@@ -21,7 +21,7 @@ from schedule import After, Every, Missed, Schedule
 from scheduler import InvalidJob, JobNotFound, Scheduler
 from timerqueue import Clock
 
-from .checks import Holdups, Mode, Resolver, TargetCheck
+from .checks import STEPS, Holdups, Mode, Resolver, StepsRun, TargetCheck, prepared
 from .config import Network, Start, Target
 from .relations import Groups, Parents
 from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
@@ -72,7 +72,7 @@ class Roster:
         self._ways = ways
         self._is_once = is_once
         self._targets: dict[str, Target] = {}
-        self._checks: dict[str, TargetCheck] = {}
+        self._checks: dict[str, TargetCheck | StepsRun] = {}
         self._patient: set[str] = set()
         clean = ways.redactor.clean
         self.board = Board((), clean)
@@ -159,7 +159,7 @@ class Roster:
         status.failing_interval = target.failing_interval
         status.need = target.need
         check = _check_of(target, self._ways, status.attempts)
-        self._checks[target.name] = evolve(check, before=status.last_detail)
+        self._checks[target.name] = prepared(evolve(check, before=status.last_detail))
         self._targets[target.name] = target
 
     def _drop(self, name: str) -> None:
@@ -202,7 +202,7 @@ def add_job(
     `gate`: seconds for which a failed check may wait to hear whether we are offline.
     """
     # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
-    waits_inside = target.mode is Mode.ALL or getattr(target.check, "redirects", 0) > 0
+    waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
     timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
     try:
         scheduler.add(

@@ -85,7 +85,7 @@ def test_a_file_says_everything():
     assert (db.schedule, db.mode, db.family, db.is_enabled) == (Every("1m"), Mode.ANY, Family.ANY, False)
     assert config.limits.total == 9
     others = {kind.name: 200 for kind in KINDS if kind.name not in {"http", "tcp"}}
-    assert config.limits.named == {"http": 3, "tcp": float("inf"), **others, "host:*": 2, "host:db": 1}
+    assert config.limits.named == {"http": 3, "tcp": float("inf"), **others, "steps": 200, "host:*": 2, "host:db": 1}
     assert config.hosts == {"web": ("127.0.0.1", "::1"), "db": ("127.0.0.2",)}
     assert [(each.name, each.timeout) for each in config.network.probes] == [
         ("tcp://192.0.2.1:53", 2.0),

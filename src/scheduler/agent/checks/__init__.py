@@ -29,6 +29,7 @@ from .holdups import Holdups
 from .http import Exchange
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
 from .net import ANYWHERE, Budget, Family, Reach, Resolver, Unresolved, certificates, dialled, reach
+from .steps import STEPS, StepsCheck, StepsRun, prepared, read_steps
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "MOST_ATTEMPTS",
     "NO_PORT",
     "PORTS",
+    "STEPS",
     "Attempt",
     "Budget",
     "Check",
@@ -58,6 +60,8 @@ __all__ = [
     "Reach",
     "Resolver",
     "Status",
+    "StepsCheck",
+    "StepsRun",
     "Stopwatch",
     "TargetCheck",
     "Trouble",
@@ -67,5 +71,7 @@ __all__ = [
     "gathered",
     "judge",
     "known_kinds",
+    "prepared",
     "reach",
+    "read_steps",
 ]

@@ -255,6 +255,7 @@ class TargetCheck:
             phases=watch.phases,
             error=None if error is None else wording.printable(self.redactor.clean(error)),
             detail=finding.detail,
+            handed_on=finding.handed_on,
         )
 
 

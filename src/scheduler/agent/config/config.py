@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 
 from scheduler import Retention
 
-from ..checks import ANYWHERE, Reach, known_kinds, reach
+from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
 from ..postgres import PostgresTarget
 from ..relations import GroupPlan
@@ -166,13 +166,15 @@ def _long_number(content: str) -> Problem:
 def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
     store = top.take("store", store_place(file.parent, environment), beside(file))
     retention = _retention(top.section("history"))
-    limits, warnings = read_limits(top.section("limits"), [kind.name for kind in known_kinds().every], environment)
+    limits, warnings = read_limits(
+        top.section("limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
+    )
     hosts = _hosts(top.section("hosts"))
     within = top.take("targets", reach, ANYWHERE)
     network = read_network(top.section("network"))
     for each in network.probes:
-        if not _is_within(each, within):
-            top.complain(f"[network]: probe: {within.refusal(each.check.url.host, each.check.url.host)}", "network")
+        for host in _hosts_beyond(each, within):
+            top.complain(f"[network]: probe: {within.refusal(host, host)}", "network")
     defaults = top.section("defaults")
     common = read_common(defaults, Common())
     channels = read_channels(top, Surroundings(file.parent, environment), needs_secrets=needs_secrets)
@@ -242,18 +244,20 @@ def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
     for index, table in enumerate(tables):
         section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
-        if target is not None and not _is_within(target, within):
-            section.complain(f"url: {within.refusal(target.check.url.host, target.check.url.host)}", "url")
+        for host in () if target is None else _hosts_beyond(target, within):
+            section.complain(f"url: {within.refusal(host, host)}", "url")
         check_channels(section, common if target is None else target, names)
         found += [] if target is None else [target]
     check_parents(found, taken)
     return tuple(found)
 
 
-def _is_within(target: Target, within: Reach) -> bool:
-    """Whether a target may be asked, as far as its URL tells: addresses of names are judged when they are dialled."""
-    host = target.check.url.host
-    return not target.is_resolved or not is_address(host) or within.permits(host, host)
+def _hosts_beyond(target: Target, within: Reach) -> list[str]:
+    """The hosts of a target that may not be asked, as far as URLs tell: addresses of names are judged when dialled."""
+    check = target.check
+    checks = [step.check for step in check.steps] if isinstance(check, StepsCheck) else [check][: target.is_resolved]
+    hosts = [each.url.host for each in checks]
+    return [host for host in hosts if is_address(host) and not within.permits(host, host)]
 
 
 def _sections(top: Section, key: str) -> list[Section]:

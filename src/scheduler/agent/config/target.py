@@ -11,7 +11,7 @@ from attrs import frozen
 
 from schedule import After, Every, Schedule, ScheduleError, parse
 
-from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds
+from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds, read_steps
 from ..notify import PREFIX
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
@@ -143,9 +143,8 @@ def _interval(value: Any) -> float:
 def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:
     """Read one [[check]]. None: its problems have been noted. `taken`: the checks before it, by their names."""
     before = len(section.problems)
-    url = section.require("url", url_of)
-    kind = known_kinds().by_scheme.get(str(section.table.get("url")).partition("://")[0].lower())
-    known = _any_option() if kind is None else kind.options
+    url, kind = read_steps(section) if section.has("step") else _url_and_kind(section)
+    known = _any_option() if kind is None and not section.has("step") else {} if kind is None else kind.options
     chosen = read_common(section, common)
     name = section.take("name", label, "" if url is None else str(url))
     tags = section.take("tags", labels, ())
@@ -189,6 +188,11 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         is_enabled=is_enabled,
         is_resolved=kind.is_resolved,
     )
+
+
+def _url_and_kind(section: Section) -> tuple[Url | None, Kind | None]:
+    url = section.require("url", url_of)
+    return url, known_kinds().by_scheme.get(str(section.table.get("url")).partition("://")[0].lower())
 
 
 def _interval_of(kind: Kind | None, section: Section, interval: float) -> float:

@@ -8,7 +8,7 @@ from typing import Final
 from scheduler import Subtask, current_run
 from timerqueue import Clock
 
-from ..checks import CheckResult, Status, TargetCheck
+from ..checks import CheckResult, Status, StepsRun, TargetCheck
 from ..text import wording
 from .gate import Gate
 from .maintenance import Maintenance
@@ -32,7 +32,7 @@ class CheckTask:
 
     def __init__(
         self,
-        checks: Mapping[str, TargetCheck],
+        checks: Mapping[str, TargetCheck | StepsRun],
         targets: Mapping[str, TargetStatus],
         recall: Callable[[str], Awaitable[None]],
         clock: Clock,

@@ -27,11 +27,15 @@ class Status(enum.Enum):
 
 @frozen(kw_only=True)
 class Finding:
-    """An answer, as a check judges it. `detail` is for people and for JSON: a status code, a size."""
+    """An answer, as a check judges it. `detail` is for people and for JSON: a status code, a size.
+
+    `handed_on`: texts for the next step, by name. They are shown to nobody.
+    """
 
     status: Status = Status.UP
     error: str | None = None
     detail: Detail = field(factory=dict)
+    handed_on: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @frozen(kw_only=True)
@@ -49,6 +53,7 @@ class CheckResult:
     error: str | None = None
     detail: Detail = field(factory=dict)
     attempt: int = 1
+    handed_on: Mapping[str, str] | None = field(default=None, repr=False, eq=False)
 
     @property
     def is_connected(self) -> bool:

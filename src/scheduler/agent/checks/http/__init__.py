@@ -10,21 +10,29 @@ from __future__ import annotations
 
 from .exchange import Exchange
 from .fetch import Document, fetch
-from .http_check import HTTP
+from .handing_on import PLACE, Take
+from .http_check import HTTP, HttpCheck
+from .json_path import parse_path
+from .options import field_name
 from .patterns import Pattern, regex
 from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, refusal
 
 __all__ = [
     "HTTP",
+    "PLACE",
     "Document",
     "Exchange",
+    "HttpCheck",
     "Origin",
     "Pattern",
     "RedirectTargets",
+    "Take",
     "fetch",
+    "field_name",
     "may_dial",
     "may_name",
     "next_url",
+    "parse_path",
     "refusal",
     "regex",
 ]

@@ -13,12 +13,13 @@ from attrs import evolve, field, frozen
 
 from ...text import Url, basic_credentials, our_version, secrets_of, wording
 from ...toml import boolean, one_of, seconds, text, whole
-from ..contract import Attempt, CheckFailed, Finding, Hop, Kind
+from ..contract import Attempt, CheckFailed, Finding, Hop, Kind, Status
 from ..net import Budget, Expiry, certificates, dialled, expiry_of, with_expiry
 from .body import Body, request_body
 from .decoding import decoder
 from .exchange import Exchange, Head
 from .expectations import Expectations, header_expectations, json_expectations
+from .handing_on import Take, Unfit, filled_body, filled_headers, filled_url, names_in
 from .options import headers, method, status_codes
 from .patterns import regex
 from .redirects import Origin, RedirectTargets, may_dial, may_name, next_url, refusal
@@ -60,6 +61,7 @@ class HttpCheck:
     followed: int = 0
     origin: Origin | None = None
     expiry: Expiry | None = None
+    take: tuple[Take, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.url.scheme == "https" or self.redirects:
@@ -102,7 +104,7 @@ class HttpCheck:
 
     async def _judged(self, head: Head, exchange: Exchange) -> Finding:
         encoding = _header(head, b"content-encoding").decode("latin-1").strip().lower()
-        body = decoder(encoding, self.max_body) if self.expected.are_about_body else None
+        body = decoder(encoding, self.max_body) if self.expected.are_about_body or self.take else None
         size = 0
         while part := await exchange.part(self.max_body):
             size += len(part)
@@ -110,7 +112,31 @@ class HttpCheck:
                 await body.take(part)
         detail = {"http_status": head.status_code, "bytes": size}
         status, error = await self.expected.verdict(head, body, encoding)
-        return Finding(status=status, error=error, detail=detail)
+        finding = Finding(status=status, error=error, detail=detail)
+        if not self.take or status is not Status.UP:
+            return finding
+        if body is None:
+            raise CheckFailed(f"there is nothing to hand on in a body encoded as {encoding}")
+        handed_on = {each.name: await each.out_of(head, body.content) for each in self.take}
+        return evolve(finding, handed_on=handed_on)
+
+    @property
+    def needs_texts(self) -> set[str]:
+        """The names of texts that have to be handed on to it."""
+        return names_in(self.url, self.headers)
+
+    def filled(self, values: Mapping[str, str]) -> HttpCheck:
+        """This check with these texts in URL, headers and body. Raises CheckFailed for one that cannot stand there."""
+        headers = self.headers
+        try:
+            return evolve(
+                self,
+                url=filled_url(self.url, values),
+                headers=filled_headers(headers, values),
+                body=None if self.body is None else filled_body(self.body, headers, values),
+            )
+        except Unfit as exc:
+            raise CheckFailed(str(exc)) from None
 
     def _onward(self, location: bytes, address: str, expiry: Expiry | None) -> Hop:
         """Make the check of the place where a redirect leads to.

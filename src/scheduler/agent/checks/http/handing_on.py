@@ -1,0 +1,143 @@
+"""Texts that one request hands on to the next: how they are taken out of a response, and put into a request.
+
+`{name}` stands for a text that is known by that name, and for nothing else: there are no expressions. What is put in
+was sent by a server, so it is escaped for the place where it goes, and refused where no escape would do.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+from attrs import evolve, frozen
+
+from ...text import Url
+from ..contract import CheckFailed
+from .body import Body
+from .exchange import Head
+from .json_path import JsonPath, NoJson, NotThere, parse_json, shown
+from .patterns import Pattern
+
+LONGEST: Final = 8_000
+"""Characters of a text that is handed on."""
+
+PLACE: Final = re.compile(r"\{([a-z_][a-z0-9_]{0,40})\}")
+_IN_URL: Final = re.compile(r"%7B([a-z_][a-z0-9_]{0,40})%7D", re.IGNORECASE)
+_IN_HEADER: Final = re.compile(r"[\x20-\x7e]*")
+
+
+class Unfit(Exception):
+    """A text cannot stand where it is wanted."""
+
+
+@frozen
+class Take:
+    """A text to be taken out of a response, and its name: at a path in JSON, or in a header, or in the body, there the
+    first group of a pattern.
+    """
+
+    name: str
+    json: JsonPath | None = None
+    header: str | None = None
+    regex: Pattern | None = None
+
+    async def out_of(self, head: Head, content: bytes | bytearray) -> str:
+        """Take it out. Raises CheckFailed if it is not there."""
+        if self.json is not None:
+            return self._of_json(content)
+        source = content if self.header is None else self._of_header(head)
+        if self.regex is None:
+            return _bounded(self.name, source.decode("latin-1"))
+        found = await self.regex.search(source)
+        if found is None:
+            raise CheckFailed(f'there is no {{{self.name}}} to hand on: nothing is like "{self.regex}"')
+        return _bounded(self.name, found[1] if len(found) > 1 else found[0])
+
+    def _of_json(self, content: bytes | bytearray) -> str:
+        assert self.json is not None
+        try:
+            found = self.json.find(parse_json(content))
+        except NoJson as exc:
+            raise CheckFailed(f"there is no {{{self.name}}} to hand on: its body is {exc}") from None
+        except NotThere:
+            raise CheckFailed(f"there is no {{{self.name}}} to hand on: there is no {self.json} in its JSON") from None
+        if isinstance(found, (dict, list)) or found is None:
+            raise CheckFailed(f"there is no {{{self.name}}} to hand on: {self.json} is {shown(found)}")
+        return _bounded(self.name, found if isinstance(found, str) else json.dumps(found))
+
+    def _of_header(self, head: Head) -> bytes:
+        assert self.header is not None
+        name = self.header.lower().encode()
+        found = next((bytes(value) for each, value in head.headers if each == name), None)
+        if found is None:
+            raise CheckFailed(f"there is no {{{self.name}}} to hand on: it has no header {self.header}")
+        return found
+
+
+def _bounded(name: str, found: str) -> str:
+    if len(found) > LONGEST:
+        raise CheckFailed(f"{{{name}}} is too long to hand on: {len(found):,} characters, more than {LONGEST:,}")
+    return found
+
+
+def names_in(url: Url, headers: Mapping[str, str]) -> set[str]:
+    """The names that a URL and headers stand on."""
+    texts = " ".join(headers.values())
+    return {each.lower() for each in _IN_URL.findall(url.target)} | set(PLACE.findall(texts))
+
+
+def filled_url(url: Url, values: Mapping[str, str]) -> Url:
+    """Put texts into path and query. Raises Unfit."""
+    return evolve(url, target=_IN_URL.sub(lambda found: _segment(found[1].lower(), values), url.target))
+
+
+def _segment(name: str, values: Mapping[str, str]) -> str:
+    if values.get(name) in (".", ".."):
+        raise Unfit(f"{{{name}}} is {values[name]}, which would lead elsewhere in a URL")
+    return quote(values[name], safe="")
+
+
+def filled_headers(headers: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Put texts into the values of header fields. Raises Unfit."""
+    return {name: PLACE.sub(lambda found: _in_header(found[1], values), value) for name, value in headers.items()}
+
+
+def _in_header(name: str, values: Mapping[str, str]) -> str:
+    if not _IN_HEADER.fullmatch(values[name]):
+        raise Unfit(f"{{{name}}} cannot stand in a header: it has more than printable ASCII")
+    return values[name]
+
+
+def filled_body(body: Body, headers: Mapping[str, str], values: Mapping[str, str]) -> Body:
+    """Put those texts into a body that are known, escaped as JSON or as a form if it is one."""
+    if not values or b"{" not in body.content:
+        return body
+    try:
+        text = body.content.decode()
+    except UnicodeDecodeError:
+        return body
+    escaped = {name: _escaped(value, _kind(text, headers)) for name, value in values.items()}
+    return evolve(body, content=PLACE.sub(lambda found: escaped.get(found[1], found[0]), text).encode())
+
+
+def _kind(text: str, headers: Mapping[str, str]) -> str:
+    said = next((value.lower() for name, value in headers.items() if name.lower() == "content-type"), "")
+    if "json" in said or "form-urlencoded" in said:
+        return "json" if "json" in said else "form"
+    try:
+        return "json" if isinstance(json.loads(PLACE.sub("0", text)), (dict, list)) else ""
+    except (ValueError, RecursionError):
+        return ""
+
+
+def _escaped(value: str, kind: str) -> str:
+    match kind:
+        case "json":
+            return json.dumps(value)[1:-1]
+        case "form":
+            return quote_plus(value)
+        case _:
+            return value

@@ -1,0 +1,62 @@
+"""A check of several steps, as a value: what each asks, what it takes and hands on, and how long it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from attrs import frozen
+
+from ...text import Url
+from ..contract import Attempt, Check, CheckFailed, Finding
+from ..http import HttpCheck
+
+
+@frozen
+class Step:
+    """One step. `is_always`: it runs whatever has failed before. `timeout`: seconds; None: what is left of all."""
+
+    name: str
+    check: Check
+    position: int = 0
+    is_always: bool = False
+    timeout: float | None = None
+
+    @property
+    def needs(self) -> set[str]:
+        """The names of texts without which it cannot be made."""
+        return self.check.needs_texts if isinstance(self.check, HttpCheck) else set()
+
+    @property
+    def hands_on(self) -> set[str]:
+        """The names of texts that it hands on."""
+        return {each.name for each in self.check.take} if isinstance(self.check, HttpCheck) else set()
+
+    def filled(self, values: Mapping[str, str]) -> Check:
+        """The check with these texts in it. Raises CheckFailed for one that cannot stand where it is wanted."""
+        return self.check.filled(values) if isinstance(self.check, HttpCheck) else self.check
+
+
+@frozen
+class StepsCheck:
+    """A check of several steps: up if all of them are. It is asked by `StepsRun`, step by step."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def url(self) -> Url:
+        """The place where the first step looks."""
+        return self.steps[0].check.url
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown or logged, besides those that are handed on."""
+        return frozenset[str]().union(*(step.check.secrets for step in self.steps))
+
+    @property
+    def verify(self) -> bool:
+        """Whether all of them look at certificates."""
+        return all(getattr(step.check, "verify", True) for step in self.steps)
+
+    async def attempt(self, at: Attempt) -> Finding:
+        """Refuse: one address is not what steps ask."""
+        raise CheckFailed(f"a check of {len(self.steps)} steps is not asked at one address ({at.address})")
