@@ -23,7 +23,7 @@ from answering import NAME
 from meters import memory_mib
 
 SAMPLE_EVERY_S = 0.05
-BEGINS_WITHIN_S = 10.0
+BEGINS_WITHIN_S = 60.0
 COMMAND = [sys.executable, "-m", "scheduler.agent"]
 
 
@@ -84,9 +84,10 @@ class Checks:
             case "check":
                 self._check(said)
 
-    def silent(self) -> int:
-        """How many monitors have not been checked at all."""
-        return self._fleet.monitors - len(self._due)
+    def left_out(self, seconds: float) -> int:
+        """How many ticks were left out in so many seconds: those that it says, or more of which it says nothing."""
+        silent = self._fleet.monitors - len(self._due) if seconds > self._fleet.interval_s else 0
+        return max(self.missed, self.gaps + silent)
 
     def _check(self, said: dict[str, Any]) -> None:
         name, due, late_ms = said["name"], _instant(said["due"]), said["lateness_ms"]

@@ -49,7 +49,7 @@ def agent_fleet(monitors: int, hosts: int, black_holes: int, seconds: float) -> 
     late = checks.late_ms
     return {
         "checks": checks.count,
-        "missed": checks.missed + checks.gaps + (checks.silent() if seconds > fleet.interval_s else 0),
+        "missed": checks.left_out(seconds),
         "not_up": sum(checks.statuses.values()) - checks.statuses["up"],
         "late_p50_ms": percentile(late, 50),
         "late_p99_ms": percentile(late, 99),
@@ -95,7 +95,7 @@ def _steady(monitors: int, seconds: float, *options: str, is_tls: bool = False) 
     return {
         "check_us": cpu / count * 1e6,
         "per_second": count / seconds,
-        "missed": checks.missed + checks.gaps,
+        "missed": checks.left_out(seconds),
         "not_up": sum(checks.statuses.values()) - checks.statuses["up"],
         "late_p99_ms": percentile(checks.late_ms, 99),
     }
