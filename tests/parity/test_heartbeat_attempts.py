@@ -118,7 +118,7 @@ async def test_heartbeat_attempts_a_flapping_target_is_not_tried_again(answering
 
 async def test_heartbeat_attempts_the_duration_is_that_of_the_last(serve, answers, target_check):
     """A first attempt that takes long does not make the second slow."""
-    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, wall=lambda: clock.now)
 
     async def handler(server, stream):
         clock.now += 5.0 if server.connections == 1 else 0.25
