@@ -91,6 +91,7 @@ class Roster:
             gate=gate,
             maintenance=self.maintenance,
             cause=self._parents.cause,
+            asks=_nobody if is_once else self._parents.unchecked,
         )
         scheduler.register(TASK, task.run)
 
@@ -174,6 +175,10 @@ class Roster:
     def _list(self, targets: Iterable[Target]) -> None:
         self.listed[:] = [self.statuses[each.name] for each in targets if each.is_enabled]
         self._parents.follow({name: each.depends_on for name, each in self._targets.items()})
+
+
+def _nobody(_name: str, _began: float) -> tuple[str, ...]:
+    return ()
 
 
 def _check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 1) -> TargetCheck:

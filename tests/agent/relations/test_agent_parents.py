@@ -10,7 +10,8 @@ from kit import T0
 from schedule import Every, Missed
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.relations import Parents, circle
-from scheduler.agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall
+from scheduler.agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
+from scheduler.agent.targets.flapping import Standing
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
@@ -24,12 +25,12 @@ class Site:
 
     def __init__(self, parents, down, after=None):
         self.parents, self.down, self.after = parents, down, after or {}
-        self.store, self.told = MemoryStore(), []
+        self.store, self.told, self.options = MemoryStore(), [], {}
 
     def live(self, seconds, since=0):
         """Play so many seconds; return what was told: + or -, of which target, when."""
         names = sorted(set(self.parents) | set(self.down))
-        self.targets = {name: TargetStatus(name, "http://h", "http") for name in names}
+        self.targets = {name: TargetStatus(name, "http://h", "http", **self.options.get(name, {})) for name in names}
         board = Board(self.targets.values())
         board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
         parents = Parents(self.targets)
@@ -50,9 +51,10 @@ class Site:
 
             recall = Recall(scheduler, self.targets, board.remembered, clock)
             checks = {name: check_of(name) for name in names}
-            task = CheckTask(checks, self.targets, recall.recall, clock, cause=parents.cause)
+            task = CheckTask(checks, self.targets, recall.recall, clock, cause=parents.cause, asks=parents.unchecked)
             scheduler.register(TASK, task.run)
             scheduler.listen(board.listen)
+            board.subscribe(Sooner(scheduler).hear)
             for name in names:
                 every = Every(60, anchor=START + timedelta(seconds=self.after.get(name, 0)))
                 options = {"missed": Missed.SKIP, "grace": 6, "on_conflict": "update"}
@@ -96,6 +98,34 @@ def test_a_restart_under_a_parent_that_is_down_opens_nothing():
     assert site.live(400) == [("+", "router")]
     assert site.live(400, since=400) == [("+", "router")]
     assert site.targets["shop"].last.cause == "router"
+
+
+@pytest.mark.parametrize(("most", "retry", "began"), [(1, 0.0, 212), (3, 0.0, 212), (3, 2.0, 218)])
+def test_a_target_that_fails_before_its_parent_is_checked_has_it_checked_first(most, retry, began):
+    """Whichever of them comes first in the minute: the one above is asked at once, and there is one alarm."""
+    site = Site({"shop": ["router"]}, {"router": [(200, FOREVER)], "shop": [(200, FOREVER)]}, {"shop": 30})
+    site.options = {"shop": {"max_attempts": most, "retry_interval": retry}}
+    assert site.live(239) == [("+", "router")]
+    assert site.told[0].incident.began - T0 == began  # long before its own turn
+    assert site.targets["shop"].last.cause == "router"
+    assert site.targets["shop"].state.status is Standing.DOWN
+
+
+def test_a_target_that_fails_under_a_parent_that_is_up_is_down_all_the_same():
+    """As soon as the one above has answered, by another attempt."""
+    site = Site({"shop": ["router"]}, {"router": [], "shop": [(200, FOREVER)]}, {"shop": 30})
+    assert site.live(239) == [("+", "shop")]
+    assert site.told[0].incident.began - T0 == 213.0
+    assert site.targets["router"].counts == {Status.UP: 4}
+
+
+def test_many_that_fail_together_have_their_parent_checked_once():
+    """And each is tried again after it."""
+    shops = [f"shop{number}" for number in range(20)]
+    down = {name: [(200, FOREVER)] for name in (*shops, "router")}
+    site = Site({shop: ["router"] for shop in shops}, down, dict.fromkeys(shops, 30))
+    assert site.live(239) == [("+", "router")]
+    assert site.targets["router"].counts == {Status.UP: 3, Status.DOWN: 1}
 
 
 names = st.sampled_from("abcdefgh")

@@ -34,6 +34,15 @@ class Parents:
             found, parents = down, self._parents.get(down, ())
         return found
 
+    def unchecked(self, name: str, began: float) -> tuple[str, ...]:
+        """The parents of a target that have not been checked since an instant, in UTC seconds."""
+        found = []
+        for parent in self._parents.get(name, ()):
+            target = self._targets.get(parent)
+            if target is not None and (target.last_run is None or target.last_run.started < began):
+                found.append(parent)
+        return tuple(found)
+
     def _was_down(self, name: str, began: float) -> bool:
         target = self._targets.get(name)
         if target is None or target.state is None:

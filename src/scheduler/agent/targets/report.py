@@ -49,18 +49,23 @@ class Report(dict[str, Any]):
 
 
 def report_of(
-    results: Sequence[CheckResult], before: TargetStatus, doubt: str | None = None, cause: str | None = None
+    results: Sequence[CheckResult],
+    before: TargetStatus,
+    doubt: str | None = None,
+    cause: str | None = None,
+    asks: Sequence[str] = (),
 ) -> Report:
     """Report a check with these results of a target that stood so: as much as there is room for.
 
     `doubt`: why they say nothing about it; None: they do. `cause`: the target above it that is down.
+    `asks`: those above it of which nobody knows yet whether they are.
     """
     found = fold(results, before.need)
     if doubt is not None:
         found = in_doubt(found, doubt)
     elif cause is not None and found.status is Status.DOWN:
         found = unreachable(found, _short(cause))
-    verdict = before.as_attempt(found)
+    verdict = before.as_attempt(found, asks)
     standing = _standing(before)
     for values in _ever_less(verdict):
         values["before"] = standing
@@ -248,7 +253,7 @@ def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) 
         state = _read_state(before["state"], target.name)
         incident = _read_incident(before.get("incident"), target.name, clean)
         past = parse_past(before["past"]) if "past" in before else None
-        tried = _earlier(before.get("tried", 0), MOST_ATTEMPTS)
+        tried = _earlier(before.get("tried", 0), MOST_ATTEMPTS + 1)
     except _UNREADABLE:
         return False
     target.incident, target.tried, target.past = incident, tried, past

@@ -21,6 +21,8 @@ def sooner(target: TargetStatus, run: RunEnded) -> float | None:
 
     An attempt comes its interval after the one before has ended. What is not well keeps a grid: from start to start.
     """
+    if target.last is not None and target.last.asks:
+        return None
     if target.tried and target.last is not None and not target.last.is_final:
         return run.ended + target.retry_interval
     if target.failing_interval is None or target.is_well:
@@ -34,16 +36,33 @@ class Sooner:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self._waiting: dict[str, set[str]] = {}
+        """Targets that are checked again once the one above has been, by its name."""
 
     def hear(self, news: News) -> None:
         """Set the next start of a target that has just been checked, if that is sooner than its regular one."""
         if not isinstance(news, Checked) or news.target.last_run is None:
             return
+        for parent in () if news.target.last is None else news.target.last.asks:
+            self._ask(parent, news.target.name)
+        if news.target.last is None or news.target.last.is_final:
+            for child in self._waiting.pop(news.target.name, ()):
+                self._start(child, datetime.fromtimestamp(news.target.last_run.ended, UTC))
         wanted = sooner(news.target, news.target.last_run)
         if wanted is None:
             return
+        self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
+
+    def _ask(self, parent: str, child: str) -> None:
+        """Have a target checked now, and another one after it."""
+        is_asked = parent in self._waiting
+        self._waiting.setdefault(parent, set()).add(child)
+        if not is_asked:
+            with suppress(JobNotFound, AlreadyStopped):
+                self._scheduler.get(parent).run_now()
+
+    def _start(self, name: str, at: datetime) -> None:
         with suppress(JobNotFound, AlreadyStopped):
-            job = self._scheduler.get(news.target.name)
-            at = datetime.fromtimestamp(wanted, UTC)
+            job = self._scheduler.get(name)
             if job.next_start is None or at < job.next_start:
                 job.set_next_start(at)

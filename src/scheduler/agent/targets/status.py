@@ -23,7 +23,8 @@ class Verdict:
     """The verdict of one run. `latency`: seconds of its slowest address. `attempt`: the last that all addresses had.
 
     `earlier`: how many attempts before that were runs of their own. Not `is_final`: the next attempt decides. `cause`:
-    the target above that is down, by which this one is unreachable.
+    the target above that is down, by which this one is unreachable. `asks`: targets above of which that is to be found
+    out before the next attempt.
     """
 
     status: Status
@@ -34,6 +35,7 @@ class Verdict:
     earlier: int = 0
     is_final: bool = True
     cause: str | None = None
+    asks: tuple[str, ...] = ()
 
     @property
     def is_up(self) -> bool:
@@ -181,16 +183,27 @@ class TargetStatus:
 
     def attempts(self) -> int:
         """Attempts that the next run has: one, if the target is known not to be well, or if each is a run."""
-        return self.max_attempts if self.is_well and not self.retry_interval else 1
+        return self.max_attempts if self.is_well and not self.retry_interval and not self.tried else 1
 
-    def as_attempt(self, verdict: Verdict) -> Verdict:
-        """The verdict of a run in its place among the attempts that are runs of their own."""
-        if verdict.status is Status.UNKNOWN or not (self.tried or self.retry_interval):
+    def as_attempt(self, verdict: Verdict, asks: Sequence[str] = ()) -> Verdict:
+        """The verdict of a run in its place among the attempts that are runs of their own.
+
+        `asks`: targets above this one that have not been checked since. If it would be down now, there is one more
+        attempt, after theirs.
+        """
+        is_down = verdict.status is Status.DOWN
+        if verdict.status is Status.UNKNOWN or not (self.tried or self.retry_interval or (asks and is_down)):
             return verdict
-        number = self.tried + 1
-        has_more = number < self.max_attempts and (self.tried > 0 or self.is_well)
-        is_final = verdict.status is not Status.DOWN or not has_more
-        return evolve(verdict, attempt=number, earlier=self.tried, is_final=is_final)
+        number = self.tried + 1 if self.tried or self.retry_interval else self.max_attempts
+        may_go_on = is_down and (self.tried > 0 or self.is_well)
+        if may_go_on and number < self.max_attempts:
+            return evolve(verdict, attempt=number, earlier=self.tried, is_final=False)
+        if may_go_on and number == self.max_attempts and asks and verdict.cause is None:
+            return evolve(verdict, attempt=number, earlier=self.tried, is_final=False, asks=tuple(asks))
+        if not (self.tried or self.retry_interval):
+            return verdict
+        earlier = min(self.tried, self.max_attempts - 1)
+        return evolve(verdict, attempt=earlier + 1, earlier=earlier)
 
     def record(self, verdict: Verdict, run: RunEnded, began: float | None = None) -> bool:
         """Take a verdict in. True: the status is another one now, the first included.

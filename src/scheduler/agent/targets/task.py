@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from attrs import frozen
+
 from scheduler import Subtask, current_run
 from timerqueue import Clock
 
@@ -18,16 +20,30 @@ from .status import TargetStatus
 Cause = Callable[[str, float], str | None]
 """Which target above the one of that name is down, or was since that instant in UTC seconds."""
 
+Asks = Callable[[str, float], Sequence[str]]
+"""Which targets above the one of that name have not been checked since that instant in UTC seconds."""
+
 TASK: Final = "check"
 """The name of the task, and the tag of the agent's jobs."""
+
+
+@frozen
+class _About:
+    """What the runs of a task have to know beside their targets."""
+
+    clock: Clock
+    gate: Gate
+    maintenance: Maintenance
+    cause: Cause
+    asks: Asks
 
 
 class CheckTask:
     """The task: it finds a target's check by its name, and makes a report for history of what that finds.
 
     `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
-    `cause`: answers which target above one is down. `maintenance`: None: there is none. What began before a window and
-    ends in it is not counted either.
+    `cause`, `asks`: answer which targets above one are down, or may be. `maintenance`: None: there is none. What began
+    before a window and ends in it is not counted either.
     """
 
     def __init__(
@@ -40,21 +56,20 @@ class CheckTask:
         gate: Gate | None = None,
         maintenance: Maintenance | None = None,
         cause: Cause = lambda _name, _began: None,
+        asks: Asks = lambda _name, _began: (),
     ) -> None:
         self._checks = checks
         self._targets = targets
         self._recall = recall
-        self._clock = clock
-        self._gate = Gate(clock) if gate is None else gate
-        self._cause = cause
-        self._maintenance = Maintenance() if maintenance is None else maintenance
+        gate = Gate(clock) if gate is None else gate
+        self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks)
 
     async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
         """Check the target of that name. None: there is no such target any more."""
         check = self._checks.get(name)
         if check is None:
             return None
-        ending = _Ending(self._targets[name], self._gate, self._maintenance, self._cause, self._clock)
+        ending = _Ending(self._targets[name], self._about)
         await self._recall(name)
         if (skipped := ending.skipped()) is not None:
             return skipped
@@ -68,19 +83,16 @@ class CheckTask:
 class _Ending:
     """A run that has begun now, and its report once its results are there."""
 
-    def __init__(self, target: TargetStatus, gate: Gate, maintenance: Maintenance, cause: Cause, clock: Clock) -> None:
+    def __init__(self, target: TargetStatus, about: _About) -> None:
         self._target = target
-        self._gate = gate
-        self._maintenance = maintenance
-        self._clock = clock
-        self._cause = cause
-        self._began, self._began_at = clock.monotonic(), clock.wall()
+        self._about = about
+        self._began, self._began_at = about.clock.monotonic(), about.clock.wall()
         lateness = self._began_at - current_run().due.timestamp()
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
     def skipped(self) -> Skipped | None:
         """The record of the run if there is maintenance now. None: there is none."""
-        window = self._maintenance.window_at(self._target.name, self._clock.wall())
+        window = self._about.maintenance.window_at(self._target.name, self._about.clock.wall())
         return None if window is None else Skipped(window, self._target)
 
     async def report(self, results: Sequence[CheckResult]) -> Report | Skipped:
@@ -89,8 +101,9 @@ class _Ending:
             return skipped
         doubt = self._late
         if doubt is None and any(each.status is Status.DOWN for each in results):
-            doubt = await self._gate.why_offline(self._began)
-        return report_of(results, self._target, doubt, self._cause(self._target.name, self._began_at))
+            doubt = await self._about.gate.why_offline(self._began)
+        name, began = self._target.name, self._began_at
+        return report_of(results, self._target, doubt, self._about.cause(name, began), self._about.asks(name, began))
 
 
 class _Together:
