@@ -33,26 +33,6 @@ _SEQUENCES: Final = f"""
     )
     SELECT {{columns}} FROM used
 """
-SEQUENCES: Final = """
-    WITH taken AS MATERIALIZED (
-        SELECT DISTINCT l.relation FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database
-        WHERE l.locktype = 'relation' AND d.datname = current_database()
-          AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-    ), found AS MATERIALIZED (
-        SELECT c.oid, n.nspname AS schemaname, c.relname AS sequencename, s.*, t.relation IS NOT NULL AS is_taken,
-               c.relpersistence = 'p' AND has_sequence_privilege(c.oid, 'SELECT,USAGE') AS is_readable
-        FROM pg_sequence AS s JOIN pg_class AS c ON c.oid = s.seqrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
-        LEFT JOIN taken AS t ON t.relation = c.oid WHERE c.relpersistence <> 't'
-    ), read AS MATERIALIZED (
-        SELECT *, CASE WHEN is_readable THEN pg_sequence_last_value(oid) END AS last_value,
-               (SELECT count(*) FROM found WHERE is_taken) AS left_out_before
-        FROM found WHERE NOT is_taken
-    ), used AS (
-        SELECT *, (CASE WHEN seqincrement > 0 THEN last_value - seqmin::numeric ELSE seqmax::numeric - last_value END
-                   + 1) / (seqmax::numeric - seqmin + 1) AS used FROM read
-    )
-    SELECT {columns} FROM used
-"""
 SEQUENCES: Final = probe(
     "sequences",
     "how much of each sequence is used up",
