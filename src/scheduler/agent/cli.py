@@ -250,6 +250,25 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     end(text, code) if code else print_lines([text])
 
 
+@cli.command()
+@click.argument("target")
+@click.argument("file", type=click.Path(path_type=Path))
+def doctor(target: str, file: Path) -> None:
+    """Run each probe once on TARGET, a [[postgres]] of FILE, and say what works and what is missing.
+
+    Exit code 1 if a probe that is on does not work.
+    """
+    from .checkup import check_up
+    from .config import read_config
+
+    try:
+        lines, is_well = check_up(config_or_end(lambda: read_config(file, os.environ)), target)
+    except LookupError as exc:
+        end(str(exc), BAD_USAGE)
+    print_lines(lines)
+    sys.exit(0 if is_well else FAILED)
+
+
 @cli.command("next")
 @click.argument("words", nargs=-1, required=True, metavar="EXPRESSION")
 @click.option("-n", "count", type=click.IntRange(1, 1000), default=5, show_default=True, help="How many to show.")

@@ -7,9 +7,10 @@ psycopg is imported where it is used, so that the agent runs without it.
 
 from __future__ import annotations
 
+from .doctor import Diagnosis, examine
 from .fleet import Fleet
 from .probes import CATALOGUE
 from .storage import MemoryMetrics, SqliteMetrics
 from .target import Choice, PostgresTarget
 
-__all__ = ["CATALOGUE", "Choice", "Fleet", "MemoryMetrics", "PostgresTarget", "SqliteMetrics"]
+__all__ = ["CATALOGUE", "Choice", "Diagnosis", "Fleet", "MemoryMetrics", "PostgresTarget", "SqliteMetrics", "examine"]

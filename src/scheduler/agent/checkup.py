@@ -1,0 +1,29 @@
+"""A check-up of a PostgreSQL server that a configuration names: what works there, and what is missing, in lines."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import anyio
+
+from timerqueue import SystemClock
+
+from .checks import Resolver
+from .config import Config
+from .postgres import CATALOGUE, examine
+from .text import Redactor, printable
+
+
+def check_up(config: Config, name: str) -> tuple[list[str], bool]:
+    """Run each probe once on the server of that name. Returns a line for each, and whether all that are on work.
+
+    Raises LookupError, with the names that there are.
+    """
+    target = next((each for each in config.postgres if each.name == name), None)
+    if target is None:
+        names = ", ".join(each.name for each in config.postgres) or "none at all"
+        msg = f"there is no [[postgres]] with the name {name!r}, but: {names}"
+        raise LookupError(msg)
+    resolver, clean = Resolver(config.hosts, reach=config.reach), Redactor(config.secrets).clean
+    found = anyio.run(partial(examine, target, CATALOGUE.values(), resolver, SystemClock()))
+    return [printable(clean(str(each))) for each in found], all(each.is_well for each in found if each.is_on)
