@@ -19,7 +19,7 @@ WAIT: Final = 30.0
 
 @frozen
 class Choice:
-    """What a target says of one probe; None: what the probe says itself. `every`: seconds."""
+    """The wishes of a target for one probe; None: as the probe has it. `every`: seconds."""
 
     is_enabled: bool | None = None
     every: float | None = None

@@ -1,4 +1,4 @@
-"""What a server's answer means: its text as values of the probe's columns, its errors as classes of failures."""
+"""Answers of a server and what they mean: text as values of the columns of a probe, errors as classes of failures."""
 
 from __future__ import annotations
 
