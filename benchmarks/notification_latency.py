@@ -90,9 +90,8 @@ def main():
     parser.add_argument("--targets", type=int, default=50)
     delays = sorted(measure(parser.parse_args()))
     parts = statistics.quantiles(delays, n=100)
-    print(
-        f"{len(delays)} changes: median {parts[49] * 1e3:.1f} ms, p99 {parts[98] * 1e3:.1f} ms, most {delays[-1] * 1e3:.1f}"
-    )
+    median, p99, most = (seconds * 1e3 for seconds in (parts[49], parts[98], delays[-1]))
+    print(f"{len(delays)} changes: median {median:.1f} ms, p99 {p99:.1f} ms, most {most:.1f} ms")
 
 
 if __name__ == "__main__":
