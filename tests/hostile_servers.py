@@ -121,6 +121,50 @@ async def other_protocol(send, writer):
     await asyncio.sleep(3600)
 
 
+async def into_our_network_in_disguise(send, writer):
+    await send(b"HTTP/1.1 302 Found\r\nLocation: http://[::ffff:a9fe:a9fe]/latest/\r\nContent-Length: 0\r\n\r\n")
+
+
+async def into_this_machine_by_number(send, writer):
+    await send(b"HTTP/1.1 302 Found\r\nLocation: http://2130706433:1/\r\nContent-Length: 0\r\n\r\n")
+
+
+async def deep_json(send, writer):
+    await send(OK + b"Content-Length: 200000\r\n\r\n" + b"[" * 200_000)
+
+
+async def endless_number(send, writer):
+    await send(OK + b"Content-Length: 200000\r\n\r\n" + b"9" * 200_000)
+
+
+async def fodder_for_patterns(send, writer):
+    """Costs two to the power of its length where a pattern such as (a+)+$ goes back."""
+    await send(OK + b"Content-Length: 200000\r\n\r\n" + b"a" * 199_999 + b"!")
+
+
+async def escape_sequences(send, writer):
+    await send("HTTP/1.1 503 \u202e\u009b2J\r\nX-Evil: \u202e\u009b2J\r\nContent-Length: 0\r\n\r\n".encode())
+
+
+async def half_a_handshake(send, writer):
+    """The beginning of a record of TLS, and nothing after it."""
+    await send(b"\x16\x03\x03\x40\x00\x02")
+    await asyncio.sleep(3600)
+
+
+async def endless_handshake(send, writer):
+    """Records of TLS, each of them proper, of a message that never ends."""
+    await send(b"\x16\x03\x03\x40\x00\x0b\xff\xff\xff" + b"\0" * 16_380)
+    while True:
+        await send(b"\x16\x03\x03\x40\x00" + b"\0" * 16_384)
+
+
+async def nested_bomb(send, writer):
+    body = gzip.compress(BOMB)
+    fields = b"Content-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    await send(OK + fields + body)
+
+
 MALICE = (
     byte_by_byte,
     header_byte_by_byte,
@@ -142,7 +186,20 @@ MALICE = (
     closing,
     resetting,
     other_protocol,
+    into_our_network_in_disguise,
+    into_this_machine_by_number,
+    deep_json,
+    endless_number,
+    fodder_for_patterns,
+    escape_sequences,
+    half_a_handshake,
+    endless_handshake,
+    nested_bomb,
 )
+
+
+AT_ONCE = frozenset((half_a_handshake, endless_handshake))
+"""Those that wait for no request, for there would be none before a handshake."""
 
 
 def served(behave):
@@ -154,7 +211,8 @@ def served(behave):
 
         writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            await reader.readuntil(b"\r\n\r\n")
+            if behave not in AT_ONCE:
+                await reader.readuntil(b"\r\n\r\n")
             await behave(send, writer)
         with suppress(OSError):
             writer.close()

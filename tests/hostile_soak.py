@@ -1,6 +1,6 @@
 """Let the agent check hostile targets among healthy ones, and see whether the healthy ones are hurt.
 
-    python3 tests/hostile_soak.py --for 10m [--healthy 200] [--hostile 20] [--json]
+    python3 tests/hostile_soak.py --for 10m [--healthy 200] [--hostile 30] [--json]
 
 No healthy target may be anything but up, left out, or late by more than 100 ms at p99; threads, descriptors and memory
 of the agent must be flat. Exits with 0 if all of that holds, with 1 if not, and with 2 if it cannot be tried here.
@@ -50,7 +50,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--for", dest="seconds", type=seconds, default=600.0, help="how long, as in 30s or 10m")
     parser.add_argument("--healthy", type=int, default=200)
-    parser.add_argument("--hostile", type=int, default=20)
+    parser.add_argument("--hostile", type=int, default=30)
     parser.add_argument("--json", action="store_true", help="print an object instead of a table")
     return parser.parse_args()
 

@@ -1,10 +1,12 @@
 """Checks of several steps: what is handed on, what always runs, what each may take, and what is told of it."""
 
 import json
+from contextlib import suppress
 from types import SimpleNamespace
 
 import anyio
 import pytest
+from hypothesis import given, strategies as st
 
 from kit import PATIENCE
 from scheduler import Subtask
@@ -329,6 +331,41 @@ async def test_the_agent_runs_steps_and_shows_which_one_failed(open_shop, ran, t
         assert "s3cr3t" not in out + err
         assert "hunter22" not in out + err
     assert json.loads(next(line for line in out.splitlines() if '"check"' in line))["type"] == "steps"
+
+
+VALUES = st.recursive(
+    st.booleans()
+    | st.integers(-5, 10**6)
+    | st.text(max_size=20)
+    | st.sampled_from(["$.a", "{t}", "http://h/{t}", "1s"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["json", "header", "regex", "t"]), inner)
+    ),
+    max_leaves=6,
+)
+KEYS = st.sampled_from(["url", "name", "always", "timeout", "take", "headers", "body", "json", "regex", "method", "x"])
+
+
+def written(value):
+    """Write a value in TOML."""
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{json.dumps(key)} = {written(each)}" for key, each in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(written, value)) + "]"
+        case _:
+            return json.dumps(value)
+
+
+@given(st.lists(st.dictionaries(KEYS, VALUES, max_size=4), min_size=1, max_size=3))
+def test_whatever_a_step_says_is_read_or_refused(steps):
+    """With problems that name their line, and never with anything else."""
+    tables = [{"url": "http://h/"} | step for step in steps]
+    lines = ["[[check]]\nname = 'x'"]
+    for table in tables:
+        lines += ["[[check.step]]", *(f"{key} = {written(value)}" for key, value in table.items())]
+    with suppress(ConfigError):
+        parse_config("\n".join(lines), "uptime.toml", {})
 
 
 STEP = "[[check]]\nname = 'x'\n[[check.step]]\nurl = 'http://h/'\n"
