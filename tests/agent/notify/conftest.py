@@ -70,12 +70,13 @@ class World:
         )
         outbox = Outbox(s, self.channels, self.targets, self.rules, now=self.clock.wall, say=self.said.append)
         ways = {name: self.ways.get(name, Way(channel=channel)) for name, channel in self.channels.items()}
-        s.register(TASK, Delivery(outbox, ways, Means(Resolver({}), self.clock)).run)
+        delivery = Delivery(outbox, ways, Means(Resolver({}), self.clock))
+        s.register(TASK, delivery.run)
         s.listen(outbox.listen, RunEnded, JobFinished)
         s.listen(lambda _: outbox.begin(), SchedulerStarted)
         async with s:
             await settle()
-            yield Process(s, outbox, self.clock)
+            yield Process(s, outbox, delivery, self.clock)
             if dies:
                 self.store = self.store.another()
                 self.store.open(0, lambda: None)
@@ -85,9 +86,10 @@ class World:
 class Process:
     """One of them."""
 
-    def __init__(self, scheduler, outbox, clock):
+    def __init__(self, scheduler, outbox, delivery, clock):
         self.scheduler = scheduler
         self.outbox = outbox
+        self.delivery = delivery
         self.clock = clock
 
     def opens(self, target="shop", number=1, **changes):

@@ -337,3 +337,25 @@ async def test_a_row_that_holds_no_message_is_said_and_hurts_no_other(world):
         await world.clock.travel(1)
     assert "notify:x holds no message and is not sent: expected a message of version 1" in world.said
     assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_a_new_configuration_is_followed_while_messages_wait(world):
+    """A channel that is new hears of what is open; one that is gone, of nothing; a target that is gone is resolved."""
+    dev = type(world.ops)()
+    world.targets = {"shop": None, "blog": None}
+    async with world.process() as process:
+        shop = process.opens()
+        process.opens("blog")
+        await world.clock.travel(3)
+        assert world.ops.keys == ["shop-1:ops:trigger", "blog-1:ops:trigger"]
+        world.channels = {"dev": dev}
+        process.delivery.follow({"dev": Way(channel=dev)})
+        process.outbox.follow({"dev": dev}, {"shop": None}, Rules(digest=None))
+        standing = TargetStatus("shop", "http://shop.example", "http")
+        standing.incident = shop
+        process.outbox.hear(Remembered(standing))
+        await world.clock.travel(3)
+        assert dev.keys == ["shop-1:dev:trigger"]
+        assert process.jobs == ["shop-1:dev:resolved"]
+    assert world.ops.keys == ["shop-1:ops:trigger", "blog-1:ops:trigger"]
+    assert any(said.startswith("not told ops, there is no such channel any more") for said in world.said)

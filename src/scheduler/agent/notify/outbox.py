@@ -329,10 +329,11 @@ class Outbox:
                 pass
         if how == DELIVERED:
             self._works_again(message.channel)
-        is_open = entry.kind is MessageKind.RESOLVED and message.ended is None
-        if how != NEEDLESS and not is_open:
+        if how != NEEDLESS:
+            is_open = entry.kind is MessageKind.RESOLVED and message.ended is None
+            what = f"how the incident of {message.target} ends" if is_open else message.text
             said = f"told {message.channel}" if how == DELIVERED else f"not told {message.channel}, {how}"
-            self._say(f"{said}: {message.text}")
+            self._say(f"{said}: {what}")
 
     def _trigger_settled(self, message: Message, *, was_told: bool) -> None:
         """Let the end of the incident go, if there is one. It says that it is all there is, if it is."""
