@@ -1,6 +1,8 @@
 """What reading a large configuration costs: much is done once for all checks, or not at all if nothing is wrong."""
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
@@ -57,3 +59,9 @@ def test_no_garbage_is_looked_for_while_a_file_is_read(tmp_path):
         gc.callbacks.pop()
     assert gc.isenabled()
     assert began in ([], ["start", "stop"])
+
+
+def test_probes_are_imported_for_files_that_name_a_server():
+    """They take as long as all checks, and `timerqueue check` is to answer at once."""
+    code = "import sys, scheduler.agent.config; print('scheduler.agent.postgres' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"

@@ -7,7 +7,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, field, frozen
 
@@ -15,7 +15,6 @@ from scheduler import Retention
 
 from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
-from ..postgres import PostgresTarget
 from ..relations import GroupPlan
 from ..targets import Planned
 from ..text import address_family, is_address
@@ -38,10 +37,12 @@ from .collector import without_collections
 from .limits import Limits, read_limits
 from .network import Network, read_network
 from .place import StorePlace, beside, store_place
-from .postgres import read_postgres
 from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target
+
+if TYPE_CHECKING:
+    from ..postgres import PostgresTarget
 
 MOST_RECORDS: Final = 1_000_000
 LARGEST_FILE: Final = 4_000_000
@@ -184,8 +185,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     groups = read_groups(_sections(top, "group"), targets)
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     rules = read_rules(top.section("notify"))
-    servers = _sections(top, "postgres")
-    postgres = read_postgres(servers, file.parent, environment, needs_secrets=needs_secrets)
+    postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
     top.end()
     return Config(
         targets=targets,
@@ -202,6 +202,16 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         rules=rules,
         warnings=(*warnings, *known_kinds().troubles.values()),
     )
+
+
+def _servers(
+    sections: list[Section], folder: Path, environment: Mapping[str, str], *, needs_secrets: bool
+) -> tuple[PostgresTarget, ...]:
+    if not sections:  # their probes take as long to import as all checks: not for a file without them
+        return ()
+    from .postgres import read_postgres  # noqa: PLC0415
+
+    return read_postgres(sections, folder, environment, needs_secrets=needs_secrets)
 
 
 def _retention(section: Section) -> Retention:
