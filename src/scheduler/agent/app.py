@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, nullcontext
 from typing import Final
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import Listener, SocketStream, TaskGroup
 from attrs import evolve, frozen
 
 from scheduler import (
@@ -29,6 +29,7 @@ from .checks import Holdups, Resolver, Status
 from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .postgres import CATALOGUE, Fleet, MemoryMetrics, SqliteMetrics
+from .push import Signals, listen, serve
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -77,7 +78,7 @@ async def run(
     The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Before
     anything has started it raises InvalidJob if a schedule has no start left, and StoreError if the store cannot be
     opened; after a clean end NotShown, if that came because nothing could be shown any more, and StoreTakenOver if it
-    came because the store is another agent's now.
+    came because the store is another agent's now; NotListening if signals of push targets cannot come in.
     """
     redactor = Redactor() if redactor is None else redactor
     redactor.learn(config.secrets)
@@ -146,6 +147,8 @@ class _Agent:
         self._roster.begin(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
         follows = source is not None and not plan.once
+        self._signals = Signals(self._scheduler)
+        self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
         self._fleet = self._fleet_of(config) if config.postgres and not plan.once else None
         self._is_open = anyio.Event()
@@ -167,10 +170,13 @@ class _Agent:
     async def _run_checks(self) -> bool:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
         plan, scheduler = self._plan, self._scheduler
+        listener = None if self._config.push is None or plan.once else await listen(*self._config.push)
         async with _watched(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
             group.start_soon(self._ways.holdups.watch)
             if self._reload is not None:
                 group.start_soon(self._follow_file, self._reload)
+            if listener is not None:
+                group.start_soon(self._serve, listener)
             if self._has_past:
                 group.start_soon(self._show_past)
             if plan.seconds is not None:
@@ -233,6 +239,7 @@ class _Agent:
         self._roster.maintenance.plan(config.maintenance)
         changes = await self._roster.follow(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
+        self._signals.follow(config.targets)
         self._delivery.follow(config.channels)
         self._outbox.follow(config.channels, routes_of(config), config.rules)
         for warning in config.all_warnings:
@@ -240,6 +247,12 @@ class _Agent:
                 self._monitor.notice(warning)
         for text in told_of(changes, before, config):
             self._monitor.notice(text)
+
+    async def _serve(self, listener: Listener[SocketStream]) -> None:
+        """Take signals of push targets, once the store has been read: else they would be lost."""
+        async with listener:
+            await self._is_open.wait()
+            await serve(listener, self._clock, self._signals.take)
 
     async def _stop_after(self, seconds: float) -> None:
         await self._is_open.wait()

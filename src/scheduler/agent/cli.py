@@ -320,6 +320,7 @@ def _run(
     from .app import Plan, run
     from .config import StorePlace
     from .logs import log_to_stderr
+    from .push import NotListening
     from .reload import Source
     from .show import NotShown, display_on
     from .text import Redactor
@@ -339,6 +340,8 @@ def _run(
         plan = Plan(once=once, seconds=seconds)
         code = anyio.run(partial(run, config, display, plan, clock, source=follows, redactor=redactor))
     except InvalidJob as exc:
+        end(str(exc), BAD_USAGE)
+    except NotListening as exc:
         end(str(exc), BAD_USAGE)
     except NotShown as exc:
         end(f"cannot write the output: {exc}", FAILED)

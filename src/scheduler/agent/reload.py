@@ -28,7 +28,7 @@ LOOK_EVERY: Final = 0.5
 MOST_SAID: Final = 3
 """Problems of a file that are told; the others are counted."""
 
-FOLLOWED: Final = {"targets", "limits", "hosts", "reach", "maintenance", "groups", "warnings"}
+FOLLOWED: Final = {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules", "warnings"}
 """What of a configuration is followed while the agent runs."""
 
 Stamp = tuple[int, int, int] | None

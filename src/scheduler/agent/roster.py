@@ -21,8 +21,9 @@ from schedule import After, Every, Missed, Schedule
 from scheduler import InvalidJob, JobNotFound, Scheduler
 from timerqueue import Clock
 
-from .checks import STEPS, Holdups, Mode, Resolver, StepsRun, TargetCheck, prepared
+from .checks import STEPS, Holdups, Mode, PushCheck, Resolver, StepsRun, TargetCheck, prepared
 from .config import Network, Start, Target
+from .push import first_deadline
 from .relations import Groups, Parents
 from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from .text import Redactor
@@ -144,8 +145,13 @@ class Roster:
         self._know(target)
 
     def _add(self, target: Target) -> None:
-        start = None if self._is_once else target.start
+        start = None if self._is_once else self._start_of(target)
         add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
+
+    def _start_of(self, target: Target) -> Start | datetime | None:
+        if not isinstance(target.check, PushCheck):
+            return target.start
+        return first_deadline(target.schedule, target.check.grace, datetime.fromtimestamp(self._ways.clock.wall(), UTC))
 
     def _know(self, target: Target) -> None:
         status = self.statuses.get(target.name)
@@ -153,7 +159,8 @@ class Roster:
             status = self.statuses[target.name] = TargetStatus(target.name, "", "")
             self.board.targets[target.name] = status
         status.url, status.kind = str(target.check.url), target.kind
-        status.max_attempts, status.is_verified = target.max_attempts, not target.is_unverified
+        is_push = isinstance(target.check, PushCheck)  # nobody can be asked again
+        status.max_attempts, status.is_verified = 1 if is_push else target.max_attempts, not target.is_unverified
         status.grace = grace_of(target.schedule)
         status.holds = partial(_holds, target)
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
@@ -200,7 +207,7 @@ def _check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 
 
 
 def add_job(
-    scheduler: Scheduler, target: Target, start: Start | None, gate: float, *, is_patient: bool = False
+    scheduler: Scheduler, target: Target, start: Start | datetime | None, gate: float, *, is_patient: bool = False
 ) -> None:
     """Add the job of a target, or change the one that there is. Raises InvalidJob if its schedule is over.
 

@@ -114,6 +114,7 @@ class TestTls(StreamConformance):
 TESTED = {"http": TestHttp, "tcp": TestTcp, "tls": TestTls}
 """Kinds with servers of a file of their own have their classes there."""
 ELSEWHERE = {"dns": "test_agent_dns", "domain": "test_agent_domain", "icmp": "test_agent_icmp", "ntp": "test_agent_ntp"}
+ELSEWHERE |= {"push": "test_agent_push_kind"}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -15,6 +15,7 @@ URLS = {
     "domain": "domain://example.org",
     "icmp": "icmp://h.example",
     "ntp": "ntp://h.example",
+    "push": "push://backup",
     "tls": "tls://h.example:443",
 }
 GOOD = [
@@ -35,7 +36,8 @@ def tables(kind):
     values = st.dictionaries(keys, st.sampled_from(GOOD) | TOML, max_size=6)
     host = st.sampled_from(["", "/x", ":7", "?a=b", "/x?type=ANY", "#f", "/\x00"])
     url = st.builds(lambda end: URLS[kind.name] + end, host) if kind.name in URLS else st.just("x")
-    return st.builds(lambda found, where: {"url": where, **found}, values, url)
+    needed = {"token": "backup-7f3a9c51d2e8"} if kind.name == "push" else {}
+    return st.builds(lambda found, where: {"url": where, **needed, **found}, values, url)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

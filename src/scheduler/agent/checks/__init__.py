@@ -29,6 +29,7 @@ from .holdups import Holdups
 from .http import Exchange
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
 from .net import ANYWHERE, Budget, Family, Reach, Resolver, Unresolved, certificates, dialled, reach
+from .push import LONGEST_LOG, Inbox, PushCheck, Said, Signal, log_of
 from .steps import STEPS, StepsCheck, StepsRun, prepared, read_steps
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
@@ -37,6 +38,7 @@ __all__ = [
     "BY_SCHEME",
     "COMMON",
     "KINDS",
+    "LONGEST_LOG",
     "MOST_ADDRESSES",
     "MOST_ATTEMPTS",
     "NO_PORT",
@@ -54,11 +56,15 @@ __all__ = [
     "Finding",
     "Holdups",
     "Hop",
+    "Inbox",
     "Kind",
     "Kinds",
     "Mode",
+    "PushCheck",
     "Reach",
     "Resolver",
+    "Said",
+    "Signal",
     "Status",
     "StepsCheck",
     "StepsRun",
@@ -71,6 +77,7 @@ __all__ = [
     "gathered",
     "judge",
     "known_kinds",
+    "log_of",
     "prepared",
     "reach",
     "read_steps",

@@ -22,10 +22,11 @@ from .domain import DOMAIN
 from .http import HTTP
 from .icmp import ICMP
 from .ntp import NTP
+from .push import PUSH
 from .tcp import TCP
 from .tls import TLS
 
-KINDS: Final = (HTTP, TCP, TLS, DNS, DOMAIN, ICMP, NTP)
+KINDS: Final = (HTTP, TCP, TLS, DNS, DOMAIN, ICMP, NTP, PUSH)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

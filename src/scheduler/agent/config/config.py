@@ -35,7 +35,7 @@ from ..toml import (
 from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
 from .limits import Limits, read_limits
-from .network import Network, read_network
+from .network import Network, Place, read_network, read_push
 from .place import StorePlace, beside, store_place
 from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
@@ -68,6 +68,7 @@ class Config:
     channels: Mapping[str, Way] = field(factory=dict)
     postgres: tuple[PostgresTarget, ...] = ()
     rules: Rules = field(factory=Rules)
+    push: Place | None = None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -186,6 +187,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     rules = read_rules(top.section("notify"))
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
+    push, of_push = read_push(top.section("push"), targets)
     top.end()
     return Config(
         targets=targets,
@@ -200,7 +202,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         channels=channels,
         postgres=postgres,
         rules=rules,
-        warnings=(*warnings, *known_kinds().troubles.values()),
+        push=push,
+        warnings=(*warnings, *of_push, *known_kinds().troubles.values()),
     )
 
 

@@ -1,15 +1,16 @@
-"""[network] of a configuration: what is asked, when a check has failed, whether this machine is online at all."""
+"""[network] and [push] of a configuration: whether this machine is online at all, and where signals come in to it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from attrs import frozen
 
 from schedule import Every
 
-from ..checks import known_kinds
-from ..text import parse_url
+from ..checks import PushCheck, known_kinds
+from ..text import is_address, parse_url
 from ..toml import Section, Unfit, seconds
 from .target import Target, url_of
 
@@ -18,6 +19,13 @@ TIMEOUT: Final = 2.0
 LONGEST: Final = 30.0
 MOST: Final = 16
 _EXPECTED: Final = 'a list of 1 to 16 URLs such as ["tcp://192.0.2.1:53", "https://example.org/"]'
+
+Place = tuple[str, int]
+"""An address of this machine, and a port."""
+
+_PLACE: Final = 'an address of this machine and a port, such as "127.0.0.1:8075" or "[::1]:8075"'
+_LOOPBACK: Final = ("127.", "::1")
+_HIGHEST_PORT: Final = 65_535
 
 
 @frozen
@@ -67,3 +75,25 @@ def _probe(url: str, timeout: float) -> Target:
     kind = kinds.by_scheme[parsed.scheme]
     check = kind.make(url=parsed)
     return Target(name=str(parsed), kind=kind.name, check=check, schedule=Every(EVERY), timeout=timeout)
+
+
+def read_push(section: Section, targets: Iterable[Target]) -> tuple[Place | None, list[str]]:
+    """Read where to listen, and warnings. None: nowhere, for nobody reports. Notes a problem where somebody would."""
+    place = section.take("listen", _place, None)
+    section.end()
+    reporting = [each.name for each in targets if isinstance(each.check, PushCheck) and each.is_enabled]
+    if reporting and place is None and not section.has("listen"):
+        section.complain(f'add listen = "127.0.0.1:8075": {reporting[0]} reports to it')
+    if place is None or place[0].startswith(_LOOPBACK):
+        return place, []
+    warning = "[push] listens beyond this machine without TLS: put a proxy before it, or others can read the tokens"
+    return place, [warning]
+
+
+def _place(value: Any) -> Place:
+    if isinstance(value, str):
+        host, _, port = value.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if is_address(host) and port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= _HIGHEST_PORT:
+            return host, int(port)
+    raise Unfit(_PLACE, value)

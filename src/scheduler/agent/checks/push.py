@@ -1,0 +1,181 @@
+"""PUSH: a dead man's switch. The target reports to us; it is down if it says so, or says nothing until its deadline.
+
+The check dials nothing. Signals come in by HTTP (`scheduler.agent.push`) and lie in an `Inbox`. A run of the check
+takes out what lies there; a run that finds nothing was due at the deadline, so the target is down. A deadline is the
+next start of the target's job, and so it stands in the store, and is met after a restart.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections import deque
+from typing import Any, Final
+
+from attrs import Factory, evolve, field, frozen
+
+from ..text import Url, printable, wording
+from ..toml import Unfit, Unset, seconds, text
+from .contract import NO_PORT, Attempt, Clash, Detail, Finding, Kind, Status
+
+SHORTEST_TOKEN: Final = 16
+GRACE: Final = 60.0
+"""Seconds after a signal was expected in which it may still come, unless the check says otherwise."""
+
+MOST_SIGNALS: Final = 20
+"""Signals of one target that wait to be taken out; older ones are counted and dropped."""
+
+MOST_STARTS: Final = 100
+"""Starts with an id of a run whose ends are waited for."""
+
+LONGEST_LOG: Final = 300
+"""Characters of what a signal says that are kept."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class Said(enum.Enum):
+    """The meaning of a signal."""
+
+    SUCCESS = "success"
+    START = "start"
+    FAIL = "fail"
+    LOG = "log"
+
+
+@frozen(kw_only=True)
+class Signal:
+    """A signal of a target, at an instant in UTC seconds. `run`: which run of it; `code`: how that exited."""
+
+    said: Said
+    at: float
+    run: str | None = None
+    code: int | None = None
+    log: str | None = None
+    lasted: float | None = None
+    """Seconds since the start of that run was told."""
+
+
+class Inbox:
+    """The signals of one target that nobody has taken out yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Signal] = deque(maxlen=MOST_SIGNALS)
+        self._starts: dict[str, float] = {}
+
+    def put(self, signal: Signal) -> Signal:
+        """Put a signal in; it is told how long its run lasted, if the start of that was told."""
+        if signal.run is not None and signal.said is Said.START:
+            while len(self._starts) >= MOST_STARTS:
+                del self._starts[next(iter(self._starts))]
+            self._starts[signal.run] = signal.at
+        elif signal.run is not None and signal.said is not Said.LOG and signal.run in self._starts:
+            signal = evolve(signal, lasted=max(signal.at - self._starts.pop(signal.run), 0.0))
+        self._waiting.append(signal)
+        return signal
+
+    def take(self) -> list[Signal]:
+        """Take out what lies there, oldest first."""
+        found = list(self._waiting)
+        self._waiting.clear()
+        return found
+
+
+@frozen(kw_only=True)
+class PushCheck:
+    """A check of what a target reports. `token`: by which it says who it is. `grace`: seconds, see GRACE."""
+
+    url: Url
+    token: str = field(repr=False)
+    grace: float = GRACE
+    inbox: Inbox = field(default=Factory(Inbox), eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.url.target not in {"", "/"} or self.url.user is not None:
+            raise Clash("url", "expected push://NAME and nothing else")
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown or logged."""
+        return frozenset({self.token})
+
+    async def attempt(self, at: Attempt) -> Finding:
+        """Judge what has come since the last time. What says neither good nor bad moves no state."""
+        signals = self.inbox.take()
+        last = at.before.get("signal_at")
+        if not signals:
+            return Finding(status=Status.DOWN, error=_silence(last), detail=_kept(last))
+        deciding = [each for each in signals if each.said in {Said.SUCCESS, Said.FAIL}]
+        found = deciding[-1] if deciding else signals[-1]
+        return Finding(status=_status(found), error=_words(found), detail=_detail(found))
+
+
+def _silence(last: object) -> str:
+    if isinstance(last, (int, float)) and not isinstance(last, bool):
+        return f"no signal since {wording.stamp(float(last))}"
+    return "no signal has come"
+
+
+def _kept(last: object) -> Detail:
+    return {"signal_at": last} if isinstance(last, (int, float)) and not isinstance(last, bool) else {}
+
+
+def _status(signal: Signal) -> Status:
+    match signal.said:
+        case Said.SUCCESS:
+            return Status.UP
+        case Said.FAIL:
+            return Status.DOWN
+        case Said.START | Said.LOG:
+            return Status.UNKNOWN
+
+
+def _words(signal: Signal) -> str | None:
+    about = f": {signal.log}" if signal.log else ""
+    match signal.said:
+        case Said.SUCCESS:
+            return None
+        case Said.FAIL:
+            return (f"it exited with {signal.code}" if signal.code else "it reports a failure") + about
+        case Said.START:
+            return "it has started, and its end is waited for"
+        case Said.LOG:
+            return f"it says{about or ' nothing'}"
+
+
+def _detail(signal: Signal) -> Detail:
+    lasted = None if signal.lasted is None else round(signal.lasted, 3)
+    more = {"run": signal.run, "exit_code": signal.code, "log": signal.log, "lasted": lasted}
+    found: dict[str, str | int | float] = {"signal": signal.said.value, "signal_at": round(signal.at, 3)}
+    return found | {name: value for name, value in more.items() if value is not None}
+
+
+def log_of(body: bytes) -> str | None:
+    """The beginning of what came with a signal, as text on one line. None: nothing came."""
+    found = printable(" ".join(body[: 4 * LONGEST_LOG].decode("utf-8", "replace").split()))
+    return found[:LONGEST_LOG] or None
+
+
+def _token(value: Any) -> str:
+    """Read a token, or the name of the variable that holds it."""
+    match value:
+        case {"env": str(variable), **others} if not others:
+            found = os.environ.get(variable)
+            if found is None:
+                raise Unset(variable, os.environ, " for the token")
+        case _:
+            found = text(value)
+    if len(found) < SHORTEST_TOKEN or not _TOKEN.fullmatch(found):
+        expected = f'{{ env = "NAME" }}, or at least {SHORTEST_TOKEN} letters, digits, - and _'
+        raise Unfit(expected, value, is_secret=True)
+    return found
+
+
+def _make(*, url: Url, token: str | None = None, grace: float = GRACE) -> PushCheck:
+    if token is None:
+        raise Clash("url", 'a token is missing: add token = { env = "NAME" }, by which its signals are known')
+    return PushCheck(url=url, token=token, grace=grace)
+
+
+PUSH: Final = Kind("push", {"push": NO_PORT}, _make, {"token": _token, "grace": seconds}, is_resolved=False)

@@ -1,0 +1,280 @@
+"""Push checks: what a target reports, until when the next signal has to come, and what a request may cost."""
+
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import pytest
+
+from kit import PATIENCE
+from schedule import Cron, Every
+from scheduler import Scheduler
+from scheduler.agent import app
+from scheduler.agent.app import Plan
+from scheduler.agent.checks import Inbox, Said, Signal
+from scheduler.agent.checks.contract.check import Attempt
+from scheduler.agent.checks.contract.result import Status
+from scheduler.agent.checks.contract.stopwatch import Stopwatch
+from scheduler.agent.config.config import parse_config
+from scheduler.agent.push.server import MOST_HEAD, serve
+from scheduler.agent.push.signals import Signals, deadline_after, first_deadline
+from scheduler.agent.toml.sections import ConfigError
+from timerqueue import SystemClock
+from timerqueue.testing import START, ManualClock
+
+TOKEN = "backup-7f3a9c51d2e8"
+FILE = f"""
+store = "memory"
+[push]
+listen = "127.0.0.1:8075"
+[[check]]
+name = "backup"
+url = "push://backup"
+token = "{TOKEN}"
+interval = "1h"
+grace = "5m"
+"""
+
+
+def target():
+    (found,) = parse_config(FILE, "uptime.toml", {}).targets
+    return found
+
+
+def attempt(**before):
+    return Attempt("", Stopwatch(SystemClock()), 1.0, before=before)
+
+
+def signal(said, at=1_000.0, **more):
+    return Signal(said=said, at=at, **more)
+
+
+@pytest.mark.parametrize(
+    ("signals", "status", "error"),
+    [
+        ([signal(Said.SUCCESS)], Status.UP, None),
+        ([signal(Said.FAIL)], Status.DOWN, "it reports a failure"),
+        ([signal(Said.FAIL, code=3, log="disk full")], Status.DOWN, "it exited with 3: disk full"),
+        ([signal(Said.START)], Status.UNKNOWN, "it has started, and its end is waited for"),
+        ([signal(Said.LOG, log="at 50 %")], Status.UNKNOWN, "it says: at 50 %"),
+        ([signal(Said.FAIL), signal(Said.SUCCESS)], Status.UP, None),
+        ([signal(Said.SUCCESS), signal(Said.LOG, log="more")], Status.UP, None),
+        ([], Status.DOWN, "no signal has come"),
+    ],
+)
+async def test_what_a_target_says_is_its_status(signals, status, error):
+    """Of many at once the last that says good or bad; what says neither moves no state; silence is down."""
+    check = target().check
+    for each in signals:
+        check.inbox.put(each)
+    found = await check.attempt(attempt())
+    assert (found.status, found.error) == (status, error)
+
+
+async def test_silence_says_since_when_also_after_a_restart():
+    """The last result holds the instant of the last signal, and each that follows passes it on."""
+    found = await target().check.attempt(attempt(signal_at=1_767_225_600.0))
+    assert "2026-01-01" in found.error
+    assert found.detail == {"signal_at": 1_767_225_600.0}
+
+
+def test_a_run_with_an_id_is_told_how_long_it_lasted():
+    """Runs that overlap are told apart; a start that never ends is forgotten in time."""
+    inbox = Inbox()
+    inbox.put(signal(Said.START, 10.0, run="a"))
+    inbox.put(signal(Said.START, 12.0, run="b"))
+    assert inbox.put(signal(Said.SUCCESS, 30.0, run="b")).lasted == 18.0
+    assert inbox.put(signal(Said.FAIL, 31.0, run="a")).lasted == 21.0
+    assert inbox.put(signal(Said.SUCCESS, 32.0, run="a")).lasted is None
+
+
+AT = datetime(2026, 1, 1, 12, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said", "minutes"),
+    [
+        (Every("1h"), Said.SUCCESS, 65),
+        (Every("1h"), Said.FAIL, 65),
+        (Every("1h"), Said.START, 5),
+        (Cron("0 13 * * *"), Said.SUCCESS, 58),
+        (Every("400d"), Said.SUCCESS, 400 * 24 * 60 + 5),
+    ],
+)
+def test_the_next_signal_has_to_come_within_the_interval_and_its_grace(schedule, said, minutes):
+    """A run that has started has to end within the grace."""
+    found = deadline_after(schedule, 300.0, signal(said, AT.timestamp()))
+    assert found - AT == timedelta(minutes=minutes)
+
+
+def test_a_line_for_the_history_moves_no_deadline():
+    """It is no sign of life."""
+    assert deadline_after(Every("1h"), 300.0, signal(Said.LOG, AT.timestamp())) is None
+
+
+async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_start():
+    """So it stands in the store like any other start."""
+    clock, runs = ManualClock(), []
+    each = target()
+
+    async def check():
+        runs.append(await each.check.attempt(attempt()))
+
+    async with Scheduler(clock=clock) as s:
+        first = first_deadline(each.schedule, each.check.grace, START)
+        job = s.add(check, each.schedule, id="backup", start=first)
+        signals = Signals(s)
+        signals.follow([each])
+        await clock.travel(600)
+        signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
+        await clock.travel(0)
+        assert [found.status for found in runs] == [Status.UP]
+        assert job.next_start == START + timedelta(seconds=600 + 3_600 + 300)
+        await clock.travel(3_899)
+        assert len(runs) == 1
+        await clock.travel(1)
+        assert [found.status for found in runs] == [Status.UP, Status.DOWN]
+        signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()))
+        await clock.travel(0)
+        assert len(runs) == 2
+
+
+@pytest.fixture
+async def server():
+    """Serve on a free port: (ask, what was taken)."""
+    taken = []
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    port = listener.extra(anyio.abc.SocketAttribute.local_port)
+
+    async def ask(request):
+        with anyio.fail_after(PATIENCE):
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                await stream.send(request)
+                received = b""
+                try:
+                    while True:
+                        received += await stream.receive()
+                except (anyio.EndOfStream, anyio.BrokenResourceError):
+                    return received
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(serve, listener, SystemClock(), lambda *found: taken.append(found))
+        yield ask, taken
+        group.cancel_scope.cancel()
+    await listener.aclose()
+
+
+def request(path, method="GET", body=b""):
+    return f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "code", "run"),
+    [
+        (f"/push/{TOKEN}", Said.SUCCESS, None, None),
+        (f"/push/{TOKEN}/start?rid=ab-1", Said.START, None, "ab-1"),
+        (f"/push/{TOKEN}/fail", Said.FAIL, None, None),
+        (f"/push/{TOKEN}/0", Said.SUCCESS, 0, None),
+        (f"/push/{TOKEN}/137?rid=%00", Said.FAIL, 137, None),
+        ("/push/unknown", Said.SUCCESS, None, None),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_request_is_a_signal(server, path, said, code, run, method):
+    """The answer is the same for a token that nobody has."""
+    ask, taken = server
+    answer = await ask(request(path, method, b"took 3 GB\x1b[31m"))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.endswith(b"\r\n\r\nOK\n")
+    ((token, found),) = taken
+    assert (token, found.said, found.code, found.run) == (path.split("/")[2].split("?")[0], said, code, run)
+    assert "\x1b" not in found.log
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (request("/"), b"404"),
+        (request(f"/push/{TOKEN}/256"), b"404"),
+        (request(f"/push/{TOKEN}/explode"), b"404"),
+        (request(f"/push/{TOKEN}", "DELETE"), b"405"),
+        (b"\x00\x01\x02\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * (MOST_HEAD + 4_096) + b"\r\n\r\n", b"431"),
+    ],
+)
+async def test_anything_else_is_refused_and_changes_nothing(server, sent, status):
+    """With the status that says so."""
+    ask, taken = server
+    answer = await ask(sent)
+    assert answer == b"" or answer.split()[1] == status
+    assert taken == []
+
+
+async def test_of_a_body_only_the_beginning_is_kept(server):
+    """However long it is."""
+    ask, taken = server
+    await ask(request(f"/push/{TOKEN}", "POST", b"x" * 1_000_000))
+    assert len(taken[0][1].log) == 300
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "words"),
+    [
+        (f'token = "{TOKEN}"', "", "a token is missing"),
+        (f'token = "{TOKEN}"', 'token = "short"', "at least 16"),
+        (f'token = "{TOKEN}"', 'token = { env = "NOT_SET" }', "NOT_SET"),
+        ("push://backup", "push://backup/x", "push://NAME"),
+        ('listen = "127.0.0.1:8075"', "", "listen"),
+        ('"127.0.0.1:8075"', '"example.org:80"', "an address of this machine"),
+        ('"127.0.0.1:8075"', '"127.0.0.1:99999"', "an address of this machine"),
+    ],
+)
+def test_a_mistake_is_told_without_the_token(was, becomes, words):
+    """With what to write."""
+    with pytest.raises(ConfigError) as raised:
+        parse_config(FILE.replace(was, becomes), "uptime.toml", {})
+    assert words in str(raised.value)
+    assert TOKEN not in str(raised.value)
+    assert "short" not in str(raised.value)
+
+
+def test_listening_beyond_this_machine_is_warned_of():
+    """There is no TLS, and the token is in the request."""
+    config = parse_config(FILE.replace("127.0.0.1:8075", "0.0.0.0:8075"), "uptime.toml", {})
+    assert any("without TLS" in each for each in config.warnings)
+
+
+class Display:
+    """What is shown of the checks."""
+
+    refresh_every = None
+
+    def __init__(self):
+        self.statuses = []
+        self.changed = anyio.Event()
+
+    def checked(self, target, *, is_change):
+        self.statuses.append(target.status)
+        self.changed.set()
+
+    def __getattr__(self, name):
+        return lambda *args, **options: None
+
+
+async def test_the_agent_takes_signals(free_port):
+    """From the request to the status, with the whole agent."""
+    config = parse_config(FILE.replace("8075", str(free_port)), "uptime.toml", {})
+    display = Display()
+    async with anyio.create_task_group() as group:
+        group.start_soon(app.run, config, display, Plan(), SystemClock())
+        with anyio.fail_after(PATIENCE):
+            while not display.statuses:
+                try:
+                    async with await anyio.connect_tcp("127.0.0.1", free_port) as stream:
+                        await stream.send(request(f"/push/{TOKEN}"))
+                        await stream.receive()
+                except OSError:
+                    await anyio.sleep(0.01)
+                    continue
+                await display.changed.wait()
+        group.cancel_scope.cancel()
+    assert display.statuses[0] is Status.UP
