@@ -113,7 +113,7 @@ Marks = Mapping[str, tuple[int, float | None]]
 
 @frozen
 class Recalled:
-    """What the last report of an earlier process said beside how its target stood: `at` in UTC seconds."""
+    """The rest of the last report of an earlier process, beside how its target stood. `at`: UTC seconds."""
 
     at: float
     is_down: bool

@@ -29,7 +29,7 @@ TASK: Final = "check"
 
 @frozen
 class _About:
-    """What the runs of a task have to know beside their targets."""
+    """Knowledge that the runs of a task share, beside their targets."""
 
     clock: Clock
     gate: Gate
