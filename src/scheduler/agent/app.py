@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 from anyio.abc import Listener, SocketStream, TaskGroup
@@ -28,7 +28,6 @@ from timerqueue import Clock
 from .checks import Holdups, Resolver, Status
 from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
-from .postgres import CATALOGUE, Fleet, MemoryMetrics, SqliteMetrics
 from .push import Signals, listen, serve
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
@@ -36,6 +35,9 @@ from .show import Display, Monitor, View
 from .signals import listen_to_signals
 from .targets import Sooner, TargetStatus
 from .text import Redactor
+
+if TYPE_CHECKING:
+    from .postgres import Fleet
 
 GRACE: Final = 5.0
 """Seconds that running checks have to end in once the agent is told to stop."""
@@ -186,6 +188,8 @@ class _Agent:
         return bool(is_forced)
 
     def _fleet_of(self, config: Config) -> Fleet:
+        from .postgres import CATALOGUE, Fleet, MemoryMetrics, SqliteMetrics  # noqa: PLC0415 - see `_places`
+
         file = config.store.file
         store = MemoryMetrics() if file is None else SqliteMetrics(file.with_suffix(".metrics.db"))
         ways = self._ways
@@ -269,7 +273,13 @@ class _Agent:
 
 def _places(config: Config) -> float:
     """How many tasks run at a time. A channel has a place of its own, and so has each probe: no check waits for one."""
-    return config.limits.total + len(config.channels) + len(config.postgres) * len(CATALOGUE)
+    places = config.limits.total + len(config.channels)
+    if not config.postgres:
+        return places
+    # The probes take as long to import as all checks: the table of who has none need not wait for them.
+    from .postgres import CATALOGUE  # noqa: PLC0415
+
+    return places + len(config.postgres) * len(CATALOGUE)
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:

@@ -63,5 +63,5 @@ def test_no_garbage_is_looked_for_while_a_file_is_read(tmp_path):
 
 def test_probes_are_imported_for_files_that_name_a_server():
     """They take as long as all checks, and `timerqueue check` is to answer at once."""
-    code = "import sys, scheduler.agent.config; print('scheduler.agent.postgres' in sys.modules)"
+    code = "import sys, scheduler.agent.app; print('scheduler.agent.postgres' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"
