@@ -50,6 +50,9 @@ CRASH_FLOOR: Final = 10.0
 SETTLED: Final = 0.2
 """Seconds after the start in which the scheduler finds what was due before it."""
 
+MEMORY_KEEPS: Final = 3_600.0
+"""Seconds for which an agent without a store remembers what probes of PostgreSQL found."""
+
 EACH_CHANNEL: Final = "channel:*"
 """The limit of each channel: one message at a time."""
 
@@ -188,11 +191,23 @@ class _Agent:
         return bool(is_forced)
 
     def _fleet_of(self, config: Config) -> Fleet:
-        from .postgres import CATALOGUE, Fleet, MemoryMetrics, SqliteMetrics  # noqa: PLC0415 - see `_places`
+        from .postgres import (  # noqa: PLC0415 - see `_places`
+            CATALOGUE,
+            Fleet,
+            MemoryMetrics,
+            Retention,
+            Spool,
+            SpooledMetrics,
+            SqliteMetrics,
+        )
 
         file = config.store.file
-        store = MemoryMetrics() if file is None else SqliteMetrics(file.with_suffix(".metrics.db"))
         ways = self._ways
+        if file is None:
+            store = SpooledMetrics(MemoryMetrics(Retention(default=MEMORY_KEEPS)), None, ways.clock)
+        else:
+            spool = Spool(file.with_suffix(".metrics.spool"))
+            store = SpooledMetrics(SqliteMetrics(file.with_suffix(".metrics.db")), spool, ways.clock)
         return Fleet(config.postgres, CATALOGUE, self._scheduler, store=store, resolver=ways.resolver, clock=ways.clock)
 
     def _listen(self, event: Event) -> None:

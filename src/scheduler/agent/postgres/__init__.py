@@ -10,7 +10,19 @@ from __future__ import annotations
 from .doctor import Diagnosis, examine
 from .fleet import Fleet
 from .probes import CATALOGUE
-from .storage import MemoryMetrics, SqliteMetrics
+from .storage import MemoryMetrics, Retention, Spool, SpooledMetrics, SqliteMetrics
 from .target import Choice, PostgresTarget
 
-__all__ = ["CATALOGUE", "Choice", "Diagnosis", "Fleet", "MemoryMetrics", "PostgresTarget", "SqliteMetrics", "examine"]
+__all__ = [
+    "CATALOGUE",
+    "Choice",
+    "Diagnosis",
+    "Fleet",
+    "MemoryMetrics",
+    "PostgresTarget",
+    "Retention",
+    "Spool",
+    "SpooledMetrics",
+    "SqliteMetrics",
+    "examine",
+]

@@ -2,7 +2,6 @@
 
 from hypothesis import given, settings, strategies as st
 
-from kit import wait_until
 from metric_kit import SETTINGS, outcome, sample, times
 from scheduler.agent.postgres.contract import StoreUnavailable
 from scheduler.agent.postgres.storage import (
@@ -12,15 +11,13 @@ from scheduler.agent.postgres.storage import (
     MetricWriter,
     Refused,
     Replayed,
-    Retention,
     Spool,
-    SqliteMetrics,
+    SpooledMetrics,
     StoreBack,
     StoreLost,
     Unstorable,
-    WriterThread,
 )
-from timerqueue import SystemClock
+from timerqueue.testing import ManualClock
 
 
 class Faulty(MemoryMetrics):
@@ -269,22 +266,37 @@ def test_whatever_happens_all_is_stored_once_and_in_order(tmp_path_factory, step
     world.writer.finish(lambda: 0.0, 0.0)
 
 
-def test_a_thread_of_its_own_writes_and_reports_its_end(tmp_path):
-    """Over a real file, with a spool beside it."""
-    store = SqliteMetrics(tmp_path / "metrics.db", Retention(default=1e10))
-    writer = WriterThread(MetricWriter(store, Spool(tmp_path / "spool")), store, SystemClock())
-    writer.start()
-    assert writer.has_room
-    assert writer.put([sample(0, ("a", 1))], [outcome(0)])
-    wait_until(lambda: writer.has_stored)
-    assert times(store) == [0]
-    writer.put([sample(60, ("a", 2))], [])
-    writer.stop(30.0)
-    report = writer.join(60.0)
-    assert report.dropped == Counts()
-    assert times(SqliteMetrics(tmp_path / "metrics.db")) == [0, 60]
-
-
 def test_unstorable_is_not_unavailable():
     """Or it would be tried for ever."""
     assert not issubclass(Unstorable, StoreUnavailable)
+
+
+def test_a_store_with_a_spool_behind_it_takes_everything(tmp_path):
+    """While it is away, too; and the next start stores what waited."""
+    clock, store = ManualClock(), Faulty()
+    spooled = SpooledMetrics(store, Spool(tmp_path), clock, lambda _: None)
+    store.faults = 2
+    spooled.open()
+    for at in range(3):
+        spooled.write([sample(at, ("a", at))], [outcome(at)])
+    assert times(store) == []
+    spooled.close()
+    later = SpooledMetrics(store, Spool(tmp_path), clock, lambda _: None)
+    later.open()
+    clock.advance(60)
+    later.write([sample(9, ("a", 9))], [])
+    assert store.order == [0, 1, 2, 9]
+    assert later.last("db1", "wal") == sample(9).at
+
+
+def test_a_store_with_a_spool_behind_it_keeps_house_once_an_hour(tmp_path):
+    """Or a disk would fill."""
+    clock, store = ManualClock(), Faulty()
+    rounds = []
+    store.maintain = rounds.append
+    spooled = SpooledMetrics(store, Spool(tmp_path), clock, lambda _: None)
+    spooled.open()
+    for at in range(4):
+        spooled.write([sample(at, ("a", at))], [])
+        clock.advance(1_800)
+    assert [each - rounds[0] for each in rounds] == [0, 3_600]

@@ -1,8 +1,8 @@
 """Metric storage: where samples and outcomes are kept, for how long, and what becomes of them while the store is down.
 
 Offers stores (`SqliteMetrics`, `postgres_metrics`, `MemoryMetrics`), their `Retention`, the `MetricWriter` before them
-with its `Spool` and `WriterThread`, and `rates` of counters. Knows the contract of probes; no target and no
-schedule. Stores are called on one thread at a time.
+with its `Spool` (both as one store: `SpooledMetrics`), and `rates` of counters. Knows the contract of probes; no
+target and no schedule. Stores are called on one thread at a time.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .rates import rates
 from .reading import MetricReader, ReadableStore, StoredSample
 from .retention import Retention
 from .spool import Batch, Counts, Spool, SpoolFailed
+from .spooled import SpooledMetrics
 from .sqlite import SqliteMetrics
-from .thread import WriterThread
 from .values import fingerprint
 from .writer import Drained, MetricWriter
 
@@ -34,6 +34,7 @@ __all__ = [
     "Retention",
     "Spool",
     "SpoolFailed",
+    "SpooledMetrics",
     "SqliteMetrics",
     "StorageNews",
     "StoreBack",
@@ -41,7 +42,6 @@ __all__ = [
     "StoreUnusable",
     "StoredSample",
     "Unstorable",
-    "WriterThread",
     "fingerprint",
     "postgres_metrics",
     "rates",

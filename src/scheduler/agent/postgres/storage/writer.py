@@ -64,7 +64,6 @@ class MetricWriter:
         self._turned_away = Counts()
         self._is_open = False
         self._is_down = False
-        self._is_busy = False
         self._failures = 0
         self._next_try = 0.0
         self._stored = Counts()
@@ -82,11 +81,6 @@ class MetricWriter:
     def waiting(self) -> int:
         """How much of `most_waiting` is taken: rows, samples and outcomes."""
         return self._weight
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether all that was put is in the store, and nothing waits anywhere."""
-        return not self._weight and not self._is_busy and not (self._spool is not None and self._spool.waiting)
 
     @property
     def has_room(self) -> bool:
@@ -109,13 +103,6 @@ class MetricWriter:
 
     def turn(self, now: float) -> bool:
         """Write what waits, as much as fits into one transaction. True: there is more that can be written at once."""
-        self._is_busy = True
-        try:
-            return self._turn(now)
-        finally:
-            self._is_busy = False
-
-    def _turn(self, now: float) -> bool:
         self._tell_losses()
         if self._is_through_spool:
             self._fill_spool(now)
