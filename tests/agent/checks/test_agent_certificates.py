@@ -17,6 +17,8 @@ from scheduler.agent.text.url import parse_url
 
 NAME = "timerqueue.test"
 DAY = 86_400
+AUTHORITY = ("basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,cRLSign")
+"""What Python 3.13 wants of one."""
 
 
 class Certificates:
@@ -29,9 +31,10 @@ class Certificates:
     def run(self, *args):
         subprocess.run([self.openssl, *args], check=True, capture_output=True, cwd=self.folder)
 
-    def make(self, name, days, *, signer=None, subject=None, extensions="basicConstraints=critical,CA:TRUE"):
+    def make(self, name, days, *, signer=None, subject=None, extensions=AUTHORITY):
         """Make a key and a certificate of so many days; one of an authority unless told otherwise."""
-        (self.folder / f"{name}.ext").write_text(extensions.replace(";", "\n") + "\n")
+        lines = [*extensions, "subjectKeyIdentifier=hash", *(["authorityKeyIdentifier=keyid"] if signer else [])]
+        (self.folder / f"{name}.ext").write_text("\n".join(lines) + "\n")
         self.run("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", f"{name}.key")
         self.run(
             "req", "-new", "-key", f"{name}.key", "-out", f"{name}.csr", "-utf8", "-subj", subject or f"/CN={name}"
@@ -57,14 +60,16 @@ def made(tmp_path_factory):
     if shutil.which("openssl") is None:
         pytest.skip("needs the program openssl")
     certificates = Certificates(tmp_path_factory.mktemp("certificates"))
-    leaf = f"subjectAltName=DNS:{NAME},DNS:other.test"
+    leaf = [f"subjectAltName=DNS:{NAME},DNS:other.test"]
     certificates.make("root", 400)
     certificates.make("middle", 5, signer="root")
     certificates.make("long", 300, signer="root")
     certificates.make("leaf", 90, signer="middle", extensions=leaf)
     certificates.make("short", 2, signer="long", extensions=leaf)
     certificates.make("expired", -1, signer="root", extensions=leaf)
-    certificates.make("odd", 90, signer="root", subject="/CN=\x1b[2Jevil\u202e", extensions="subjectAltName=DNS:x.test")
+    certificates.make(
+        "odd", 90, signer="root", subject="/CN=\x1b[2Jevil\u202e", extensions=["subjectAltName=DNS:x.test"]
+    )
     return SimpleNamespace(
         ca=str(certificates.folder / "root.pem"),
         leaf=certificates.context("leaf", "middle"),
