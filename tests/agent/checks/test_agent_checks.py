@@ -113,8 +113,14 @@ class TestTls(StreamConformance):
 
 TESTED = {"http": TestHttp, "tcp": TestTcp, "tls": TestTls}
 """Kinds with servers of a file of their own have their classes there."""
-ELSEWHERE = {"dns": "test_agent_dns", "domain": "test_agent_domain", "icmp": "test_agent_icmp", "ntp": "test_agent_ntp"}
-ELSEWHERE |= {"push": "test_agent_push_kind"}
+ELSEWHERE = {
+    "dns": "test_agent_dns",
+    "domain": "test_agent_domain",
+    "icmp": "test_agent_icmp",
+    "ntp": "test_agent_ntp",
+    "postgres": "test_agent_postgres",
+    "push": "test_agent_push_kind",
+}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -148,6 +154,7 @@ AT_HOME = {
     "tls": "tls://127.0.0.1:{port}",
     "dns": "dns://127.0.0.1:{port}/www.example.org",
     "ntp": "ntp://127.0.0.1:{port}",
+    "postgres": "postgresql://127.0.0.1:{port}/",
     "icmp": "icmp://127.0.0.1",
 }
 

@@ -15,6 +15,7 @@ URLS = {
     "domain": "domain://example.org",
     "icmp": "icmp://h.example",
     "ntp": "ntp://h.example",
+    "postgres": "postgresql://h.example/shop",
     "push": "push://backup",
     "tls": "tls://h.example:443",
 }

@@ -22,11 +22,12 @@ from .domain import DOMAIN
 from .http import HTTP
 from .icmp import ICMP
 from .ntp import NTP
+from .postgres import POSTGRES
 from .push import PUSH
 from .tcp import TCP
 from .tls import TLS
 
-KINDS: Final = (HTTP, TCP, TLS, DNS, DOMAIN, ICMP, NTP, PUSH)
+KINDS: Final = (HTTP, TCP, TLS, DNS, DOMAIN, ICMP, NTP, POSTGRES, PUSH)
 """Our own kinds."""
 
 GROUP: Final = "timerqueue.checks"

@@ -135,6 +135,8 @@ class Connection:
     def _stepped(self) -> None:
         from psycopg.pq import ConnStatus  # noqa: PLC0415
 
+        if self._pg.status == ConnStatus.BAD:
+            return
         if "connect" not in self.phases and self._pg.status != ConnStatus.STARTED:
             self._measure("connect")
         elif "tls" not in self.phases and self._pg.ssl_in_use and self._pg.status != ConnStatus.SSL_STARTUP:

@@ -1,0 +1,86 @@
+"""PostgreSQL: a server lets us in and answers a trivial query. One that is full is there all the same."""
+
+from __future__ import annotations
+
+import errno
+from typing import Final
+from urllib.parse import unquote
+
+import anyio
+from attrs import frozen
+
+from ..libpq import Connection, NoDriver, Query, Server, ServerError, ServerFull, Unreachable
+from ..text import Url
+from ..toml import one_of
+from .contract import Attempt, CheckFailed, Finding, Kind, Status
+
+LONGEST: Final = 3600.0
+"""Seconds. Whoever checks gives up long before."""
+USER: Final = "postgres"
+"""Who we are if the URL does not say: not the user of this process, who is nobody there."""
+
+MODES: Final = {each: each for each in ("disable", "prefer", "require", "verify-ca", "verify-full")}
+
+
+@frozen(kw_only=True)
+class PostgresCheck:
+    """A check of postgresql://user@host/database: up if a query is answered; degraded if the server is full."""
+
+    url: Url
+    sslmode: str = "prefer"
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown or logged."""
+        return self.url.secrets
+
+    @property
+    def server(self) -> Server:
+        """The server that the URL names."""
+        url = self.url
+        return Server(
+            host=url.host,
+            port=url.port,
+            user=url.user or USER,
+            password=url.password,
+            database=unquote(url.target.strip("/")) or "postgres",
+            options={"sslmode": self.sslmode},
+        )
+
+    async def attempt(self, at: Attempt) -> Finding:
+        """Log in and ask. Raises CheckFailed, TimeoutError."""
+        try:
+            connection = Connection(self.server, at.address, lambda: at.watch.elapsed)
+        except NoDriver as exc:
+            return Finding(status=Status.UNKNOWN, error=str(exc))
+        try:
+            return await self._asked(at, connection)
+        except (Unreachable, ServerError) as exc:
+            raise CheckFailed(str(exc)) from None
+        finally:
+            rest = connection.leave()
+            if rest is not None:
+                rest.close()
+
+    async def _asked(self, at: Attempt, connection: Connection) -> Finding:
+        at.watch.begin("connect")
+        try:
+            with anyio.fail_after(at.connect_within):
+                await connection.connect()
+        except ServerFull as exc:
+            return Finding(status=Status.DEGRADED, error=str(exc))
+        except Unreachable as exc:
+            if "Connection refused" in str(exc):  # as the system says it, whatever the server's language
+                raise ConnectionRefusedError(errno.ECONNREFUSED, "connection refused") from None
+            raise
+        finally:
+            if "connect" in connection.phases:
+                at.watch.end()
+        with at.watch.measure("query"):
+            await connection.fetch(Query(b"SELECT 1", LONGEST))
+        major, minor = divmod(connection.server_version, 10_000)
+        role = {True: "standby", False: "primary", None: "unknown"}[connection.is_standby]
+        return Finding(detail={"version": f"{major}.{minor}", "role": role})
+
+
+POSTGRES: Final = Kind("postgres", {"postgresql": 5432, "postgres": 5432}, PostgresCheck, {"sslmode": one_of(MODES)})
