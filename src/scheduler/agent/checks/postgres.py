@@ -83,4 +83,4 @@ class PostgresCheck:
         return Finding(detail={"version": f"{major}.{minor}", "role": role})
 
 
-POSTGRES: Final = Kind("postgres", {"postgresql": 5432, "postgres": 5432}, PostgresCheck, {"sslmode": one_of(MODES)})
+POSTGRES: Final = Kind("postgres", {"postgresql": 5432}, PostgresCheck, {"sslmode": one_of(MODES)})
