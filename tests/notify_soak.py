@@ -190,7 +190,7 @@ class Agent:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(20)
+                self.process.wait(60)
         if self.process.poll() is None:
             self.process.kill()
         return self.process.wait()
