@@ -152,7 +152,7 @@ class _Agent:
         self._roster.begin(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
         follows = source is not None and not plan.once
-        self._signals = Signals(self._scheduler)
+        self._signals = Signals(self._scheduler, self._monitor.notice)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
         self._fleet = self._fleet_of(config) if config.postgres and not plan.once else None

@@ -122,7 +122,8 @@ async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_
     async with Scheduler(clock=clock) as s:
         first = first_deadline(each.schedule, each.check.grace, START)
         job = s.add(check, each.schedule, id="backup", start=first)
-        signals = Signals(s)
+        notices = []
+        signals = Signals(s, notices.append)
         signals.follow([each])
         await clock.travel(600)
         signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
@@ -133,9 +134,15 @@ async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_
         assert len(runs) == 1
         await clock.travel(1)
         assert [found.status for found in runs] == [Status.UP, Status.DOWN]
-        signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()))
+        for _ in range(3):
+            signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()))
         await clock.travel(0)
         assert len(runs) == 2
+        assert notices == ["a signal has come with a token that no push check has: nothing is made of it"]
+        signals.follow([target()])  # the file has been read again, and says the same
+        signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
+        await clock.travel(0)
+        assert [found.status for found in runs] == [Status.UP, Status.DOWN, Status.UP]
 
 
 @pytest.fixture
@@ -235,6 +242,13 @@ def test_a_mistake_is_told_without_the_token(was, becomes, words):
     assert words in str(raised.value)
     assert TOKEN not in str(raised.value)
     assert "short" not in str(raised.value)
+
+
+def test_no_two_checks_share_a_token():
+    """Nobody would know which of them has reported."""
+    second = FILE[FILE.index("[[check]]") :].replace('"backup"', '"other"')
+    with pytest.raises(ConfigError, match="other and backup have the same token"):
+        parse_config(FILE + second, "uptime.toml", {})
 
 
 def test_listening_beyond_this_machine_is_warned_of():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from attrs import frozen
@@ -82,12 +82,21 @@ def read_push(section: Section, targets: Iterable[Target]) -> tuple[Place | None
     place = section.take("listen", _place, None)
     section.end()
     reporting = [each.name for each in targets if isinstance(each.check, PushCheck) and each.is_enabled]
+    for name, other in _same_tokens(targets):
+        section.complain(f"{name} and {other} have the same token: give each its own, or nobody knows who has reported")
     if reporting and place is None and not section.has("listen"):
         section.complain(f'add listen = "127.0.0.1:8075": {reporting[0]} reports to it')
     if place is None or place[0].startswith(_LOOPBACK):
         return place, []
     warning = "[push] listens beyond this machine without TLS: put a proxy before it, or others can read the tokens"
     return place, [warning]
+
+
+def _same_tokens(targets: Iterable[Target]) -> Iterator[tuple[str, str]]:
+    first: dict[str, str] = {}
+    for each in targets:
+        if isinstance(each.check, PushCheck) and first.setdefault(each.check.token, each.name) != each.name:
+            yield each.name, first[each.check.token]
 
 
 def _place(value: Any) -> Place:
