@@ -29,7 +29,7 @@ async def test_a_probe_that_works_says_what_it_cost(postgres_of):
 async def test_what_is_missing_is_named(postgres_of):
     """The grant, the extension, and the setting that is off."""
     server = postgres_of(18)
-    if not rows_on(server, "SELECT FROM pg_roles WHERE rolname = 'patient'"):
+    if not rows_on(server, "SELECT 1 FROM pg_roles WHERE rolname = 'patient'"):
         rows_on(server, "CREATE ROLE patient LOGIN")
     found = await diagnosed(
         server_of(server, user="patient"),

@@ -146,8 +146,9 @@ def test_an_invalid_index_comes_first(probed, scratch):
     with probed.connect() as connection, pytest.raises(psycopg.errors.UniqueViolation):
         connection.execute("CREATE UNIQUE INDEX CONCURRENTLY scratch_id ON scratch (id)")
     rows, _ = probed.ask("indexes")
-    assert (rows[0]["indexrelname"], rows[0]["is_valid"]) == ("scratch_id", False)
-    assert all(row["is_valid"] for row in rows[1:])
+    validity = [row["is_valid"] for row in rows]
+    assert validity == sorted(validity)
+    assert "scratch_id" in {row["indexrelname"] for row in rows if not row["is_valid"]}  # others may have left some too
 
 
 def test_scans_of_an_index_are_counted(probed):
