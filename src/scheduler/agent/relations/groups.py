@@ -79,7 +79,7 @@ class Groups:
         return {
             group.key: (group.number, None if group.incident is None else group.incident.began)
             for group in self._of.get(target, ())
-            if group.is_settled
+            if self._is_settled(group)
         }
 
     def hear(self, news: News) -> None:
@@ -89,9 +89,7 @@ class Groups:
                 self._see(group, news.target.last_run.ended, is_news=isinstance(news, Checked))
 
     def _see(self, group: _Group, now: float, *, is_news: bool) -> None:
-        if not group.is_settled and all(self._is_recalled(name) for name in self._members(group)):
-            self._settle(group)
-        if not group.is_settled or not is_news:
+        if not self._is_settled(group) or not is_news:
             return
         down = [each for each in self._standing(group) if _is_down(each)]
         is_down = _is_enough(group, len(down), len(self._standing(group)))
@@ -101,6 +99,14 @@ class Groups:
         elif group.incident is not None and not is_down:
             ended, group.incident = group.incident, None
             self._tell(Closed(ended, now))
+
+    def _is_settled(self, group: _Group) -> bool:
+        """Whether the group's past is known. Whoever asks first once it can be takes it up: a report is written before
+        its check is told, and one without marks would let the next process date a change by an older one.
+        """
+        if not group.is_settled and all(self._is_recalled(name) for name in self._members(group)):
+            self._settle(group)
+        return group.is_settled
 
     def _settle(self, group: _Group) -> None:
         """Take up how the group stood when the last process ended, without a word."""
