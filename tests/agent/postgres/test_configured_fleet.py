@@ -1,6 +1,7 @@
 """[[postgres]] in a configuration: read strictly, and probed by `timerqueue run`."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -82,7 +83,7 @@ async def test_the_agent_probes_what_its_file_names(started, postgres_of, tmp_pa
     def names():
         if not metrics.exists():
             return set()
-        with sqlite3.connect(f"file:{metrics}?mode=ro", uri=True) as connection:
+        with closing(sqlite3.connect(f"file:{metrics}?mode=ro", uri=True)) as connection, connection:
             try:
                 return {name for (name,) in connection.execute("SELECT DISTINCT probe FROM series")}
             except sqlite3.OperationalError:

@@ -1,6 +1,7 @@
 """Metrics in a SQLite file: bounds, owners, faults."""
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -68,7 +69,7 @@ def test_the_file_is_for_its_owner_alone(path):
 
 def test_a_database_of_another_program_is_left_alone(path):
     """A wrong path costs nobody a table."""
-    with sqlite3.connect(path) as other:
+    with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE bread (butter)")
     other.close()
     with pytest.raises(StoreUnusable, match="another program"):
@@ -78,7 +79,7 @@ def test_a_database_of_another_program_is_left_alone(path):
 def test_tables_of_a_later_version_are_left_alone(path):
     """This release would not know what they mean."""
     opened(path).close()
-    with sqlite3.connect(path) as later:
+    with closing(sqlite3.connect(path)) as later, later:
         later.execute("PRAGMA user_version = 99")
     later.close()
     with pytest.raises(StoreUnusable, match="version 99"):
