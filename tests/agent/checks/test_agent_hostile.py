@@ -14,6 +14,8 @@ from scheduler.agent.checks.net.lookups import SystemLookup
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.text.url import parse_url
 
+pytestmark = pytest.mark.slow
+
 NAMES = [each.__name__ for each in hostile_servers.MALICE]
 LOOPBACK = ["127.0.0.1"]
 """Nothing else may be dialled, wherever a server sends us."""

@@ -17,6 +17,8 @@ from scheduler.agent.checks.net.echo import answered, checksum, request
 from scheduler.agent.text import parse_url
 from scheduler.testing.checks import KindConformance
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).parents[2] / "echo_net.py"
 FAMILIES = [socket.AF_INET, socket.AF_INET6]
 

@@ -16,6 +16,8 @@ from scheduler.agent.notify import CHANNELS, Means, Message, MessageKind, Notifi
 from scheduler.agent.toml import Unfit
 from timerqueue import SystemClock
 
+pytestmark = pytest.mark.slow
+
 MESSAGE = Message(
     kind=MessageKind.TRIGGER,
     channel="ops",

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 CANARY = "c4n4ry-0f-4-ch4nn3l"
 KINDS = {
     "path": 'kind = "webhook"\nurl = { env = "PATHED" }',

@@ -10,6 +10,8 @@ from scheduler.agent.config import read_config
 from scheduler.agent.postgres import Choice
 from scheduler.agent.toml import ConfigError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def written(tmp_path):

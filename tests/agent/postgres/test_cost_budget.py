@@ -2,11 +2,15 @@
 
 from itertools import pairwise
 
+import pytest
+
 from kit import until
 from postgres_fleets import fleet_on, probe
 from scheduler.agent.postgres.budget import MOST, WINDOW, Budget
 from scheduler.agent.postgres.contract import Column, OutcomeKind, Type
 from scheduler.agent.postgres.fleet import job_id
+
+pytestmark = pytest.mark.slow
 
 
 def after(budget, costs, windows=1, began=0.0):

@@ -12,6 +12,8 @@ from scheduler.agent.postgres.contract import Failure, OutcomeKind, Role
 from scheduler.agent.postgres.fleet import job_id
 from scheduler.agent.postgres.reach.reach import CUT_OFF
 
+pytestmark = pytest.mark.slow
+
 
 def counted(fleet, kind=None, failure=None):
     """Return the outcomes of that kind, or with that failure."""
