@@ -77,12 +77,14 @@ class Roster:
         self._patient: set[str] = set()
         clean = ways.redactor.clean
         self.board = Board((), clean)
-        self.recall = Recall(scheduler, self.statuses, self.board.remembered, ways.clock, clean)
+        self._parents = Parents(self.statuses)
+        self.recall = Recall(
+            scheduler, self.statuses, self.board.remembered, ways.clock, clean, above=self._parents.above
+        )
         self._longest_doubt = network.longest
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
         gate = Gate(ways.clock, probes, network.every)
         self.maintenance = Maintenance()
-        self._parents = Parents(self.statuses)
         self.groups = Groups(self.statuses, self.recall.has, self.board.tell)
         task = CheckTask(
             self._checks,

@@ -49,7 +49,7 @@ class Site:
                 down_at = self.down.get(name, ())
                 return Check()
 
-            recall = Recall(scheduler, self.targets, board.remembered, clock)
+            recall = Recall(scheduler, self.targets, board.remembered, clock, above=parents.above)
             checks = {name: check_of(name) for name in names}
             task = CheckTask(checks, self.targets, recall.recall, clock, cause=parents.cause, asks=parents.unchecked)
             scheduler.register(TASK, task.run)
@@ -97,6 +97,17 @@ def test_a_restart_under_a_parent_that_is_down_opens_nothing():
     site = Site({"shop": ["router"]}, {"router": [(220, FOREVER)], "shop": [(220, FOREVER)]}, {"shop": 30})
     assert site.live(400) == [("+", "router")]
     assert site.live(400, since=400) == [("+", "router")]
+    assert site.targets["shop"].last.cause == "router"
+
+
+def test_a_target_checked_right_after_a_restart_knows_of_its_parent():
+    """History is read for those above it too, before they are checked themselves: at once it is unreachable."""
+    site = Site({"shop": ["switch"], "switch": ["router"]}, {
+        name: [(220, FOREVER)] for name in ("router", "switch", "shop")
+    }, {"switch": 1, "shop": 30})  # fmt: skip
+    assert site.live(260) == [("+", "router")]
+    assert site.live(20, since=265) == [("+", "router")]
+    assert site.targets["router"].checks_now == 0
     assert site.targets["shop"].last.cause == "router"
 
 

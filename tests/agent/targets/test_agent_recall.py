@@ -1,9 +1,10 @@
 """How often history is asked how targets stood: not where nothing is remembered, else once for each."""
 
+import anyio
 import pytest
 
 from schedule import Every
-from scheduler import Scheduler
+from scheduler import Scheduler, StoreUnavailable
 from scheduler.agent.targets import Recall
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.stores.memory import MemoryStore
@@ -49,3 +50,33 @@ async def test_history_is_asked_for_each_target_only_if_there_is_any(past, asked
             await recall.recall(name)
         scheduler.stop()
     assert store.asked == asked
+
+
+class Away(MemoryStore):
+    """A store whose history cannot be reached the first `misses` times."""
+
+    misses = 0
+
+    def history(self, *args, **kwargs):
+        """Fail, or answer."""
+        if self.misses:
+            self.misses -= 1
+            raise StoreUnavailable("away")
+        return super().history(*args, **kwargs)
+
+
+async def test_one_who_is_cut_off_leaves_the_past_of_a_target_to_others():
+    """Many checks ask for the past of the one above them: it is not lost with the check that asked first."""
+    store = Away()
+    async with Scheduler(store=store) as scheduler:
+        targets = {name: TargetStatus(name, "", "") for name in ("router", "shop")}
+        recall = Recall(scheduler, targets, print, SystemClock(), above=lambda name: {"router"} - {name})
+        store.misses = 1
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await recall.recall("router")  # it waits before it asks again
+        assert not recall.has("router")
+        await recall.recall("shop")
+        assert recall.has("router")
+        assert recall.has("shop")
+        scheduler.stop()

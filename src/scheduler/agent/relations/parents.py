@@ -22,7 +22,11 @@ class Parents:
             for parent in of:
                 children.setdefault(parent, []).append(name)
         for name, target in self._targets.items():
-            target.members = len(_below(name, children))
+            target.members = len(_reached(name, children))
+
+    def above(self, name: str) -> set[str]:
+        """All targets above one, at any depth."""
+        return _reached(name, self._parents)
 
     def cause(self, name: str, began: float) -> str | None:
         """The target above `name` that is down, or was when a check began at `began` in UTC seconds. None: there is
@@ -53,15 +57,15 @@ class Parents:
         return state.started_at > began and before is not None and before.status is Standing.DOWN
 
 
-def _below(name: str, children: Mapping[str, Iterable[str]]) -> set[str]:
-    """All targets under one, at any depth."""
+def _reached(name: str, ways: Mapping[str, Iterable[str]]) -> set[str]:
+    """All names to which ways lead from one, directly or by others."""
     found: set[str] = set()
-    waiting = list(children.get(name, ()))
+    waiting = list(ways.get(name, ()))
     while waiting:
-        child = waiting.pop()
-        if child not in found:
-            found.add(child)
-            waiting.extend(children.get(child, ()))
+        each = waiting.pop()
+        if each not in found:
+            found.add(each)
+            waiting.extend(ways.get(each, ()))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from logging import getLogger
 from typing import Final
 
@@ -31,7 +31,8 @@ WAITS: Final = (0.5, 2.0)
 class Recall:
     """A reader of history that lets targets stand as they did when an earlier process last checked them.
 
-    `tell` is called with each target that has a past. `clean` masks secrets.
+    `tell` is called with each target that has a past. `clean` masks secrets. `above`: the targets through which the one
+    of a name is reached, on whose past a verdict on it depends.
     """
 
     def __init__(
@@ -41,8 +42,11 @@ class Recall:
         tell: Callable[[TargetStatus], None],
         clock: Clock,
         clean: Callable[[str], str] = str,
+        *,
+        above: Callable[[str], Iterable[str]] = lambda _name: (),
     ) -> None:
         self._scheduler = scheduler
+        self._above = above
         self._clock = clock
         self._clean = clean
         self._targets = targets
@@ -72,12 +76,28 @@ class Recall:
                 await self.recall(name)
 
     async def recall(self, name: str) -> None:
-        """Recall a target; return when it is known how it stood. A second caller waits for the first."""
-        event = self._recalled.get(name)
-        if event is not None:
-            if not event.is_set():  # to wait for one that is set takes a turn of the loop, before every check
+        """Recall a target and those above it, at the same time; return when it is known how they stood."""
+        wanted = (name, *self._above(name))
+        missing = [each for each in wanted if each in self._targets and not self.has(each)]
+        if len(missing) == 1:
+            await self._recall_one(missing[0])
+        elif missing:
+            async with anyio.create_task_group() as group:
+                for each in missing:
+                    group.start_soon(self._recall_one, each)
+
+    async def _recall_one(self, name: str) -> None:
+        """Recall a target unless that has been done. A second caller waits for the first, and goes on if that one is
+        cancelled.
+        """
+        while not self.has(name) and name in self._targets:
+            event = self._recalled.get(name)
+            if event is None:
+                await self._begin(name)
+            else:
                 await event.wait()
-            return
+
+    async def _begin(self, name: str) -> None:
         self._recalled[name] = event = anyio.Event()
         try:
             with anyio.move_on_after(PATIENCE) as scope:
@@ -87,6 +107,10 @@ class Recall:
                 self._start_over(name, f"no answer within {PATIENCE:g} s" if said is None else said)
         except StoreError as exc:
             self._start_over(name, str(exc))
+        except anyio.get_cancelled_exc_class():
+            if self._recalled.get(name) is event:  # others ask for it too: a check that is cut off must not answer them
+                del self._recalled[name]
+            raise
         finally:
             event.set()
 
