@@ -170,3 +170,9 @@ def test_a_long_chain_costs_no_recursion():
 def test_a_circle_is_told_with_all_who_are_in_it(parents):
     """In their order."""
     assert circle(parents) == list(parents)
+
+
+def test_under_a_young_parent_that_is_down_nobody_else_is_told_of():
+    """Its state is a flapping, for it has been up too shortly; but it is the parent that is down."""
+    site = Site({"shop": ["router"]}, {"router": [(70, FOREVER)], "shop": [(70, FOREVER)]}, after={"shop": 20})
+    assert site.live(400) == [("+", "router")]

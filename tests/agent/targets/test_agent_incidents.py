@@ -10,7 +10,8 @@ from agent_kit import record_of
 from scheduler import Outcome, RunEnded
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.targets.board import Board
-from scheduler.agent.targets.incidents import Closed, Incident, Opened
+from scheduler.agent.targets.flapping import Standing, after
+from scheduler.agent.targets.incidents import Closed, Incident, Opened, incident_after
 from scheduler.agent.targets.report import LONGEST, report_of, restore
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.uptime import past_after
@@ -109,12 +110,21 @@ def test_an_incident_says_what_is_wrong_since_when_and_how_it_ended():
     assert life.board.incidents == []
 
 
-def test_an_incident_of_a_flapping_says_so():
-    """It began with the result that made it one, and has the id of the state that flaps."""
+def test_a_target_that_was_up_so_far_is_down_and_does_not_flap():
+    """However young it is. The incident has the id of its state, which is a flapping."""
     life = Life().live("ud")
     (opened,) = life.told
-    assert (opened.incident.status, opened.incident.began) == ("flapping", 1020.0)
+    assert (opened.incident.status, opened.incident.began) == (Status.DOWN, 1020.0)
     assert opened.incident.id == life.target.state.id
+
+
+def test_an_incident_of_a_flapping_says_so():
+    """It began in the middle of one: before that nobody was to be told."""
+    state = None
+    for number, result in enumerate([Standing.UP, Standing.DOWN, Standing.UP, Standing.DOWN]):
+        state = after(state, result, 1_000.0 + number, name="api")
+    incident = incident_after(None, state, Standing.DOWN, target="api", now=1_003.0, error="no")
+    assert (incident.status, incident.began) == ("flapping", 1_003.0)
 
 
 @given(st.lists(st.sampled_from("ud?g|"), max_size=30).map("".join), st.floats(0, 2e9))

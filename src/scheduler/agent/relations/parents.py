@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..checks import Status
 from ..targets import Standing, TargetStatus
 
 
@@ -52,7 +53,7 @@ class Parents:
         if target is None or target.state is None:
             return False
         state, before = target.state, target.state.ends
-        if state.status is Standing.DOWN:
+        if state.status is Standing.DOWN or (state.status is Standing.FLAPPING and target.status is Status.DOWN):
             return True
         return state.started_at > began and before is not None and before.status is Standing.DOWN
 

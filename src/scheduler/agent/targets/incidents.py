@@ -75,11 +75,12 @@ def incident_after(
     if incident is not None or result is Standing.UP or is_excused:
         return incident
     is_flapping = state.status is Standing.FLAPPING
+    has_changed_often = is_flapping and len(state.flap_history) > 1  # else it was up so far: people call that down
     return Incident(
         id=state.id,
         target=target,
         began=now if is_flapping else state.started_at,
-        status=FLAPPING if is_flapping else Status.DOWN,
+        status=FLAPPING if has_changed_often else Status.DOWN,
         error=None if error is None else error[:LONGEST_ERROR],
         members=members,
     )
