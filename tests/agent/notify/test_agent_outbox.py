@@ -5,7 +5,7 @@ from attrs import evolve
 from kit import settle
 from scheduler import Outcome
 from scheduler.agent.notify import Digest, Rate, Rules, Way
-from scheduler.agent.targets import Remembered, TargetStatus
+from scheduler.agent.targets import Board, Remembered, TargetStatus
 
 DAY = 86_400
 
@@ -201,6 +201,21 @@ async def test_the_incident_of_a_target_that_is_checked_no_more_ends(world):
         await world.clock.travel(3)
         assert process.jobs == []
     assert world.ops.taken[-1].text == "shop is not checked any more, and was down for 3s"
+
+
+async def test_a_target_that_is_taken_out_while_it_is_down_is_not_said_to_be_up(world):
+    """Nobody knows how it is: that would be a false all-clear."""
+    async with world.process() as process:
+        target = TargetStatus("shop", "http://shop.example", "http", incident=process.opens())
+        await world.clock.travel(3)
+        board = Board([target])
+        board.subscribe(process.outbox.hear)
+        board.forget("shop", world.clock.wall())
+        await world.clock.travel(3)
+        assert process.jobs == []
+    resolved = world.ops.taken[-1]
+    assert resolved.text == "shop is not checked any more, and was down for 3s"
+    assert (resolved.kind, resolved.body()["status"], resolved.subject) == ("resolved", "removed", "removed: shop")
 
 
 async def test_what_an_earlier_process_could_not_ask_for_is_made_good_for(world):

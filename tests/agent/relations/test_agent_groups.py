@@ -15,6 +15,7 @@ from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.relations import GroupPlan, Groups
 from scheduler.agent.show.lines import JsonLines
+from scheduler.agent.show.notices import describe_group
 from scheduler.agent.targets import Board, Closed, Opened
 from scheduler.agent.targets.report import report_of, restore
 from scheduler.agent.targets.status import TargetStatus
@@ -134,7 +135,8 @@ def test_a_group_that_the_configuration_has_no_more_is_down_no_more():
     site = Site(GroupPlan("site", ABC, 1)).live("|A")
     site.groups.follow((), 2000.0)
     opened, closed = site.told
-    assert closed == Closed(opened.incident, 2000.0, "it is not watched any more")
+    assert closed == Closed(opened.incident, 2000.0, is_gone=True)
+    assert describe_group(closed) == "the group site is not watched any more, and was down for 16m39s"
 
 
 def test_a_new_group_whose_members_are_down_is_told_at_the_next_check():

@@ -105,8 +105,8 @@ class Outbox:
         match news:
             case Opened(incident):
                 self._opened(incident)
-            case Closed(incident, ended, error):
-                self._closed(incident, ended, error)
+            case Closed():
+                self._closed(news)
             case Checked(target) | Remembered(target):
                 if target.name not in self._compared:
                     self._compared.add(target.name)
@@ -250,10 +250,10 @@ class Outbox:
             at = self._now() + self.rules.reminders
             self._add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
 
-    def _closed(self, incident: Incident, ended: float, still: str | None) -> None:
-        for entry in self._entries.open_of(incident.target):
-            if entry.message.incident == incident.id:
-                self._close(entry, ended, still)
+    def _closed(self, news: Closed) -> None:
+        for entry in self._entries.open_of(news.incident.target):
+            if entry.message.incident == news.incident.id:
+                self._close(entry, news.ended, news.error, is_gone=news.is_gone)
 
     def _close(self, entry: Entry, ended: float, still: str | None, *, is_gone: bool = False) -> None:
         """Let the end of an incident be told to a channel, as soon as its beginning is settled there."""

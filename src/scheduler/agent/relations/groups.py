@@ -64,7 +64,7 @@ class Groups:
         for name in self._groups.keys() - wanted.keys():
             group = self._groups.pop(name)
             if group.incident is not None:
-                self._tell(Closed(group.incident, now, "it is not watched any more"))
+                self._tell(Closed(group.incident, now, is_gone=True))
         self._of.clear()
         for name, plan in wanted.items():
             group = self._groups.setdefault(name, _Group(plan))

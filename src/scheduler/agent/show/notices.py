@@ -87,4 +87,6 @@ def describe_group(news: Opened | Closed) -> str:
     if isinstance(news, Opened):
         return f"the group {name} is down: {news.incident.error}"
     after = wording.span(news.ended - news.incident.began)
+    if news.is_gone:
+        return f"the group {name} is not watched any more, and was down for {after}"
     return f"the group {name} is up again after {after}{'' if news.error is None else f': {news.error}'}"

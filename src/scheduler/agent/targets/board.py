@@ -109,7 +109,7 @@ class Board:
         self._not_checked.discard(name)
         self._in_maintenance.discard(name)
         if target is not None and target.incident is not None:
-            self._tell(Closed(target.incident, _kept(now), "it is not checked any more"))
+            self._tell(Closed(target.incident, _kept(now), is_gone=True))
 
     def tell(self, news: News) -> None:
         """Tell all who subscribe what somebody else has found out, on the loop."""

@@ -47,11 +47,15 @@ class Opened:
 
 @frozen
 class Closed:
-    """An incident has ended, at `ended` in UTC seconds since 1970. `error`: what is still not as it should be."""
+    """An incident has ended, at `ended` in UTC seconds since 1970. `error`: what is still not as it should be.
+
+    `is_gone`: nobody looks any more, so nobody knows whether it is up.
+    """
 
     incident: Incident
     ended: float
     error: str | None = None
+    is_gone: bool = False
 
 
 def incident_after(

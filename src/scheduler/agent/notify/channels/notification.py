@@ -53,7 +53,7 @@ class Notification:
             case MessageKind.TEST:
                 words = "test"
             case MessageKind.RESOLVED:
-                words = f"resolved: {message.target}"
+                words = f"{'removed' if message.is_gone else 'resolved'}: {message.target}"
             case MessageKind.TRIGGER | MessageKind.REMINDER:
                 words = f"{message.status}: {message.target}"
         return wording.printable(words)
@@ -109,7 +109,7 @@ def _about(message: Message) -> dict[str, Any]:
 def _status(message: Message) -> str:
     if message.kind is not MessageKind.RESOLVED:
         return message.status
-    return "unknown" if message.is_gone else "up"
+    return "removed" if message.is_gone else "up"
 
 
 def example(*, is_resolved: bool = True) -> Notification:
