@@ -8,6 +8,12 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """Run on one backend: the agent is a process of its own, whatever loop the test has."""
+    return "asyncio"
+
+
 @pytest.fixture
 async def receiver(serve):
     """Start what takes messages: their bodies, by key. `status`: of its answers."""

@@ -7,6 +7,13 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """Run on one backend: the agent is a process of its own, whatever loop the test has."""
+    return "asyncio"
+
+
 CANARY = "c4n4ry-0f-4-ch4nn3l"
 KINDS = {
     "path": 'kind = "webhook"\nurl = { env = "PATHED" }',
