@@ -13,6 +13,12 @@ from scheduler.agent.toml import ConfigError
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """Run on one backend: the agent is a process of its own, whatever loop the test has."""
+    return "asyncio"
+
+
 @pytest.fixture
 def written(tmp_path):
     """Write a configuration and read it."""
