@@ -9,15 +9,15 @@ from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
 from ..reading import StoredSample
 from .schema import quoted, types_of
 
-_ASKED: Final = "(?1 IS NULL OR target = ?1) AND (?2 IS NULL OR probe = ?2)"
+_ASKED: Final = "(:target IS NULL OR target = :target) AND (:probe IS NULL OR probe = :probe)"
 _HEADS: Final = f"""
     SELECT series.id, target, probe, database, at_us, left_out, rows FROM sample JOIN series ON series.id = series
-    WHERE {_ASKED} ORDER BY at_us DESC, target, probe, database LIMIT ?3
+    WHERE {_ASKED} ORDER BY at_us DESC, target, probe, database LIMIT :limit
 """  # noqa: S608 - a constant
 _OUTCOMES: Final = f"""
     SELECT target, probe, database, due_us, kind, failure, reason, lateness, waited, executed, stored, rows, cost
     FROM outcome JOIN series ON series.id = series
-    WHERE {_ASKED} ORDER BY due_us DESC, target, probe, database LIMIT ?3
+    WHERE {_ASKED} ORDER BY due_us DESC, target, probe, database LIMIT :limit
 """  # noqa: S608 - a constant
 
 
@@ -30,11 +30,13 @@ class Reader:
 
     def samples(self, target: str | None, probe: str | None, limit: int) -> list[StoredSample]:
         """Return samples, newest first."""
-        return [self._sample(head) for head in self._connection.execute(_HEADS, [target, probe, limit]).fetchall()]
+        asked = {"target": target, "probe": probe, "limit": limit}
+        return [self._sample(head) for head in self._connection.execute(_HEADS, asked).fetchall()]
 
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
         """Return records of probes that were due, newest first."""
-        return [_outcome(row) for row in self._connection.execute(_OUTCOMES, [target, probe, limit])]
+        asked = {"target": target, "probe": probe, "limit": limit}
+        return [_outcome(row) for row in self._connection.execute(_OUTCOMES, asked)]
 
     def _sample(self, head: tuple[Any, ...]) -> StoredSample:
         series, target, probe, database, at_us, left_out, count = head

@@ -198,8 +198,8 @@ class SqliteMetrics:
             key = (target, probe, database or "")
             newest[key] = max(at, newest.get(key, at))
         writer.executemany(
-            "UPDATE series SET last_us = max(?1, coalesce(last_us, ?1)) WHERE id = ?2",
-            [(microseconds(at), self._series_of(writer, key)) for key, at in newest.items()],
+            "UPDATE series SET last_us = max(:at, coalesce(last_us, :at)) WHERE id = :series",
+            [{"at": microseconds(at), "series": self._series_of(writer, key)} for key, at in newest.items()],
         )
 
     def _cutoffs(self, now: float) -> dict[str, dict[int, int]]:

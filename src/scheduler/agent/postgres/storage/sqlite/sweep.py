@@ -76,7 +76,7 @@ class Sweep:
                 pass
 
     def _delete_some(self, table: str, at: str, series: str, spared: str, asked: tuple[int, str]) -> bool:
-        where = f"{at} < ?1 AND {series} IN (SELECT value FROM json_each(?2)) {spared}"  # noqa: S608 - our own names
+        where = f"{at} < ? AND {series} IN (SELECT value FROM json_each(?)) {spared}"  # noqa: S608 - our own names
         edge = f"SELECT {at} FROM {table} WHERE {where} ORDER BY {at} LIMIT 1 OFFSET {AT_A_TIME}"  # noqa: S608 - our own names
         with transaction(self._connection):
             found = self._connection.execute(edge, asked).fetchone()
