@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 
 from ..contract import Attempt
 from .budget import Budget
-from .wire import place_of
+from .wire import place_of, sent
 
 T = TypeVar("T")
 
@@ -31,13 +31,7 @@ class Datagrams:
 
     async def send(self, data: bytes) -> None:
         """Send a datagram. Raises OSError, also for the one before it."""
-        while True:
-            try:
-                self._socket.send(data)
-            except BlockingIOError:
-                await anyio.wait_writable(self._socket)
-            else:
-                return
+        await sent(self._socket, data)
 
     async def receive(self) -> bytes:
         """Receive the next datagram. Raises OSError, and CheckFailed if the budget is spent."""

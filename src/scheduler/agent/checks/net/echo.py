@@ -21,7 +21,7 @@ from anyio.lowlevel import checkpoint
 
 from ..contract import Attempt
 from .budget import Budget
-from .wire import place_of
+from .wire import place_of, sent
 
 _HEADER: Final = struct.Struct("!BBHHH")
 _REQUEST: Final = {socket.AF_INET: 8, socket.AF_INET6: 128}
@@ -76,14 +76,7 @@ class Echo:
 
     async def send(self, number: int) -> None:
         """Send the request of that number. Raises OSError."""
-        data = request(self._socket.family, number, self._mark)
-        while True:
-            try:
-                self._socket.send(data)
-            except BlockingIOError:
-                await anyio.wait_writable(self._socket)
-            else:
-                return
+        await sent(self._socket, request(self._socket.family, number, self._mark))
 
     async def receive(self) -> int:
         """Wait for the next answer; return the number of its request. Raises OSError, CheckFailed."""

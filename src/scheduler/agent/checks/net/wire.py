@@ -135,3 +135,14 @@ def place_of(address: str, port: int) -> tuple[int, tuple[Any, ...]]:
         family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=_NUMERIC)[0]
         return family, place
     return (socket.AF_INET if version == 4 else socket.AF_INET6), (address, port)  # noqa: PLR2004 - of IP
+
+
+async def sent(connection: socket.socket, data: bytes) -> None:
+    """Send a datagram over a socket that does not block. Raises OSError, also for the one before it."""
+    while True:
+        try:
+            connection.send(data)
+        except BlockingIOError:
+            await anyio.wait_writable(connection)
+        else:
+            return
