@@ -226,7 +226,7 @@ MISTAKES = [
     (CHECK + "expect_status = 999", 'a status such as 200, "200-299" or a list of these, found the number 999'),
     (CHECK + "method = 'get'", 'expected a method such as "GET", "POST" or "PROPFIND" (in capitals: GET), found'),
     (CHECK + "redirects = 6", "redirects: expected a whole number from 0 to 5, found the number 6"),
-    (CHECK + "max_body = -1", "max_body: expected a whole number from 0 to"),
+    (CHECK + "max_body = -1", "max_body: expected a whole number of bytes from 0 to"),
     (CHECK + "ca_file = '/nowhere.pem'", "ca_file: expected a file of certificates in PEM (No such file or directory)"),
     (CHECK + "send = 'x'", "uptime.toml:3: [[check]] number 1: send: is for tcp checks"),
     ("[[check]]\nurl = 'tcp://h:1'\ncontains = 'x'", "uptime.toml:3: [[check]] number 1: contains: is for http checks"),

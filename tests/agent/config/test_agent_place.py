@@ -69,12 +69,15 @@ MISTAKES = [
     ('store = "${PLACE}"', '(did you mean { env = "PLACE" }?)'),
     ('stor = "memory"', "uptime.toml:1: unknown key 'stor', did you mean 'store'?"),
     ("[history]\nper_jobs = 5", "uptime.toml:2: unknown key 'per_jobs' in [history], did you mean 'per_job'?"),
-    ("[history]\nper_job = 0", "uptime.toml:2: [history]: per_job: expected a whole number from 1 to 1,000,000, found"),
+    (
+        "[history]\nper_job = 0",
+        "uptime.toml:2: [history]: per_job: expected a whole number from 1 to 1,000,000, or inf",
+    ),
     (
         "[history]\nage = 5\nsize = 5",
-        'uptime.toml:3: [history]: size: expected a size such as "64 MiB" or "1 GiB", found',
+        'uptime.toml:3: [history]: size: expected a size such as "64 MiB" or "1 GiB", or inf',
     ),
-    ('[history]\nsize = "0 MiB"', 'expected a size such as "64 MiB" or "1 GiB", found "0 MiB"'),
+    ('[history]\nsize = "0 MiB"', 'expected a size such as "64 MiB" or "1 GiB", or inf for no bound, found "0 MiB"'),
     ('[history]\nage = "old"', "[history]: age: expected a duration such as"),
     ("history = 5", "uptime.toml:1: history: expected a table [history], found the number 5"),
 ]

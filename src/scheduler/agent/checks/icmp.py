@@ -11,7 +11,7 @@ import anyio
 from attrs import define, field, frozen
 
 from ..text import Url
-from ..toml import whole
+from ..toml import Option, whole
 from .contract import NO_PORT, Attempt, Clash, Finding, Kind, NotInTime, Status
 from .net import Budget, Echo, EchoUnsupported, echo
 
@@ -103,5 +103,20 @@ class _Round:
 
 
 ICMP: Final = Kind(
-    "icmp", {"icmp": NO_PORT}, IcmpCheck, {"packets": whole(1, MOST_PACKETS), "max_lost": whole(0, MOST_PACKETS)}
+    "icmp",
+    {"icmp": NO_PORT},
+    IcmpCheck,
+    {
+        "packets": Option(
+            whole(1, MOST_PACKETS),
+            "echo requests, sent one after another. Each is waited for, up to 2 s, but no longer than they all fit "
+            "into the timeout",
+            1,
+        ),
+        "max_lost": Option(
+            whole(0, MOST_PACKETS),
+            "if more packets are lost, the target is down; if fewer are, it is degraded. By default all but one may be",
+        ),
+    },
+    meaning="up if the host answers echo requests (pings)",
 )

@@ -15,7 +15,7 @@ from typing import Final
 from attrs import field, frozen
 
 from ..text import Url, wording
-from ..toml import seconds, whole
+from ..toml import Option, seconds, whole
 from .contract import Attempt, Clash, Finding, Kind, Status
 from .net import Budget, datagrams
 
@@ -165,9 +165,12 @@ NTP: Final = Kind(
     {"ntp": 123},
     NtpCheck,
     {
-        "max_offset": seconds,
-        "degraded_offset": seconds,
-        "max_stratum": whole(1, _HIGHEST_STRATUM),
-        "max_root_dispersion": seconds,
+        "max_offset": Option(seconds, "how far the server's clock may be from ours. Beyond it the target is down"),
+        "degraded_offset": Option(seconds, "how far it may be off before the target is degraded"),
+        "max_stratum": Option(
+            whole(1, _HIGHEST_STRATUM), "how many servers may lie between it and a clock of its own", _HIGHEST_STRATUM
+        ),
+        "max_root_dispersion": Option(seconds, "how far its clock may be off by its own account"),
     },
+    meaning="up if a server of time tells the time, and says that it knows it",
 )

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from ..libpq import Connection, NoDriver, Query, Server, ServerError, ServerFull, Unreachable
 from ..text import Url
-from ..toml import one_of
+from ..toml import Option, one_of
 from .contract import Attempt, CheckFailed, Finding, Kind, Status
 
 LONGEST: Final = 3600.0
@@ -83,4 +83,10 @@ class PostgresCheck:
         return Finding(detail={"version": f"{major}.{minor}", "role": role})
 
 
-POSTGRES: Final = Kind("postgres", {"postgresql": 5432}, PostgresCheck, {"sslmode": one_of(MODES)})
+POSTGRES: Final = Kind(
+    "postgres",
+    {"postgresql": 5432},
+    PostgresCheck,
+    {"sslmode": Option(one_of(MODES), "how the connection is encrypted, as libpq has it", "prefer")},
+    meaning="up if the server lets us in and answers a query",
+)

@@ -16,7 +16,7 @@ from typing import Any, Final
 from attrs import Factory, evolve, field, frozen
 
 from ..text import Url, printable, wording
-from ..toml import Unfit, Unset, seconds, text
+from ..toml import Option, Unfit, Unset, seconds
 from .contract import NO_PORT, Attempt, Clash, Detail, Finding, Kind, Status
 
 SHORTEST_TOKEN: Final = 16
@@ -165,7 +165,7 @@ def _token(value: Any) -> str:
             if found is None:
                 raise Unset(variable, os.environ, " for the token")
         case _:
-            found = text(value)
+            found = value if isinstance(value, str) else ""
     if len(found) < SHORTEST_TOKEN or not _TOKEN.fullmatch(found):
         expected = f'{{ env = "NAME" }}, or at least {SHORTEST_TOKEN} letters, digits, - and _'
         raise Unfit(expected, value, is_secret=True)
@@ -178,4 +178,21 @@ def _make(*, url: Url, token: str | None = None, grace: float = GRACE) -> PushCh
     return PushCheck(url=url, token=token, grace=grace)
 
 
-PUSH: Final = Kind("push", {"push": NO_PORT}, _make, {"token": _token, "grace": seconds}, is_resolved=False)
+PUSH: Final = Kind(
+    "push",
+    {"push": NO_PORT},
+    _make,
+    {
+        "token": Option(
+            _token, "by which the agent knows whose signal it is. Each check has its own", is_required=True
+        ),
+        "grace": Option(
+            seconds,
+            "how much later than expected a signal may still come. A run that has told its start has to end within "
+            "this time",
+            GRACE,
+        ),
+    },
+    is_resolved=False,
+    meaning="up as long as the target reports to us that it is, in time; `interval` or `schedule` says when",
+)

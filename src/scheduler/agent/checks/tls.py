@@ -9,7 +9,7 @@ from anyio.streams.tls import TLSAttribute
 from attrs import frozen
 
 from ..text import Url, host_name
-from ..toml import Unfit, boolean, seconds, text
+from ..toml import Option, Unfit, text
 from .contract import Attempt, Finding, Kind
 from .net import Budget, certificates, dialled, expiry_of, with_expiry
 
@@ -60,10 +60,11 @@ TLS: Final = Kind(
     {"tls": None},
     TlsCheck,
     {
-        "server_name": _server_name,
-        "min_tls": certificates.min_tls,
-        "cert_expires_within": seconds,
-        "verify": boolean,
-        "ca_file": certificates.ca_file,
+        "server_name": Option(
+            _server_name, "for which name the certificate has to be. By default that is the host of `url`"
+        ),
+        **certificates.OPTIONS,
+        "min_tls": certificates.MIN_TLS,
     },
+    meaning="up if a TLS handshake holds, with a certificate that lasts. Nothing is sent over it",
 )

@@ -20,7 +20,7 @@ _OF_ALL: Final = ("name", "kind", "timeout", "rate")
 
 def read_channels(top: Section, around: Surroundings, *, needs_secrets: bool = True) -> dict[str, Way]:
     """Read all channels, by name. Without `needs_secrets`, those that cannot be made are left out."""
-    tables = top.take("channel", _tables, [])
+    tables = top.take("channel", _tables, [], "ways to tell people of incidents. See [Get told](get-told.md)")
     lines: dict[str, int] = {}
     found: dict[str, Way] = {}
     for index, table in enumerate(tables):
@@ -49,9 +49,19 @@ def read_rules(section: Section) -> Rules:
     rules = Rules()
     rules = evolve(
         rules,
-        reminders=section.take("reminders", seconds, rules.reminders),
-        expiry=section.take("expiry", seconds, rules.expiry),
-        digest=section.take("digest", _digest, rules.digest),
+        reminders=section.take(
+            "reminders", seconds, rules.reminders, "how often to tell again of an incident that goes on"
+        ),
+        expiry=section.take(
+            "expiry", seconds, rules.expiry, "after so long, a message that could not be delivered is given up"
+        ),
+        digest=section.take(
+            "digest",
+            _digest,
+            rules.digest,
+            "if more than `above` messages for a channel arise `within` that time, the rest of them go together, so "
+            "much later. So do messages that a channel could not take. `false`: each goes by itself",
+        ),
     )
     section.end()
     return rules
@@ -59,10 +69,12 @@ def read_rules(section: Section) -> Rules:
 
 def _channel(section: Section, around: Surroundings) -> Way | None:
     before = len(section.problems)
-    section.require("name", _name)
-    kind = section.require("kind", one_of(CHANNELS))
-    timeout = section.take("timeout", seconds, TIMEOUT)
-    rate = section.take("rate", _rate, None)
+    section.require("name", _name, "by which `notify` and `timerqueue notify test` call it, and receivers know it")
+    kind = section.require("kind", one_of(CHANNELS), "how people are told")
+    timeout = section.take("timeout", seconds, TIMEOUT, "for one message")
+    rate = section.take(
+        "rate", _rate, None, "at most so many messages in a time, as in `20/1m`. What is too much waits"
+    )
     if kind is None:
         return None
     options = _options(section, kind, around)

@@ -49,6 +49,21 @@ LARGEST_FILE: Final = 4_000_000
 """Bytes of a file. A check takes some hundred."""
 _LONGEST_TITLE: Final = 100
 _MOST_NAMED: Final = 5
+_TABLES: Final = {
+    "history": "how much history is kept. What is over one of these bounds is deleted, oldest first",
+    "limits": "how many checks may run at a time",
+    "hosts": "fixed addresses of names, as in `/etc/hosts`",
+    "network": "how the agent tells that it is offline itself. Name targets near and far, of which one always answers",
+    "defaults": "what holds for each `[[check]]` that does not say otherwise",
+    "check": "what is checked, how and when",
+    "group": "targets that are one thing for those who use them, with an incident of its own. All channels are told",
+    "maintenance": "when targets are not checked, and nobody is told of them",
+    "notify": "by which rules people are told",
+    "push": "where targets report to",
+    "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
+}
+"""The tables of a file, and what each says, in words of docs/configuration.md."""
+
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
 
@@ -166,18 +181,30 @@ def _long_number(content: str) -> Problem:
 
 
 def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    store = top.take("store", store_place(file.parent, environment), beside(file))
-    retention = _retention(top.section("history"))
-    limits, warnings = read_limits(
-        top.section("limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
+    store = top.take(
+        "store",
+        store_place(file.parent, environment),
+        beside(file),
+        "where history is kept: see [what it remembers](agent.md#what-it-remembers). By default in a SQLite file "
+        "beside the configuration, named after it and ending in `.db`",
     )
-    hosts = _hosts(top.section("hosts"))
-    within = top.take("targets", reach, ANYWHERE)
-    network = read_network(top.section("network"))
+    retention = _retention(_table(top, "history"))
+    limits, warnings = read_limits(
+        _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
+    )
+    hosts = _hosts(_table(top, "hosts"))
+    within = top.take(
+        "targets",
+        reach,
+        ANYWHERE,
+        "which addresses checks may connect to at all: see [what may be asked](agent.md#what-may-be-asked). By default "
+        "any",
+    )
+    network = read_network(_table(top, "network"))
     for each in network.probes:
         for host in _hosts_beyond(each, within):
             top.complain(f"[network]: probe: {within.refusal(host, host)}", "network")
-    defaults = top.section("defaults")
+    defaults = _table(top, "defaults")
     common = read_common(defaults, Common())
     channels = read_channels(top, Surroundings(file.parent, environment), needs_secrets=needs_secrets)
     check_channels(defaults, common, channel_names(top))
@@ -185,9 +212,9 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     targets = _targets(top, common, within)
     groups = read_groups(_sections(top, "group"), targets)
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
-    rules = read_rules(top.section("notify"))
+    rules = read_rules(_table(top, "notify"))
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
-    push, of_push = read_push(top.section("push"), targets)
+    push, of_push = read_push(_table(top, "push"), targets)
     top.end()
     return Config(
         targets=targets,
@@ -221,9 +248,9 @@ def _retention(section: Section) -> Retention:
     """Read how much history is kept; inf: there is no such bound."""
     default = Retention()
     found = Retention(
-        per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job),
-        age=section.take("age", bounded(seconds), default.age),
-        total_bytes=section.take("size", bounded(megabytes), default.total_bytes),
+        per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job, "checks of one target"),
+        age=section.take("age", bounded(seconds), default.age, "since a check"),
+        total_bytes=section.take("size", bounded(megabytes), default.total_bytes, "of the whole history, roughly"),
     )
     section.end()
     return found
@@ -231,7 +258,9 @@ def _retention(section: Section) -> Retention:
 
 def _hosts(section: Section) -> dict[str, tuple[str, ...]]:
     """Read fixed addresses of names."""
-    found = {host: section.take(name, _addresses, ()) for host, name in one_form(section.table, section)}
+    found = {
+        host: section.take(name, _addresses, (), "its addresses") for host, name in one_form(section.table, section)
+    }
     section.end()
     return found
 
@@ -248,7 +277,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
-    tables = top.take("check", _tables("check"), [])
+    tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres"):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
     taken: dict[str, Section] = {}
@@ -273,9 +302,14 @@ def _hosts_beyond(target: Target, within: Reach) -> list[str]:
     return [host for host in hosts if is_address(host) and not within.permits(host, host)]
 
 
+def _table(top: Section, key: str) -> Section:
+    """Enter the table [key]."""
+    return top.section(key, _TABLES[key])
+
+
 def _sections(top: Section, key: str) -> list[Section]:
     """Enter each table that begins with [[key]]."""
-    tables = top.take(key, _tables(key), [])
+    tables = top.take(key, _tables(key), [], _TABLES[key])
     return [
         Section(table, (key, index), _title(table, index, key), top.lines, top.problems)
         for index, table in enumerate(tables)

@@ -43,17 +43,26 @@ def read_limits(section: Section, kinds: Iterable[str], environment: Mapping[str
         default = sizes[name]
         if not section.has(name):
             default = _from_environment(name, default, environment, warnings)
-        sizes[name] = section.take(name, _size, default)
+        sizes[name] = section.take(name, _size, default, _meaning(name))
     sizes |= _of_hosts(section)
     section.end(also_known=["host:NAME"])
     warnings.extend(_unknown_variables(sizes, environment))
     return Limits(sizes.pop(TOTAL), sizes), warnings
 
 
+def _meaning(name: str) -> str:
+    counted = {TOTAL: "all checks. Make sure that you have that many file descriptors", HOSTS: "checks of each host"}
+    return f"{counted.get(name, f'checks of kind {name}')}. `{variable_of(name)}` says so where the file is silent"
+
+
 def _of_hosts(section: Section) -> dict[str, float]:
     """Read the limits of hosts that are named, whatever way."""
     named = {key.removeprefix(HOST): key for key in section.table if key.startswith(HOST) and key != HOSTS}
-    return {HOST + host: section.take(named[given], _size, math.inf) for host, given in one_form(named, section, HOST)}
+    meaning = "checks of that host, however it is spelled: with capitals, as IDN, with a dot at the end"
+    return {
+        HOST + host: section.take(named[given], _size, math.inf, f"{meaning}. By default as `{HOSTS}`")
+        for host, given in one_form(named, section, HOST)
+    }
 
 
 def variable_of(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from attrs import frozen
@@ -43,9 +44,20 @@ class Network:
 
 def read_network(section: Section) -> Network:
     """Read [network]."""
-    urls = section.take("probe", _urls, ())
-    every = section.take("every", _short, EVERY)
-    timeout = section.take("timeout", _short, TIMEOUT)
+    urls = section.take(
+        "probe",
+        _urls,
+        (),
+        "they are asked, all at once, only when a check has failed. The first that answers will do",
+    )
+    every = section.take(
+        "every",
+        _short,
+        EVERY,
+        "how long after one round the next may follow. A failed check waits for an answer that is younger than its "
+        "failure",
+    )
+    timeout = section.take("timeout", _short, TIMEOUT, "for each probe")
     section.end()
     return Network(tuple(_probe(each, timeout) for each in urls), every)
 
@@ -63,10 +75,10 @@ def _urls(value: Any) -> tuple[str, ...]:
 
 def _short(value: Any) -> float:
     """Read a duration that a failed check can wait for."""
-    found = seconds(value)
-    if found > LONGEST:
-        raise Unfit(f"a duration up to {LONGEST:g} s", value)
-    return found
+    with suppress(Unfit):
+        if (found := seconds(value)) <= LONGEST:
+            return found
+    raise Unfit(f'a duration up to {LONGEST:g} s, such as "2s"', value)
 
 
 def _probe(url: str, timeout: float) -> Target:
@@ -79,7 +91,12 @@ def _probe(url: str, timeout: float) -> Target:
 
 def read_push(section: Section, targets: Iterable[Target]) -> tuple[Place | None, list[str]]:
     """Read where to listen, and warnings. None: nowhere, for nobody reports. Notes a problem where somebody would."""
-    place = section.take("listen", _place, None)
+    place = section.take(
+        "listen",
+        _place,
+        None,
+        "where signals of push checks come in, by HTTP. It has to be there if there is such a check",
+    )
     section.end()
     reporting = [each.name for each in targets if isinstance(each.check, PushCheck) and each.is_enabled]
     for name, other in _same_tokens(targets):

@@ -19,7 +19,16 @@ MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
 """Seconds. No probe is run more often by a configuration; a burst does so for a minute."""
 LARGEST_SECRET: Final = 64_000
-_OF_LIBPQ: Final = ("sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options")
+_OF_LIBPQ: Final = {
+    "sslmode": "how the connection is encrypted",
+    "sslrootcert": "a file with the certificates that are trusted",
+    "sslcert": "a file with our certificate",
+    "sslkey": "a file with the key of our certificate",
+    "target_session_attrs": "which of several servers will do",
+    "options": "settings of the session",
+}
+"""Settings of libpq, and what they mean."""
+
 _OF_SERVER: Final = ("host", "port", "user", "password", "database", *_OF_LIBPQ)
 
 
@@ -45,19 +54,50 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
     before = len(section.problems)
     server = _server(section, secret)
     default = PostgresTarget(name="", server=Server())
-    name = section.take("name", label, "" if server is None else str(server))
+    name = section.take(
+        "name",
+        label,
+        "" if server is None else str(server),
+        "by which `timerqueue doctor` and what is stored call it. By default `USER@HOST:PORT`",
+    )
     target = PostgresTarget(
         name=name,
         server=server or default.server,
-        include=section.take("databases", labels, default.include),
-        exclude=section.take("exclude", labels, default.exclude),
-        most_databases=section.take("most_databases", whole(1, MOST_DATABASES), default.most_databases),
-        limit=section.take("limit", whole(1, MOST_CONNECTIONS), default.limit),
-        wait=section.take("wait", seconds, default.wait),
-        budget=section.take("budget", _share, default.budget),
+        include=section.take(
+            "databases",
+            labels,
+            default.include,
+            "patterns of the databases that are probed, of those that we may enter",
+        ),
+        exclude=section.take("exclude", labels, default.exclude, "patterns of databases that are left out"),
+        most_databases=section.take(
+            "most_databases",
+            whole(1, MOST_DATABASES),
+            default.most_databases,
+            "no more databases than that are probed; the log says how many are left out",
+        ),
+        limit=section.take(
+            "limit",
+            whole(1, MOST_CONNECTIONS),
+            default.limit,
+            "connections to the server, idle ones included, as the server counts them",
+        ),
+        wait=section.take(
+            "wait",
+            seconds,
+            default.wait,
+            "how long a probe may wait for a connection. This counts against no other time",
+        ),
+        budget=section.take(
+            "budget",
+            _share,
+            default.budget,
+            "how much of one core of the server our queries may take. Beyond that the costliest probes are run less "
+            "often, by up to 16 times",
+        ),
         probes=_choices(section),
-        tags=section.take("tags", labels, ()),
-        is_enabled=section.take("enabled", boolean, default=True),
+        tags=section.take("tags", labels, (), "texts by which servers are chosen"),
+        is_enabled=section.take("enabled", boolean, True, "whether the server is probed"),  # noqa: FBT003 - the default
     )
     section.end()
     return None if len(section.problems) > before else target
@@ -65,22 +105,35 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
 
 def _server(section: Section, secret: Reader[str]) -> Server | None:
     """Read where the server is: a dsn, or its parts; a password may stand beside either."""
-    password = section.take("password", secret, None)
+    dsn = section.take(
+        "dsn",
+        _dsn(secret),
+        None,
+        "one URL or `key=value` text with one host, in place of `host`, `port`, `user`, `database` and the settings of "
+        "libpq",
+    )
+    password = section.take("password", secret, None, "of the role that we log in as")
     if section.has("dsn"):
         for key in _OF_SERVER:
             if key != "password" and section.has(key):
                 section.take(key, lambda _: None, None)
                 section.complain(f"{key}: there is a dsn too: keep one of them", key)
-        found = section.take("dsn", _dsn(secret), None)
-        return found if found is None or password is None else _with_password(found, password)
-    host = section.require("host", text)
-    options = {key: section.take(key, text, "") for key in _OF_LIBPQ}
+        return dsn if dsn is None or password is None else _with_password(dsn, password)
+    host = section.require(
+        "host", text, "a name, an address, or the folder of the server's socket, unless there is a `dsn`"
+    )
+    options = {
+        key: section.take(key, text, "", f"{meaning}, as libpq has it, and by default as libpq finds it")
+        for key, meaning in _OF_LIBPQ.items()
+    }
     return Server(
         host=host or "",
-        port=section.take("port", whole(1, HIGHEST_PORT), 5432),
-        user=section.take("user", text, None),
+        port=section.take("port", whole(1, HIGHEST_PORT), 5432, "the server's port"),
+        user=section.take(
+            "user", text, None, "the role that we log in as. By default libpq's: the user of this process"
+        ),
         password=password,
-        database=section.take("database", text, "postgres"),
+        database=section.take("database", text, "postgres", "where probes of the whole server run"),
         options={key: value for key, value in options.items() if value},
     )
 
@@ -143,7 +196,11 @@ def _share(value: Any) -> float:
 
 def _choices(section: Section) -> dict[str, Choice]:
     """Read [postgres.probes]: a probe is on or off (true, false), or has an interval."""
-    probes = section.section("probes")
+    probes = section.section(
+        "probes",
+        "[probes](postgres-probes.md) by name, each on (`true`), off (`false`) or with an interval of its own "
+        '(`"30s"`)',
+    )
     found = {}
     for name in probes.table:
         if name in CATALOGUE:

@@ -43,11 +43,18 @@ def check_parents(targets: Collection[Target], sections: Mapping[str, Section]) 
 
 
 def _read(section: Section, targets: Collection[Target]) -> Planned | None:
-    name = section.require("name", label)
-    starts = section.require("schedule", _starts)
-    length = section.require("duration", seconds)
-    names = section.take("targets", labels, None)
-    tags = section.take("tags", labels, None)
+    name = section.require("name", label, "stands in history")
+    starts = section.require(
+        "schedule", _starts, "when a window opens, by the calendar: `CRON_TZ=Europe/Berlin 0 2 * * sun`"
+    )
+    length = section.require("duration", seconds, "how long it is open")
+    names = section.take("targets", labels, None, "names of checks that are not made")
+    tags = section.take(
+        "tags",
+        labels,
+        None,
+        "not made are checks that have one of these tags. Neither `targets` nor `tags`: all checks",
+    )
     section.end()
     if name is None or starts is None or length is None:
         return None
@@ -76,9 +83,14 @@ def read_groups(sections: Iterable[Section], targets: Collection[Target]) -> tup
 
 
 def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
-    name = section.require("name", label)
-    asked = section.require("members", labels)
-    down_if = section.take("down_if", _down_if, None)
+    name = section.require("name", label, "no check and no other group has it")
+    asked = section.require("members", labels, "names of checks, or tags. A target is in at most eight groups")
+    down_if = section.take(
+        "down_if",
+        _down_if,
+        None,
+        "how many members are down when the group is; by default all. The second number must be that of its members",
+    )
     section.end()
     if name is None or not asked:
         return None
@@ -101,7 +113,7 @@ def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:
     """Read how many members are down when a group is, and of how many. None: all."""
-    words = text(value).split()
+    words = value.split() if isinstance(value, str) else []
     match words:
         case ["all"]:
             return None

@@ -97,17 +97,63 @@ def read_common(section: Section, base: Common) -> Common:
     if not section.has_any(_COMMON):
         return base
     return Common(
-        interval=section.take("interval", _interval, base.interval),
-        timeout=section.take("timeout", seconds, base.timeout),
-        mode=section.take("mode", one_of(_MODES), base.mode),
-        need=section.take("need", _need, base.need),
-        family=section.take("ip", one_of(_FAMILIES), base.family),
-        degraded_above=section.take("degraded_above", seconds, base.degraded_above),
-        max_attempts=section.take("max_attempts", whole(1, MOST_ATTEMPTS), base.max_attempts),
-        retry_interval=section.take("retry_interval", seconds, base.retry_interval),
-        failing_interval=section.take("failing_interval", seconds, base.failing_interval),
-        start=section.take("start", one_of(_STARTS), base.start),
-        notify=section.take("notify", labels, base.notify),
+        interval=section.take("interval", _interval, base.interval, "from start to start"),
+        timeout=section.take(
+            "timeout",
+            seconds,
+            base.timeout,
+            "mode `any`: for the lookup and all addresses together. Mode `all`: for the lookup, and for each address",
+        ),
+        mode=section.take(
+            "mode",
+            one_of(_MODES),
+            base.mode,
+            "`any`: the first address that answers decides. `all`: every address of the name is checked (at most 16)",
+        ),
+        need=section.take(
+            "need",
+            _need,
+            base.need,
+            "mode `all`: how many addresses must be up. With fewer the target is down. With as many, but not all, it "
+            "is degraded. Addresses whose status is unknown do not count; if only they are missing, it is unknown",
+        ),
+        family=section.take("ip", one_of(_FAMILIES), base.family, "which addresses count: IPv4, IPv6 or any"),
+        degraded_above=section.take("degraded_above", seconds, base.degraded_above, "a slower answer is degraded"),
+        max_attempts=section.take(
+            "max_attempts",
+            whole(1, MOST_ATTEMPTS),
+            base.max_attempts,
+            "a target that is found down is tried again, up to this many times in all, unless it was known to be down, "
+            "or flaps. Each attempt has the whole `timeout`. Only the last one changes how the target stands",
+        ),
+        retry_interval=section.take(
+            "retry_interval",
+            seconds,
+            base.retry_interval,
+            "how long after the end of an attempt the next one comes. It is a check of its own, with a line in "
+            "history, and takes no place meanwhile. A check that is due before it is the attempt. By default attempts "
+            "follow at once, within one check, and in mode `all` for each address. So it is with `--once`",
+        ),
+        failing_interval=section.take(
+            "failing_interval",
+            seconds,
+            base.failing_interval,
+            "how often a target is checked as long as it is down or flaps, from start to start. The checks of "
+            "`interval` or `schedule` take place as well",
+        ),
+        start=section.take(
+            "start",
+            one_of(_STARTS),
+            base.start,
+            "`phase`: spread over the interval by name. Intervals do so anyway, and other schedules cannot. `now`: at "
+            "once as well. By default as the schedule says",
+        ),
+        notify=section.take(
+            "notify",
+            labels,
+            base.notify,
+            "names of the [channels](get-told.md) that are told. An empty list: nobody. By default all are told",
+        ),
     )
 
 
@@ -146,10 +192,22 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
     url, kind = read_steps(section) if section.has("step") else _url_and_kind(section)
     known = _any_option() if kind is None and not section.has("step") else {} if kind is None else kind.options
     chosen = read_common(section, common)
-    name = section.take("name", label, "" if url is None else str(url))
-    tags = section.take("tags", labels, ())
-    depends_on = section.take("depends_on", labels, ())
-    is_enabled = section.take("enabled", boolean, default=True)
+    name = section.take(
+        "name",
+        label,
+        "" if url is None else str(url),
+        "at most 512 printable characters, and unique. It decides where in the interval the check starts, and its "
+        "history goes by it. By default the URL",
+    )
+    tags = section.take("tags", labels, (), "each follows the rules of a name")
+    depends_on = section.take(
+        "depends_on",
+        labels,
+        (),
+        "names of checks through whose targets this one is reached: see [targets behind others]"
+        "(agent.md#targets-behind-others)",
+    )
+    is_enabled = section.take("enabled", boolean, True, "whether it is checked at all")  # noqa: FBT003 - the default
     schedule = _schedule(section, _interval_of(kind, section, chosen.interval))
     start = _start(section, chosen.start, schedule)
     options = {key: section.take(key, reader, None) for key, reader in known.items() if section.has(key)}
@@ -191,7 +249,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
 
 
 def _url_and_kind(section: Section) -> tuple[Url | None, Kind | None]:
-    url = section.require("url", url_of)
+    url = section.require("url", url_of, "what is checked. Its scheme says how: see the kinds below")
     return url, known_kinds().by_scheme.get(str(section.table.get("url")).partition("://")[0].lower())
 
 
@@ -229,7 +287,13 @@ def url_of(value: Any) -> Url:
 def _schedule(section: Section, interval: float) -> Schedule:
     if section.has("schedule") and section.has("interval"):
         section.complain("schedule: there is an interval too: keep one of them", "schedule")
-    return section.take("schedule", _schedule_text, _every(interval))
+    return section.take(
+        "schedule",
+        _schedule_text,
+        _every(interval),
+        "in place of `interval`: `@every 10s`, `@after 10s`, or cron as in [schedule](schedule.md#cron). Cron is in "
+        "UTC unless it begins with a zone, as in `CRON_TZ=Europe/Berlin`. By default the interval holds",
+    )
 
 
 @lru_cache(maxsize=100)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .bounds import over
 from .lines import KeyLines, what_is_wrong
+from .option import Option
 from .readers import (
     VARIABLE,
     Reader,
@@ -31,6 +32,7 @@ __all__ = [
     "VARIABLE",
     "ConfigError",
     "KeyLines",
+    "Option",
     "Problem",
     "Reader",
     "Secret",

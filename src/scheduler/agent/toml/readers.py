@@ -32,10 +32,11 @@ _LONGEST_LABEL: Final = 512
 
 
 class Unfit(Exception):
-    """A value cannot be used. The text says what was expected instead, and what was found."""
+    """A value cannot be used. The text says what was `expected` instead, and what was found."""
 
     def __init__(self, expected: str, found: object, *, is_secret: bool = False) -> None:
         super().__init__(f"expected {expected}, found {_HIDDEN if is_secret else shown(found)}")
+        self.expected = expected
 
 
 class Unset(Unfit):
@@ -46,6 +47,7 @@ class Unset(Unfit):
         advice = f"did you mean {similar[0]}?" if similar else f"set it for the agent, as in {variable}=... timerqueue"
         text = f"expected the environment variable {variable}{purpose}, found none of that name: {advice}"
         Exception.__init__(self, text)
+        self.expected = f"the environment variable {variable}"
 
 
 def shown(value: object) -> str:
@@ -117,7 +119,10 @@ def bounded(reader: Reader[T]) -> Reader[T | None]:
     def read(value: Any) -> T | None:
         if isinstance(value, float) and value == math.inf:
             return None
-        return reader(value)
+        try:
+            return reader(value)
+        except Unfit as exc:
+            raise Unfit(f"{exc.expected}, or inf for no bound", value) from None
 
     return read
 
@@ -129,12 +134,13 @@ def labels(value: Any) -> tuple[str, ...]:
     return tuple(label(each) for each in value)
 
 
-def whole(low: int, high: int) -> Reader[int]:
-    """Make a reader of whole numbers between two others, both included."""
+def whole(low: int, high: int, unit: str = "") -> Reader[int]:
+    """Make a reader of whole numbers between two others, both included. `unit`: what is counted, as in "bytes"."""
+    counted = f"a whole number of {unit}" if unit else "a whole number"
 
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise Unfit(f"a whole number from {low:,} to {high:,}", value)
+            raise Unfit(f"{counted} from {low:,} to {high:,}", value)
         return value
 
     return read

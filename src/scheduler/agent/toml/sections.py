@@ -107,8 +107,11 @@ class Section:
         """Whether every key has been asked for."""
         return self.table.keys() <= self._asked.keys()
 
-    def take(self, key: str, reader: Reader[T], default: D) -> T | D:
-        """Take the value of a key, or the default if it is missing or wrong; if wrong, that is a problem."""
+    def take(self, key: str, reader: Reader[T], default: D, meaning: str = "") -> T | D:  # noqa: ARG002 - see below
+        """Take the value of a key, or the default if it is missing or wrong; if wrong, that is a problem.
+
+        `meaning`: what the key says, in words that docs/configuration.md shows beside it. Nothing else uses them.
+        """
         self._asked[key] = None
         if key not in self.table:
             return default
@@ -118,14 +121,14 @@ class Section:
             self.complain(f"{key}: {exc}", key)
             return default
 
-    def require(self, key: str, reader: Reader[T]) -> T | None:
+    def require(self, key: str, reader: Reader[T], meaning: str = "") -> T | None:
         """Take the value of a key that must be there; None: it is missing or wrong, and that is a problem."""
         if key not in self.table:
             self._asked[key] = None
             self.complain(f"the key '{key}' is missing")
-        return self.take(key, reader, None)
+        return self.take(key, reader, None, meaning)
 
-    def section(self, key: str) -> Section:
+    def section(self, key: str, meaning: str = "") -> Section:  # noqa: ARG002 - as for `take`
         """Enter a table within this one; it is empty if it is missing or no table."""
         self._asked[key] = None
         table = self.table.get(key, {})

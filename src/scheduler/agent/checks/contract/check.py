@@ -84,6 +84,7 @@ class Kind:
     `is_resolved`: whether the host of the URL is looked up, its limit waited for and its addresses asked one by one. A
     kind that is not gets one attempt, at the address "": it dials nothing itself, but may return a Hop.
     `least_interval`: seconds. No interval of a check may be shorter; it is also the default where that would be.
+    `meaning`: when a check of the kind is up, in a sentence of docs/configuration.md.
     `redirects` of a check, if it has that, is more than 0 if an attempt may return a Hop.
 
     Raises ValueError for what could not be told apart or used in a configuration.
@@ -95,6 +96,7 @@ class Kind:
     options: Mapping[str, Reader[Any]] = field(factory=dict)
     is_resolved: bool = field(default=True, kw_only=True)
     least_interval: float = field(default=0.0, kw_only=True)
+    meaning: str = field(default="", kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if not _is_word(self.name) or self.name in _TAKEN:

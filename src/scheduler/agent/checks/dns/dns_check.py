@@ -11,7 +11,7 @@ from anyio.abc import ByteStream
 from attrs import field, frozen
 
 from ...text import Url, printable
-from ...toml import Unfit, one_of, text
+from ...toml import Option, Unfit, one_of, text
 from ..contract import Attempt, CheckFailed, Clash, Finding, Kind, Status
 from ..net import Budget, datagrams, dialled
 from .records import RECORDS
@@ -215,10 +215,31 @@ DNS: Final = Kind(
     {"dns": 53},
     DnsCheck,
     {
-        "record": _record,
-        "answers": _texts,
-        "match": one_of({each.value: each for each in Match}),
-        "rcode": _rcodes,
-        "transport": one_of({each.value: each for each in Transport}),
+        "record": Option(
+            _record,
+            "the type, in place of `?type=` in the URL; by default `A`. For `PTR` the name may be an IP address",
+        ),
+        "answers": Option(
+            _texts,
+            'records as in zone files: `"10 mail.example.org."`, or the text of a TXT record as it is. They are '
+            "compared by what they mean. By default one record of the type is enough",
+        ),
+        "match": Option(
+            one_of({each.value: each for each in Match}),
+            "whether all `answers` must have come, one of them, or they and no others",
+            "all",
+        ),
+        "rcode": Option(
+            _rcodes,
+            'which answer is right, or a list of these. With `"NXDOMAIN"` the target is up as long as the name does '
+            "not exist",
+            "NOERROR",
+        ),
+        "transport": Option(
+            one_of({each.value: each for each in Transport}),
+            "how the question is asked. By `udp`, an answer that is truncated is asked for once more over TCP",
+            "udp",
+        ),
     },
+    meaning="up if a server of names answers a question, and as it should",
 )

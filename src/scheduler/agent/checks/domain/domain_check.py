@@ -8,7 +8,7 @@ from typing import Any, Final
 from attrs import evolve, frozen
 
 from ...text import Url, is_address, parse_url, wording
-from ...toml import Unfit, one_of, seconds, text
+from ...toml import Option, Unfit, one_of, seconds, text
 from ..contract import NO_PORT, Attempt, CheckFailed, Clash, Detail, Finding, Hop, Kind, Status
 from ..http import Origin, RedirectTargets, fetch, may_dial, may_name, next_url, refusal
 from ..net import certificates
@@ -221,13 +221,26 @@ DOMAIN: Final = Kind(
     {"domain": NO_PORT},
     DomainCheck,
     {
-        "expires_within": seconds,
-        "down_within": seconds,
-        "server": _base,
-        "bootstrap": _base,
-        "redirect_targets": one_of({each.value: each for each in RedirectTargets}),
-        "ca_file": certificates.ca_file,
+        "expires_within": Option(
+            seconds,
+            "the target is degraded when the registration ends within that time, and down when it has ended",
+            "14d",
+        ),
+        "down_within": Option(seconds, "the target is down from that time before the end"),
+        "server": Option(
+            _base, "the base URL of the registry's RDAP. By default the list at `bootstrap` says which that is"
+        ),
+        "bootstrap": Option(
+            _base, "the URL of the list of registries (RFC 9224). It is read once a day for all checks", BOOTSTRAP
+        ),
+        "redirect_targets": Option(
+            one_of({each.value: each for each in RedirectTargets}),
+            "where the list and the registry may lead. A `server` and a `bootstrap` of your own may be anywhere",
+            "public",
+        ),
+        "ca_file": certificates.CA_FILE,
     },
+    meaning="up as long as the domain is registered. The registry is asked by RDAP, every six hours and not more often",
     is_resolved=False,
     least_interval=LEAST_INTERVAL,
 )

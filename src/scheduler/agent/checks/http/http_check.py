@@ -12,7 +12,7 @@ import h11
 from attrs import evolve, field, frozen
 
 from ...text import Url, basic_credentials, our_version, secrets_of, wording
-from ...toml import boolean, one_of, seconds, text, whole
+from ...toml import Option, one_of, text, whole
 from ..contract import Attempt, CheckFailed, Finding, Hop, Kind, Status
 from ..net import Budget, Expiry, certificates, dialled, expiry_of, with_expiry
 from .body import Body, request_body
@@ -213,21 +213,43 @@ HTTP: Final = Kind(
     SCHEMES,
     _make,
     {
-        "method": method,
-        "headers": headers,
-        "body": request_body,
-        "expect_status": status_codes,
-        "expect_headers": header_expectations,
-        "contains": text,
-        "not_contains": text,
-        "json": json_expectations,
-        "regex": regex,
-        "redirects": whole(0, MOST_REDIRECTS),
-        "redirect_targets": one_of({each.value: each for each in RedirectTargets}),
-        "verify": boolean,
-        "ca_file": certificates.ca_file,
-        "min_tls": certificates.min_tls,
-        "cert_expires_within": seconds,
-        "max_body": whole(0, 100 * MOST_READ),
+        "method": Option(method, 'the method, in capitals: any but `"CONNECT"`', "GET"),
+        "headers": Option(headers, 'fields that are sent. A value may be `{ env = "NAME" }`'),
+        "body": Option(
+            request_body,
+            "what is sent, at most 1 MiB. A file is read once, at the start. Say in `headers` which `Content-Type` it "
+            "has",
+        ),
+        "expect_status": Option(status_codes, "which status codes are right", "200-399"),
+        "expect_headers": Option(
+            header_expectations,
+            'by name a text in which `*` stands for any text; `"*"`: the header has to be there; `false`: it must not '
+            "be there",
+        ),
+        "contains": Option(text, "must be in the body, as far as the body is read"),
+        "not_contains": Option(text, "must not be in the body, as far as the body is read"),
+        "json": Option(json_expectations, "what must hold in the body, or a list of that. See [JSON](agent.md#json)"),
+        "regex": Option(
+            regex,
+            "must be found in the first 64 KiB of the body. See [regular expressions](agent.md#regular-expressions)",
+        ),
+        "redirects": Option(
+            whole(0, MOST_REDIRECTS),
+            "how many redirects to follow. Never from https to http. Headers are sent only to the origin of `url`. See "
+            "[redirects](agent.md#redirects)",
+            0,
+        ),
+        "redirect_targets": Option(
+            one_of({each.value: each for each in RedirectTargets}), "where redirects may lead", "public"
+        ),
+        **certificates.OPTIONS,
+        "min_tls": certificates.MIN_TLS,
+        "max_body": Option(
+            whole(0, 100 * MOST_READ, "bytes"),
+            "how much of the body is read. If it is compressed (gzip, deflate), the same bound holds for what comes "
+            "out of it",
+            MOST_READ,
+        ),
     },
+    meaning="up if the answer to a request is as expected",
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ssl
 import sys
+from collections.abc import Mapping
 from functools import cache
 from ssl import TLSVersion
 from typing import Any, Final
 
-from ...toml import Reader, Unfit, one_of, text
+from ...toml import Option, Reader, Unfit, boolean, one_of, seconds, text
 
 LEAST: Final = TLSVersion.TLSv1_2
 """The oldest version that a check speaks, whatever the machine allows."""
@@ -62,5 +63,23 @@ def ca_file(value: Any) -> str:
     return text(value)
 
 
-min_tls: Final[Reader[TLSVersion]] = one_of({"1.2": TLSVersion.TLSv1_2, "1.3": TLSVersion.TLSv1_3})
-"""Reads the oldest version of TLS that will do."""
+MIN_TLS: Final = Option(
+    one_of({"1.2": TLSVersion.TLSv1_2, "1.3": TLSVersion.TLSv1_3}), "the oldest version of TLS that will do", "1.2"
+)
+CA_FILE: Final = Option(ca_file, "a file of certificates in PEM. By default those that the system trusts count")
+
+OPTIONS: Final[Mapping[str, Reader[Any]]] = {
+    "verify": Option(
+        boolean,
+        "whether to check the certificate. If not, the agent says so at each start and in the table, and so does "
+        "`timerqueue check`",
+        True,  # noqa: FBT003 - the default
+    ),
+    "ca_file": CA_FILE,
+    "cert_expires_within": Option(
+        seconds,
+        "degraded if the server's certificate, or another of the chain by which it is trusted, expires within that "
+        "time. Those of servers that redirect count too",
+    ),
+}
+"""The options of every check over TLS."""

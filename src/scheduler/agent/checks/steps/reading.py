@@ -32,7 +32,13 @@ def read_steps(section: Section) -> tuple[Url | None, Kind | None]:
     if section.has("url"):
         section.take("url", lambda _: None, None)
         section.complain("url: each step has its own", "url")
-    tables = section.take("step", _tables, [])
+    tables = section.take(
+        "step",
+        _tables,
+        [],
+        "what is asked one after another, in place of `url`. The check is up if all steps are. See [several "
+        "steps](agent.md#several-steps)",
+    )
     steps: list[Step] = []
     for position, table in enumerate(tables):
         place = Section(table, (*section.path, "step", position), _title(section, table, position), *_shared(section))
@@ -65,12 +71,31 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 def _read_step(section: Section, position: int, before: list[Step]) -> Step | None:
     problems = len(section.problems)
-    url = section.require("url", _url)
+    url = section.require(
+        "url", _url, "`{name}` may stand in path and query. Any kind of check that has addresses may be a step"
+    )
     kind = known_kinds().by_scheme.get(str(section.table.get("url")).partition("://")[0].lower())
-    name = section.take("name", _name, str(position + 1))
-    is_always = section.take("always", boolean, default=False)
-    timeout = section.take("timeout", seconds, None)
-    take = section.take("take", _taken, ())
+    name = section.take("name", _name, str(position + 1), "stands in errors and phases. By default the step's number")
+    is_always = section.take(
+        "always",
+        boolean,
+        False,  # noqa: FBT003 - the default
+        "runs whatever has failed, with 5 s of its own unless `timeout` says otherwise. Such steps stand at the end. "
+        "One that needs a text which was never handed on is left out",
+    )
+    timeout = section.take(
+        "timeout",
+        seconds,
+        None,
+        "of this step; by default what is left. The `timeout` of the check is for all steps but those that always run",
+    )
+    take = section.take(
+        "take",
+        _taken,
+        (),
+        'for http: by name `{ json = "$.path" }`, `{ header = "Name" }`, `{ regex = "a(.*)b" }` (its first group), or '
+        "header and regex together",
+    )
     readers = {} if kind is None else kind.options
     options = {key: section.take(key, reader, None) for key, reader in readers.items() if section.has(key)}
     section.end(also_known=readers)

@@ -8,7 +8,7 @@ from typing import Final, assert_never
 from attrs import frozen
 
 from ...text import Url
-from ...toml import boolean, seconds, text
+from ...toml import Option, boolean, text
 from ..contract import Attempt, Clash, Finding, Kind
 from ..net import Budget, certificates, dialled, expiry_of, with_expiry
 from .dialogue import MOST_READ, Conversation, Expect, Search, Send, StartTls, Step, dialogue
@@ -90,12 +90,13 @@ TCP: Final = Kind(
     {"tcp": None},
     TcpCheck,
     {
-        "send": text,
-        "expect": text,
-        "dialogue": dialogue,
-        "tls": boolean,
-        "verify": boolean,
-        "ca_file": certificates.ca_file,
-        "cert_expires_within": seconds,
+        "send": Option(text, "is sent as soon as the connection stands"),
+        "expect": Option(text, "must be among the first 64 KiB that come"),
+        "dialogue": Option(
+            dialogue, "what is said and expected, in place of `send` and `expect`. See [dialogues](agent.md#dialogues)"
+        ),
+        "tls": Option(boolean, "whether the connection begins with TLS", False),  # noqa: FBT003 - the default
+        **certificates.OPTIONS,
     },
+    meaning="up if something accepts connections and, where asked to, says what it should",
 )

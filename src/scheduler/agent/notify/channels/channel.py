@@ -68,10 +68,12 @@ class Surroundings:
 class ChannelKind:
     """A kind of channel: its name in the configuration, how one is made of its options, and how each option is read.
 
-    `required`: options that must be there. `make` raises ValueError for options that do not fit together.
+    `required`: options that must be there. `make` raises ValueError for options that do not fit together. `meaning`:
+    how it tells people, in a sentence of docs/configuration.md.
     """
 
     name: str
     make: Callable[..., Channel]
     options: Callable[[Surroundings], Mapping[str, Reader[Any]]]
     required: tuple[str, ...]
+    meaning: str = ""

@@ -22,7 +22,7 @@ from anyio.abc import ByteReceiveStream, Process
 from attrs import field, frozen
 
 from ...text import printable
-from ...toml import Reader, Secret, Unfit, secret, text
+from ...toml import Option, Reader, Secret, Unfit, secret, text
 from .channel import ChannelKind, Means, Surroundings, Undelivered
 from .notification import Notification
 
@@ -144,7 +144,17 @@ def _environment(read: Reader[str]) -> Reader[dict[str, str]]:
 
 def _options(around: Surroundings) -> dict[str, Reader[Any]]:
     read = secret(around.folder, around.environment)
-    return {"command": _argv(read), "env": _environment(read)}
+    return {
+        "command": Option(
+            _argv(read),
+            "the whole path of the program, and its arguments, of which each may be given by reference. There is no "
+            "shell",
+        ),
+        "env": Option(
+            _environment(read),
+            "the program's environment, beside PATH. It inherits nothing else. Each value may be given by reference",
+        ),
+    }
 
 
-COMMAND: Final = ChannelKind("command", Command, _options, ("command",))
+COMMAND: Final = ChannelKind("command", Command, _options, ("command",), "runs a program of yours")

@@ -21,7 +21,7 @@ from attrs import field, frozen
 
 from ...checks import certificates, judge
 from ...text import host_name, our_version, printable
-from ...toml import Reader, Secret, Unfit, boolean, one_of, secret, text, whole
+from ...toml import Option, Reader, Secret, Unfit, boolean, one_of, secret, text, whole
 from .channel import ChannelKind, Means, Surroundings, Undelivered
 from .notification import Notification
 from .threads import in_thread
@@ -194,14 +194,18 @@ def _host(value: Any) -> str:
 def _options(around: Surroundings) -> dict[str, Reader[Any]]:
     read = secret(around.folder, around.environment)
     return {
-        "host": _host,
-        "port": whole(1, HIGHEST_PORT),
-        "tls": one_of({each.value: each for each in Encryption}),
-        "username": read,
-        "password": read,
-        "from": address,
-        "to": _addresses,
-        "verify": boolean,
+        "host": Option(_host, "the SMTP server"),
+        "from": Option(address, "the address of the sender"),
+        "to": Option(_addresses, "the address of the recipient, or a list of at most 50"),
+        "tls": Option(
+            one_of({each.value: each for each in Encryption}),
+            'how the connection is encrypted. With `"none"` there can be no password',
+            "starttls",
+        ),
+        "port": Option(whole(1, HIGHEST_PORT), "the server's port. By default 587, 465 or 25, as `tls` says"),
+        "username": Option(read, "who we are there. Belongs to `password`"),
+        "password": Option(read, "belongs to `username`"),
+        "verify": Option(boolean, "whether to check the certificate", True),  # noqa: FBT003 - the default
     }
 
 
@@ -213,4 +217,4 @@ def _email(**options: Any) -> Email:
     return Email(**{_NAMES.get(name, name): value for name, value in options.items()})
 
 
-EMAIL: Final = ChannelKind("email", _email, _options, ("host", "from", "to"))
+EMAIL: Final = ChannelKind("email", _email, _options, ("host", "from", "to"), "sends e-mail over SMTP")

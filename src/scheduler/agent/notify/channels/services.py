@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 from attrs import field, frozen
 
 from ...text import secrets_in
-from ...toml import Reader, Unfit, secret
+from ...toml import Option, Reader, Unfit, secret
 from .channel import ChannelKind, Means, Surroundings, Undelivered
 from .notification import Notification
 from .threads import in_thread
@@ -74,7 +74,15 @@ def _url(read: Reader[str]) -> Reader[str]:
 
 
 def _options(around: Surroundings) -> dict[str, Reader[Any]]:
-    return {"url": _url(secret(around.folder, around.environment))}
+    read = secret(around.folder, around.environment)
+    return {"url": Option(_url(read), "as in `ntfy://host/topic`. It is a secret as a whole")}
 
 
-APPRISE: Final = ChannelKind("apprise", Apprise, _options, ("url",))
+APPRISE: Final = ChannelKind(
+    "apprise",
+    Apprise,
+    _options,
+    ("url",),
+    "hands messages to one of the services that [Apprise](https://pypi.org/project/apprise/) knows. Needs the extra "
+    "`notify`",
+)

@@ -16,7 +16,7 @@ from attrs import field, frozen
 
 from ...checks import Attempt, Budget, Exchange, Stopwatch, Unresolved, certificates, dialled, judge
 from ...text import Url, basic_credentials, our_version, parse_url, printable, secrets_of
-from ...toml import Reader, Secret, Unfit, boolean, secret
+from ...toml import Option, Reader, Secret, Unfit, boolean, secret
 from .channel import ChannelKind, Means, Surroundings, Undelivered
 from .notification import Notification
 from .template import Template, template
@@ -183,7 +183,17 @@ def _checked(name: str, value: str) -> str:
 
 def _options(around: Surroundings) -> dict[str, Reader[Any]]:
     read = secret(around.folder, around.environment)
-    return {"url": _url(read), "headers": _headers(read), "template": template, "verify": boolean}
+    return {
+        "url": Option(
+            _url(read), "an `http://` or `https://` URL. If it is given by reference, only its host is ever shown"
+        ),
+        "headers": Option(_headers(read), "fields that are sent. Each value may be given by reference"),
+        "template": Option(
+            template,
+            "JSON to post instead of our own, in which names stand in braces. See [templates](get-told.md#webhook)",
+        ),
+        "verify": Option(boolean, "whether to check the certificate", True),  # noqa: FBT003 - the default
+    }
 
 
-WEBHOOK: Final = ChannelKind("webhook", Webhook, _options, ("url",))
+WEBHOOK: Final = ChannelKind("webhook", Webhook, _options, ("url",), "posts JSON to a URL")
