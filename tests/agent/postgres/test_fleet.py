@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import anyio
 import pytest
+from attrs import evolve
 
 from kit import until
 from postgres_fleets import fleet_on, ours_on, probe, rows_on
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, Scope
+from scheduler.agent.postgres.reach import Request
 
 
 async def test_each_tick_of_a_probe_has_one_outcome_and_what_is_stored_a_sample(postgres_of):
@@ -83,3 +85,35 @@ async def test_connections_never_exceed_the_limit_as_the_server_counts(postgres_
             most = max(most, await anyio.to_thread.run_sync(ours_on, postgres_of(18)))
     assert most == 2
     assert not [each for each in fleet.store.outcomes if each.failure is not None]
+
+
+async def test_who_waits_for_the_one_before_it_in_a_pipeline_is_not_charged_for_that(postgres_of):
+    """Waiting and working are told apart: the wait of the second is the work of the first, and its work its own."""
+    slow, quick = probe("a", "SELECT 1 FROM pg_sleep(0.2)", every=60), probe("b", "SELECT 1", every=60)
+    async with fleet_on(postgres_of(18), slow, quick) as fleet:
+        await until(lambda: len(fleet.store.outcomes) == 2)
+    first, second = fleet.store.of("a")[0], fleet.store.of("b")[0]
+    assert first.executed >= 0.2
+    assert second.waited >= first.executed > second.executed
+
+
+async def test_a_statement_has_what_is_left_of_the_budget_of_its_run(postgres_of):
+    """The server ends it then by itself; what a run has done before is spent, also of one that is tried again."""
+
+    async def call(connection):
+        asked = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
+        found = [await connection.fetch(asked)]
+        await connection.fetch("SELECT pg_sleep(0.1)")
+        return tuple((int(value),) for ((value,),) in (*found, await connection.fetch(asked)))
+
+    several = evolve(probe("several", every=60, timeout=7.0), variants=(), call=call)
+    setting = probe("one", "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'", every=60, timeout=7.0)
+    async with fleet_on(postgres_of(18), several, setting) as fleet:
+        await until(lambda: len(fleet.store.samples) == 2)
+    found = {sample.probe.name: [value for (value,) in sample.rows] for sample in fleet.store.samples}
+    assert found["one"] == [7000]
+    assert 7000 >= found["several"][0] >= found["several"][1] + 100
+    again = Request(setting, None, 0.0, 30.0, lambda request: None)
+    again.begin(10.0)
+    again.put_back(12.5)
+    assert again.left == 4.5

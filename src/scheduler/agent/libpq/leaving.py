@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 
 
 def leave(connection: PGconn) -> socket.socket | None:
-    """Say good-bye and close; return what is left to be listened to. None: there was no connection any more."""
+    """Say good-bye and close; return what is left to be listened to. None: no server knows of a connection."""
     try:
         left = socket.socket(fileno=os.dup(connection.socket))
     except Exception:  # noqa: BLE001 - libpq has closed it: then nobody is there to wait for
+        connection.finish()
+        return None
+    try:
+        left.getpeername()
+    except OSError:  # nobody has answered yet: that is over as soon as both descriptors are closed
+        left.close()
         connection.finish()
         return None
     left.setblocking(False)  # noqa: FBT003 - the name of the method says what

@@ -29,8 +29,10 @@ class Dialler:
     clock: Clock
     within: float = CONNECT_WITHIN
 
-    async def dial(self, database: str | None, left: Left) -> Connection:
+    async def dial(self, database: str | None, left: Left, may_go_on: Callable[[], bool] = lambda: True) -> Connection:
         """Connect. Whatever was begun in vain is handed to `left`, which has to wait for its end.
+
+        `may_go_on` is asked before each further address: what is left of the one before is still a connection.
 
         Raises Unreachable: nothing answers, or refuses us, within the time.
         """
@@ -44,7 +46,7 @@ class Dialler:
                 try:
                     connection = await self._dial(database, address, share, left)
                 except Unreachable as exc:
-                    if number == len(addresses) - 1:
+                    if number == len(addresses) - 1 or not may_go_on():
                         raise
                     error = str(exc)
                 else:

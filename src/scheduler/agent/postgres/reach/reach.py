@@ -158,8 +158,9 @@ class Reach:
             if not link.is_fresh and not link.has_answered and not is_silent:
                 once_more = [request for request in unanswered if not request.tries]
                 unanswered = [request for request in unanswered if request.tries]
+                now = self._clock.monotonic()
                 for request in once_more:
-                    request.tries += 1
+                    request.put_back(now)
                 again[:0] = once_more
             else:
                 self.breaker.failed(error, self._clock.monotonic())
@@ -215,10 +216,7 @@ class Reach:
         wanted = [(request, variant) for request, variant in together if request.is_open]
         if not wanted:
             return
-        began = self._clock.monotonic()
-        for request, _ in wanted:
-            request.begun = began
-        queries = [Query(variant.sql.encode(), request.probe.timeout) for request, variant in wanted]
+        queries = [Query(variant.sql.encode(), request.left) for request, variant in wanted]
         with anyio.CancelScope() as scope:
             self._under_way[scope] = [request for request, _ in wanted]
             try:
@@ -229,6 +227,7 @@ class Reach:
     async def _answered(self, link: _Link, wanted: Sequence[tuple[Request, Variant]], queries: list[Query]) -> None:
         async with aclosing(link.connection.run(queries)) as answers:  # type: ignore[type-var]
             for request, variant in wanted:
+                request.begin(self._clock.monotonic())  # those before it in the pipeline were its wait, not its work
                 answer = await anext(answers)
                 link.has_answered = True
                 self.breaker.succeeded()
@@ -239,11 +238,12 @@ class Reach:
 
     async def _call(self, link: _Link, request: Request) -> None:
         """Run a probe that is a callable, on a connection that was just made."""
-        began = request.begun = self._clock.monotonic()
+        began = self._clock.monotonic()
+        request.begin(began)
         assert request.probe.call is not None
-        caller = _Caller(link.connection, request.probe.timeout)
+        caller = _Caller(link.connection, began + request.left, self._clock)
         try:
-            with anyio.fail_after(request.probe.timeout):
+            with anyio.fail_after(request.left):
                 rows = await request.probe.call(caller)
         except ServerError as exc:
             self._end([request], failed(class_of(exc.sqlstate), str(exc)))
@@ -256,16 +256,17 @@ class Reach:
         now = self._clock.monotonic()
         for request in requests:
             begun = now if request.begun is None else request.begun
-            executed = now - begun
-            request.end(evolve(result, waited=begun - request.asked, executed=executed))
+            executed = request.spent + now - begun
+            request.end(evolve(result, waited=now - request.asked - executed, executed=executed))
 
 
 @define(eq=False)
 class _Caller:
-    """The connection as a callable probe sees it."""
+    """The connection as a callable probe sees it, which has to be done at `until`, monotonic seconds."""
 
     _connection: Connection
-    _timeout: float
+    _until: float
+    _clock: Clock
 
     @property
     def phases(self) -> dict[str, float]:
@@ -273,8 +274,9 @@ class _Caller:
         return self._connection.phases
 
     async def fetch(self, sql: str) -> Rows:
-        """Run a query; its values are texts. Raises ServerError."""
-        answer = await self._connection.fetch(Query(sql.encode(), self._timeout))
+        """Run a query within the time that is left; its values are texts. Raises ServerError."""
+        left = self._until - self._clock.monotonic()
+        answer = await self._connection.fetch(Query(sql.encode(), left))
         self._connection.phases["first_row"] = answer.seconds
         return tuple(tuple(None if value is None else value.decode() for value in row) for row in answer.rows)
 

@@ -52,11 +52,28 @@ class Request:
     result: Result | None = None
     begun: float | None = None
     tries: int = 0
+    spent: float = 0.0
+    """Seconds of work in earlier tries."""
 
     @property
     def is_open(self) -> bool:
         """Whether somebody still waits for a result."""
         return self.result is None
+
+    @property
+    def left(self) -> float:
+        """Seconds that it may still work: the wait for a connection is not in them."""
+        return max(self.probe.timeout - self.spent, 0.001)
+
+    def begin(self, now: float) -> None:
+        """Take note that its work begins."""
+        self.begun = now
+
+    def put_back(self, now: float) -> None:
+        """Take note that it has to be tried again. What it has worked is spent."""
+        self.tries += 1
+        self.spent += 0.0 if self.begun is None else now - self.begun
+        self.begun = None
 
     def end(self, result: Result) -> None:
         """Give it its result, unless it has one."""
