@@ -155,7 +155,7 @@ class _Agent:
         self._signals = Signals(self._scheduler, self._monitor.notice)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
-        self._fleet = self._fleet_of(config) if config.postgres and not plan.once else None
+        self._fleet = self._fleet_of(config) if config.postgres else None
         self._is_open = anyio.Event()
         self._taken_over: str | None = None
         """The agent that has the store now, in the words of the store."""
@@ -170,7 +170,11 @@ class _Agent:
             raise monitor.trouble
         if self._taken_over is not None:
             raise StoreTakenOver(self._taken_over)
-        return 1 if is_forced or (plan.once and not all(map(_is_well, self._roster.listed))) else 0
+        return 1 if is_forced or (plan.once and not self._is_all_well()) else 0
+
+    def _is_all_well(self) -> bool:
+        probed = () if self._fleet is None else self._fleet.members.values()
+        return all(map(_is_well, self._roster.listed)) and not any(each.has_failed for each in probed)
 
     async def _run_checks(self) -> bool:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
@@ -188,6 +192,9 @@ class _Agent:
                 group.start_soon(self._stop_after, plan.seconds)
             async with nullcontext() if self._fleet is None else self._fleet.running():
                 await (scheduler.run_once() if plan.once else scheduler.run())
+            if plan.once and self._fleet is not None:
+                for member in self._fleet.members.values():
+                    self._monitor.notice(member.summary())
         return bool(is_forced)
 
     def _fleet_of(self, config: Config) -> Fleet:
@@ -208,7 +215,15 @@ class _Agent:
         else:
             spool = Spool(file.with_suffix(".metrics.spool"))
             store = SpooledMetrics(SqliteMetrics(file.with_suffix(".metrics.db")), spool, ways.clock)
-        return Fleet(config.postgres, CATALOGUE, self._scheduler, store=store, resolver=ways.resolver, clock=ways.clock)
+        return Fleet(
+            config.postgres,
+            CATALOGUE,
+            self._scheduler,
+            store=store,
+            resolver=ways.resolver,
+            clock=ways.clock,
+            is_once=self._plan.once,
+        )
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, SchedulerStarted):

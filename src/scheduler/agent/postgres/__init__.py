@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from .doctor import Diagnosis, examine
 from .fleet import Fleet
+from .identity import IDENTITY, resets
 from .probes import CATALOGUE
 from .storage import MemoryMetrics, Retention, Spool, SpooledMetrics, SqliteMetrics
 from .target import Choice, PostgresTarget
 
 __all__ = [
     "CATALOGUE",
+    "IDENTITY",
     "Choice",
     "Diagnosis",
     "Fleet",
@@ -25,4 +27,5 @@ __all__ = [
     "SpooledMetrics",
     "SqliteMetrics",
     "examine",
+    "resets",
 ]

@@ -13,17 +13,19 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.from_thread import run_sync
 from anyio.lowlevel import current_token
-from attrs import define, field, frozen
+from attrs import evolve, frozen
 
-from schedule import Every, Missed, Schedule
+from schedule import Every, Missed
 from scheduler import Job, JobNotFound, Overlap, RunMissed, Scheduler, current_run
 from timerqueue import Clock
 
 from ..checks import Resolver
 from . import burst
 from .budget import Budget
-from .contract import Failure, MetricStore, OutcomeKind, Probe, ProbeOutcome, Sample, Scope
+from .contract import MetricStore, OutcomeKind, Probe, ProbeOutcome, Row, Sample, Scope
 from .databases import Databases
+from .identity import IDENTITY, identity_of
+from .member import Member
 from .reach import Breaker, Connections, Dialler, Reach, Request, Result
 from .recorder import Recorder
 from .target import PostgresTarget
@@ -38,23 +40,6 @@ FLUSH_WITHIN: Final = 5.0
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@define(eq=False)
-class Member:
-    """A target as it is probed: the way to it, its databases, and what we cost it.
-
-    `told`: the failures that the log knows of. `usual`: the schedules of the probes that run more often by a burst,
-    which lasts until `burst_until`, monotonic seconds.
-    """
-
-    target: PostgresTarget
-    reach: Reach
-    databases: Databases
-    budget: Budget
-    usual: dict[str, Schedule] = field(factory=dict)
-    burst_until: float = 0.0
-    told: dict[tuple[str, str | None], str | None] = field(factory=dict)
-
-
 @frozen
 class Due:
     """A probe that is due on a target: `at`, UTC seconds, and begun `lateness` seconds later."""
@@ -66,7 +51,10 @@ class Due:
 
 
 class Fleet:
-    """All targets with their probes. Use it as `async with fleet.running():` around the run of its scheduler."""
+    """All targets with their probes. Use it as `async with fleet.running():` around the run of its scheduler.
+
+    `is_once`: that run is `run_once`, for which all jobs have to be there when the body begins.
+    """
 
     def __init__(
         self,
@@ -77,7 +65,9 @@ class Fleet:
         store: MetricStore,
         resolver: Resolver,
         clock: Clock,
+        is_once: bool = False,
     ) -> None:
+        self._is_once = is_once
         self.probes = probes
         self.members: dict[str, Member] = {}
         self._scheduler = scheduler
@@ -89,6 +79,7 @@ class Fleet:
         """What the jobs are for, by their ids."""
         for target in targets:
             self.members[target.name] = self._member(target)
+            self._share(self.members[target.name])
         scheduler.register(TASK, self.run)
         scheduler.listen(self._missed, RunMissed)
 
@@ -99,7 +90,10 @@ class Fleet:
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
-                group.start_soon(self._add_jobs)
+                if self._is_once:
+                    await self._add_jobs()
+                else:
+                    group.start_soon(self._add_jobs)
                 yield
                 for member in self.members.values():
                     member.reach.close()
@@ -176,35 +170,35 @@ class Fleet:
         )
         has_rows = result.kind in {OutcomeKind.STORED, OutcomeKind.PARTIAL}
         sample = Sample(due.probe, target, database, due.at, result.rows, result.left_out) if has_rows else None
+        due.member.ends[outcome.kind] += 1
         self._recorder.add(sample, outcome)
+        identity = identity_of(due.probe, result.rows)
+        if identity is not None:
+            self._identified(due.member, identity, outcome)
         now = self._clock.monotonic()
         due.member.budget.spend(due.probe.name, result.cost, now)
         reason = burst.calls_for_burst(due.probe, result.rows)
         if reason is not None:
             self._begin_burst(due.member, reason, now)
-        self._tell(due.member, outcome)
+        due.member.tell(outcome)
 
-    def _tell(self, member: Member, outcome: ProbeOutcome) -> None:
-        """Log a failure, and its end, once; a server that cannot be reached once for all of its probes."""
-        if outcome.kind is OutcomeKind.SKIPPED:
-            return
-        is_of_server = outcome.failure is Failure.CONNECT
-        name = None if outcome.failure is None else outcome.failure.value
-        for key, state in (
-            (("", None), name if is_of_server else None),
-            ((outcome.probe, outcome.database), None if is_of_server else name),
-        ):
-            if is_of_server and key[0]:
-                continue
-            if member.told.get(key) == state:
-                continue
-            what = f"{member.target.name}: {key[0] or 'the server'}" + (f" in {key[1]}" if key[1] else "")
-            if state is None:
-                member.told.pop(key, None)
-                logger.warning("%s works again", what)
-            else:
-                member.told[key] = state
-                logger.warning("%s fails (%s): %s", what, state, outcome.reason)
+    def _identified(self, member: Member, identity: Row, found_by: ProbeOutcome) -> None:
+        """Have it stored which server this is, and find out whose places it shares."""
+        sample = Sample(IDENTITY, member.target.name, None, found_by.due, (identity,))
+        self._recorder.add(sample, evolve(found_by, probe=IDENTITY.name, rows=1, cost=0.0))
+        if member.identify(identity):
+            self._share(member)
+
+    def _share(self, member: Member) -> None:
+        """Have targets that are one server, by its address or by what it says of itself, share one limit."""
+        connections = member.reach.connections
+        same = [
+            each.reach.connections for each in self.members.values() if each is not member and each.is_same_as(member)
+        ]
+        if not any(each.places is connections.places for each in same):
+            connections.places.part(connections)
+        for each in same:
+            connections.share(each)
 
     def _member(self, target: PostgresTarget) -> Member:
         dialler = Dialler(target.server, self._resolver, self._clock)

@@ -1,0 +1,186 @@
+"""One limit for all connections that lead to one server, as it counts them: whichever address, whoever asks."""
+
+import socket
+from contextlib import asynccontextmanager, closing
+
+import anyio
+import pytest
+from attrs import evolve
+
+import postgres_versions
+from kit import PATIENCE, until
+from postgres_fleets import MemoryMetrics, ours_on, probe, rows_on
+from scheduler import Scheduler
+from scheduler.agent.checks import Resolver
+from scheduler.agent.libpq import Server
+from scheduler.agent.postgres import CATALOGUE
+from scheduler.agent.postgres.contract import Scope
+from scheduler.agent.postgres.fleet import Fleet
+from scheduler.agent.postgres.reach import Connections, Dialler
+from scheduler.agent.postgres.target import PostgresTarget
+from timerqueue import SystemClock
+
+NAME = "db.example"
+NODE_ROLE = evolve(CATALOGUE["node_role"], every=0.2)
+EACH = probe("each", "SELECT 1 FROM pg_sleep(0.02)", every=0.2, scope=Scope.DATABASE)
+
+
+@pytest.fixture(scope="module")
+def listening():
+    """Start a server that listens on both loopback addresses, IPv4 and IPv6, with some databases."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    try:
+        server = postgres_versions.server(18, listen_addresses="127.0.0.1,::1", port=port)
+    except postgres_versions.Missing as error:
+        pytest.skip(str(error))
+    server.dsn += f" port={port}"
+    server.port = port
+    with server:
+        for number in range(5):
+            rows_on(server, f"CREATE DATABASE shop_{number}")
+        yield server
+
+
+def target_of(listening, host, name="main", **options):
+    """Make a target that leads to the server by that host."""
+    server = Server(host=host, port=listening.port, user="postgres", options={"sslmode": "disable"})
+    return PostgresTarget(name=name, server=server, **options)
+
+
+@asynccontextmanager
+async def fleet_of(targets, *probes, hosts=()):
+    """Run these probes on these targets for as long as the block lasts."""
+    clock, store = SystemClock(), MemoryMetrics()
+    scheduler = Scheduler(clock=clock)
+    known = {each.name: each for each in probes}
+    fleet = Fleet(targets, known, scheduler, store=store, resolver=Resolver(dict(hosts)), clock=clock)
+    fleet.store = store
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group, fleet.running():
+            group.start_soon(scheduler.run)
+            yield fleet
+            scheduler.stop(0)
+
+
+async def most_of_ours(server, enough):
+    """Count our connections as the server does until that is enough; return the most."""
+    most = 0
+    while not enough():
+        most = max(most, await anyio.to_thread.run_sync(ours_on, server))
+    return most
+
+
+@asynccontextmanager
+async def connections_to(server, limit, host="127.0.0.1", hosts=()):
+    """Give the connections to a server that are allowed."""
+    clock = SystemClock()
+    async with anyio.create_task_group() as group:
+        dialler = Dialler(target_of(server, host).server, Resolver(dict(hosts)), clock, within=2.0)
+        connections = Connections(dialler, limit, group.start_soon, clock)
+        with anyio.fail_after(PATIENCE):
+            yield connections
+            connections.close()
+            await until(lambda: connections.used == 0)
+        group.cancel_scope.cancel()
+
+
+async def test_several_addresses_of_a_server_have_one_limit(listening):
+    """A name with an IPv6 address and an IPv4 one, six databases, and two connections in all."""
+    targets = [target_of(listening, NAME, limit=2)]
+    async with fleet_of(targets, EACH, hosts={NAME: ["::1", "127.0.0.1"]}) as fleet:
+        assert await most_of_ours(listening, lambda: len(fleet.store.of("each")) >= 18) == 2
+    assert not [each for each in fleet.store.outcomes if each.failure is not None]
+
+
+async def test_two_targets_at_one_address_have_one_limit(listening):
+    """As two entries for two databases do, from the first connection on. The lower limit holds."""
+    targets = [target_of(listening, "127.0.0.1", "one", limit=2), target_of(listening, "127.0.0.1", "two", limit=5)]
+    async with fleet_of(targets, EACH) as fleet:
+        assert await most_of_ours(listening, lambda: len(fleet.store.of("each")) >= 30) == 2
+    assert not [each for each in fleet.store.outcomes if each.failure is not None]
+    assert {each.target for each in fleet.store.outcomes} == {"one", "two"}
+
+
+async def test_two_names_of_one_server_have_one_limit_once_it_says_who_it_is(listening):
+    """A Unix socket and IPv6 are nothing alike; the identifier of the system and its start are the same."""
+    names = {"one": str(listening.folder), "two": "::1"}
+    targets = [target_of(listening, host, name, limit=2) for name, host in names.items()]
+    async with fleet_of(targets, NODE_ROLE, EACH) as fleet:
+        one, two = (member.reach.connections for member in fleet.members.values())
+        await until(lambda: one.places is two.places and one.places.used <= 2)
+        fleet.store.outcomes.clear()
+        assert await most_of_ours(listening, lambda: len(fleet.store.of("each")) >= 24) <= 2
+
+
+async def test_targets_part_when_one_leads_elsewhere(listening, postgres_of):
+    """A name that leads to another server by now has a limit of its own again."""
+    other = Server(host=str(postgres_of(18).folder), user="postgres")
+    targets = [target_of(listening, "::1", "one", limit=2), PostgresTarget(name="two", server=other, limit=3)]
+    async with fleet_of(targets, NODE_ROLE) as fleet:
+        one, two = (member.reach.connections for member in fleet.members.values())
+        one.share(two)
+        assert two.places.limit == 2
+        await until(lambda: one.places is not two.places)
+        assert (one.places.limit, two.places.limit) == (2, 3)
+
+
+async def test_a_limit_may_change_while_connections_are_borrowed(listening):
+    """A lower one is reached as they come back, a higher one lets in who waits. No place is lost or won."""
+    async with connections_to(listening, 3) as connections:
+        borrowed = [(await connections.take(None, 1.0))[0] for _ in range(3)]
+        connections.resize(1)
+        for each in borrowed:
+            connections.release(each, None)
+        await until(lambda: connections.used <= 1)
+        assert ours_on(listening) <= 1
+        first, _ = await connections.take(None, PATIENCE)
+        got = []
+
+        async def wait():
+            got.append((await connections.take(None, PATIENCE))[0])
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            group.start_soon(wait)
+            await until(lambda: len(connections.places.waiting) == 2)
+            assert ours_on(listening) == 1
+            connections.resize(3)
+        assert (len(got), connections.used, ours_on(listening)) == (2, 3, 3)
+        for each in (first, *got):
+            connections.release(each, None)
+        assert (connections.used, connections.idle) == (3, 3)
+        connections.resize(2)
+        await until(lambda: connections.used == 2)
+        assert ours_on(listening) == 2
+
+
+@pytest.fixture
+def silent(listening):
+    """Listen at another address, on the port of the server, and say nothing."""
+    with closing(socket.create_server(("127.0.0.2", listening.port))) as listener:
+        yield listener
+
+
+async def test_what_an_address_left_behind_that_fell_silent_has_a_place(listening, silent):
+    """Behind two addresses there may be one server: it counts both, so the second needs another place."""
+    hosts = {NAME: ["127.0.0.2", "127.0.0.1"]}
+    async with connections_to(listening, 2, NAME, hosts) as connections:
+        taken, is_new = await connections.take(None, PATIENCE)
+        assert (is_new, connections.used) == (True, 2)
+        connections.release(taken, None)
+        assert (await connections.take(None, PATIENCE)) == (taken, False)
+        connections.release(taken, None)
+        silent.accept()[0].close()
+        await until(lambda: connections.used == 1)
+
+
+async def test_nobody_is_asked_twice_with_one_place(listening, silent):
+    """The next address waits until the first has let go."""
+    hosts = {NAME: ["127.0.0.2", "127.0.0.1"]}
+    async with connections_to(listening, 1, NAME, hosts) as connections:
+        with pytest.raises(Exception, match="does not answer within"):
+            await connections.take(None, PATIENCE)
+        assert (connections.used, ours_on(listening)) == (1, 0)
+        silent.accept()[0].close()
+        await until(lambda: connections.used == 0)
