@@ -1,5 +1,6 @@
 """[[postgres]] in a configuration: read strictly, and probed by `timerqueue run`."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -101,3 +102,30 @@ async def test_the_agent_probes_what_its_file_names(started, postgres_of, tmp_pa
         await until(lambda: len(names()) >= 30)
         process.process.terminate()
         assert await process.end() == 0
+
+
+async def test_once_runs_each_probe_one_time_and_says_what_became_of_them(started, postgres_of, tmp_path):
+    """Exit code 0 if none has failed: what does not concern this server was skipped, and that is no failure."""
+    file = tmp_path / "fleet.toml"
+    server = postgres_of(18)
+    file.write_text(f'[[postgres]]\nname = "main"\nhost = "{server.folder}"\nuser = "postgres"\nlimit = 2\n')
+    async with started("run", str(file), "--plain", "--once") as process:
+        assert await process.end() == 0
+    (line,) = (line for line in process.lines if "main: " in line)
+    stored, skipped = (int(re.search(rf"([\d,]+) {kind}", line)[1]) for kind in ("stored", "skipped"))
+    assert stored >= 30
+    assert skipped >= 3
+    assert "failed" not in line
+
+
+async def test_once_ends_with_1_where_a_probe_fails(started, postgres_of, tmp_path):
+    """A server that nobody reaches, beside one that is well, and a line for each."""
+    file = tmp_path / "fleet.toml"
+    servers = f'host = "{postgres_of(18).folder}"', f'host = "{tmp_path}"\nprobes = {{ activity = "5s" }}'
+    file.write_text(
+        "".join(f'[[postgres]]\nname = "db{n}"\n{each}\nuser = "postgres"\n' for n, each in enumerate(servers))
+    )
+    async with started("run", str(file), "--plain", "--once") as process:
+        assert await process.end() == 1
+    assert any("db0: " in line and "failed" not in line for line in process.lines)
+    assert any("db1: " in line and "failed" in line for line in process.lines)

@@ -37,7 +37,7 @@ class Holder(Protocol):
 
 @define(eq=False)
 class Waiter:
-    """Somebody in line: for a place, or for a connection to that database which is handed over."""
+    """An entry in the line: for a place, or for a connection to that database which is handed over."""
 
     holder: Holder
     database: str | None
