@@ -18,7 +18,7 @@ from anyio.lowlevel import checkpoint
 from attrs import evolve, field, frozen
 
 from schedule import After, Every, Missed, Schedule
-from scheduler import InvalidJob, JobNotFound, Scheduler
+from scheduler import InvalidJob, JobNotFound, Overlap, Scheduler
 from timerqueue import Clock
 
 from .checks import STEPS, Holdups, Mode, PushCheck, Resolver, StepsRun, TargetCheck, prepared
@@ -218,6 +218,7 @@ def add_job(
     # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
     waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
     timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
+    is_push = isinstance(target.check, PushCheck)  # a signal that comes during a run is judged by another
     try:
         scheduler.add(
             TASK,
@@ -226,6 +227,7 @@ def add_job(
             args=(target.name,),
             needs=target.needs,
             timeout=timeout,
+            overlap=Overlap.QUEUE if is_push else Overlap.SKIP,
             missed=Missed.LATEST if is_patient else Missed.SKIP,
             grace=grace_of(target.schedule),
             start=start,

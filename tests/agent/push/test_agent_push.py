@@ -1,9 +1,13 @@
 """Push checks: what a target reports, until when the next signal has to come, and what a request may cost."""
 
+import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
+from anyio import wait_all_tasks_blocked
 
 from kit import PATIENCE
 from schedule import Cron, Every
@@ -15,13 +19,16 @@ from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
 from scheduler.agent.config.config import parse_config
-from scheduler.agent.push.server import MOST_HEAD, serve
+from scheduler.agent.push.server import MOST_HEAD, NotKept, serve
 from scheduler.agent.push.signals import Signals, deadline_after, first_deadline
+from scheduler.agent.roster import add_job
+from scheduler.agent.targets import TASK
 from scheduler.agent.toml.sections import ConfigError
 from timerqueue import SystemClock
 from timerqueue.testing import START, ManualClock
 
 TOKEN = "backup-7f3a9c51d2e8"
+LIMITS = {"push": 10}
 FILE = f"""
 store = "memory"
 [push]
@@ -74,7 +81,19 @@ async def test_silence_says_since_when_also_after_a_restart():
     """The last result holds the instant of the last signal, and each that follows passes it on."""
     found = await target().check.attempt(attempt(signal_at=1_767_225_600.0))
     assert "2026-01-01" in found.error
-    assert found.detail == {"signal_at": 1_767_225_600.0}
+    assert found.detail == {"signal_at": 1_767_225_600.0, "stands": "down"}
+
+
+@pytest.mark.parametrize("said", [Said.LOG, Said.START])
+@pytest.mark.parametrize(("stood", "status"), [("up", Status.UP), ("down", Status.DOWN), (None, Status.UNKNOWN)])
+async def test_what_says_neither_good_nor_bad_leaves_a_target_where_it_stood(said, stood, status):
+    """A line for the history of a backup that is well does not make it unknown until the next one has run."""
+    check = target().check
+    check.inbox.put(signal(said, log="at 50 %"))
+    found = await check.attempt(attempt() if stood is None else attempt(stands=stood))
+    assert (found.status, found.detail.get("stands")) == (status, stood)
+    check.inbox.put(signal(said))
+    assert (await check.attempt(attempt(**found.detail))).status is status
 
 
 def test_a_run_with_an_id_is_told_how_long_it_lasted():
@@ -126,8 +145,7 @@ async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_
         signals = Signals(s, notices.append)
         signals.follow([each])
         await clock.travel(600)
-        signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
-        await clock.travel(0)
+        await signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
         assert [found.status for found in runs] == [Status.UP]
         assert job.next_start == START + timedelta(seconds=600 + 3_600 + 300)
         await clock.travel(3_899)
@@ -135,14 +153,72 @@ async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_
         await clock.travel(1)
         assert [found.status for found in runs] == [Status.UP, Status.DOWN]
         for _ in range(3):
-            signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()))
-        await clock.travel(0)
+            await signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()))
         assert len(runs) == 2
         assert notices == ["a signal has come with a token that no push check has: nothing is made of it"]
         signals.follow([target()])  # the file has been read again, and says the same
-        signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
-        await clock.travel(0)
+        await signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
         assert [found.status for found in runs] == [Status.UP, Status.DOWN, Status.UP]
+
+
+async def test_a_signal_that_comes_while_its_target_is_judged_is_judged_next():
+    """Silence may take seconds to be judged, while it is found out whether we are offline. What comes meanwhile is not
+    left lying until the next deadline.
+    """
+    each, found, may_end = target(), [], anyio.Event()
+
+    async def check(name):
+        found.append((await each.check.attempt(attempt())).status)
+        await may_end.wait()
+
+    async with Scheduler(limits=LIMITS) as s:
+        s.register(TASK, check)
+        add_job(s, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
+        signals = Signals(s, lambda _: None)
+        signals.follow([each])
+        async with anyio.create_task_group() as group:
+            s.get("backup").run_now()  # as its deadline does
+            await wait_all_tasks_blocked()
+            for said in (Said.FAIL, Said.LOG, Said.SUCCESS):
+                group.start_soon(signals.take, TOKEN, signal(said, datetime.now(UTC).timestamp()))
+                await wait_all_tasks_blocked()
+            may_end.set()
+    assert found[0] is Status.DOWN
+    assert found[-1] is Status.UP
+
+
+async def test_who_hears_ok_need_not_send_a_signal_again(tmp_path):
+    """Its deadline and what was made of it are stored by then: another process reads both."""
+    each = target()
+
+    async def check(name):
+        return {"status": (await each.check.attempt(attempt())).status.value}
+
+    place = f"sqlite:///{tmp_path / 'uptime.db'}"
+    async with Scheduler(limits=LIMITS, store=place) as s:
+        s.register(TASK, check)
+        add_job(s, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
+        signals = Signals(s, lambda _: None)
+        signals.follow([each])
+        now = datetime.now(UTC).timestamp()
+        await signals.take(TOKEN, signal(Said.FAIL, now))
+        with closing(sqlite3.connect(tmp_path / "uptime.db")) as other:
+            rows = other.execute("SELECT outcome, result FROM tick").fetchall()
+            ((next_us,),) = other.execute("SELECT next_us FROM job_state").fetchall()
+    assert [(outcome, json.loads(result)) for outcome, result in rows] == [("succeeded", {"status": "down"})]
+    assert next_us == pytest.approx((now + 3_900) * 1e6, abs=10)
+
+
+async def test_who_is_not_told_ok_has_to_send_a_signal_again():
+    """An agent that stops, or whose store refuses, does not say that it has taken a signal."""
+    each = target()
+    async with Scheduler(limits=LIMITS) as s:
+        s.register(TASK, lambda name: None)
+        add_job(s, each, None, 10.0)
+        signals = Signals(s, lambda _: None)
+        signals.follow([each])
+    with pytest.raises(NotKept):
+        await signals.take(TOKEN, signal(Said.SUCCESS))
 
 
 @pytest.fixture
@@ -163,8 +239,13 @@ async def server():
                 except (anyio.EndOfStream, anyio.BrokenResourceError):
                     return received
 
+    async def take(*found):
+        if found[0] == "full":
+            raise NotKept
+        taken.append(found)
+
     async with anyio.create_task_group() as group:
-        group.start_soon(serve, listener, SystemClock(), lambda *found: taken.append(found))
+        group.start_soon(serve, listener, SystemClock(), take)
         yield ask, taken
         group.cancel_scope.cancel()
     await listener.aclose()
@@ -204,6 +285,7 @@ async def test_a_request_is_a_signal(server, path, said, code, run, method):
         (request(f"/push/{TOKEN}/256"), b"404"),
         (request(f"/push/{TOKEN}/explode"), b"404"),
         (request(f"/push/{TOKEN}", "DELETE"), b"405"),
+        (request("/push/full"), b"503"),
         (b"\x00\x01\x02\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * (MOST_HEAD + 4_096) + b"\r\n\r\n", b"431"),
     ],

@@ -11,7 +11,7 @@ import enum
 import os
 import re
 from collections import deque
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from attrs import Factory, evolve, field, frozen
 
@@ -31,6 +31,9 @@ MOST_STARTS: Final = 100
 
 LONGEST_LOG: Final = 300
 """Characters of what a signal says that are kept."""
+
+_STANDS: Final = "stands"
+"""In the detail of a result: how the target stood by it, for what comes later and decides nothing."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -75,6 +78,10 @@ class Inbox:
         self._waiting.append(signal)
         return signal
 
+    def holds(self, signal: Signal) -> bool:
+        """Whether a signal lies there still."""
+        return any(each is signal for each in self._waiting)
+
     def take(self) -> list[Signal]:
         """Take out what lies there, oldest first."""
         found = list(self._waiting)
@@ -105,10 +112,12 @@ class PushCheck:
         signals = self.inbox.take()
         last = at.before.get("signal_at")
         if not signals:
-            return Finding(status=Status.DOWN, error=_silence(last), detail=_kept(last))
+            return Finding(status=Status.DOWN, error=_silence(last), detail={**_kept(last), _STANDS: Status.DOWN.value})
         deciding = [each for each in signals if each.said in {Said.SUCCESS, Said.FAIL}]
         found = deciding[-1] if deciding else signals[-1]
-        return Finding(status=_status(found), error=_words(found), detail=_detail(found))
+        status = _status(found, at.before.get(_STANDS))
+        stands = {} if status is Status.UNKNOWN else {_STANDS: status.value}
+        return Finding(status=status, error=_words(found, status), detail={**_detail(found), **stands})
 
 
 def _silence(last: object) -> str:
@@ -121,17 +130,22 @@ def _kept(last: object) -> Detail:
     return {"signal_at": last} if isinstance(last, (int, float)) and not isinstance(last, bool) else {}
 
 
-def _status(signal: Signal) -> Status:
+def _status(signal: Signal, before: object) -> Status:
+    """How the target stands by a signal. One that says neither good nor bad leaves it where it stood `before`."""
     match signal.said:
         case Said.SUCCESS:
             return Status.UP
         case Said.FAIL:
             return Status.DOWN
         case Said.START | Said.LOG:
-            return Status.UNKNOWN
+            return {each.value: each for each in (Status.UP, Status.DOWN)}.get(str(before), Status.UNKNOWN)
+        case _:
+            assert_never(signal.said)
 
 
-def _words(signal: Signal) -> str | None:
+def _words(signal: Signal, status: Status) -> str | None:
+    if status is Status.UP:
+        return None
     about = f": {signal.log}" if signal.log else ""
     match signal.said:
         case Said.SUCCESS:
@@ -142,6 +156,8 @@ def _words(signal: Signal) -> str | None:
             return "it has started, and its end is waited for"
         case Said.LOG:
             return f"it says{about or ' nothing'}"
+        case _:
+            assert_never(signal.said)
 
 
 def _detail(signal: Signal) -> Detail:

@@ -4,14 +4,15 @@
     /push/TOKEN/fail    it is not               /push/TOKEN/log      a line for its history
     /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it: then its duration is known
 
-GET, HEAD, POST and PUT do the same. The beginning of a body is kept with the signal. A token that nobody has is
-answered like one that somebody has, so that nobody learns which there are.
+GET, HEAD, POST and PUT do the same. The beginning of a body is kept with the signal. The answer comes once the signal
+is stored, with what follows from it: who has heard OK need not send it again, whatever happens to us. A token that
+nobody has is answered like one that somebody has, so that nobody learns which there are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from logging import getLogger
 from typing import Final
 from urllib.parse import parse_qs
@@ -41,7 +42,12 @@ _PATH: Final = re.compile(r"/push/([A-Za-z0-9_-]{1,200})(?:/(start|fail|log|[0-9
 _RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _HIGHEST_CODE: Final = 255
 
-Take = Callable[[str, Signal], None]
+Take = Callable[[str, Signal], Awaitable[None]]
+"""A call that returns once a signal is stored. Raises NotKept."""
+
+
+class NotKept(Exception):
+    """A signal could not be stored. Whoever sent it should send it again."""
 
 
 class NotListening(Exception):
@@ -65,7 +71,7 @@ class _Request:
 
 
 async def serve(listener: Listener[SocketStream], clock: Clock, take: Take) -> None:
-    """Take signals until cancelled. `take` is called with each, and with the token that came with it."""
+    """Take signals until cancelled. `take` is awaited with each, and with the token that came with it."""
     room = anyio.CapacityLimiter(MOST_CONNECTIONS)
 
     async def handle(stream: SocketStream) -> None:
@@ -86,11 +92,11 @@ async def _exchange(stream: SocketStream, clock: Clock, take: Take) -> None:
     except h11.RemoteProtocolError as exc:
         await _answer(stream, connection, exc.error_status_hint, b"")
         return
-    code = 405 if request.method not in _METHODS else _taken(request, clock.wall(), take)
+    code = 405 if request.method not in _METHODS else await _taken(request, clock.wall(), take)
     await _answer(stream, connection, code, b"" if request.method == b"HEAD" else b"OK\n" if code == 200 else b"")  # noqa: PLR2004
 
 
-def _taken(request: _Request, now: float, take: Take) -> int:
+async def _taken(request: _Request, now: float, take: Take) -> int:
     """Take the signal of a request, and say with which status to answer."""
     path, _, query = request.target.partition("?")
     found = _PATH.fullmatch(path)
@@ -101,7 +107,10 @@ def _taken(request: _Request, now: float, take: Take) -> int:
         return 404
     run = next(iter(parse_qs(query, max_num_fields=10).get("rid", ())), None) if len(query) <= LONGEST_LOG else None
     run = run if run is not None and _RUN.fullmatch(run) else None
-    take(found[1], Signal(said=said, at=now, run=run, code=code, log=log_of(request.body)))
+    try:
+        await take(found[1], Signal(said=said, at=now, run=run, code=code, log=log_of(request.body)))
+    except NotKept:
+        return 503
     return 200
 
 

@@ -1,18 +1,21 @@
-"""Signals find their targets, by tokens, and move deadlines."""
+"""Signals find their targets by tokens, move deadlines, and are judged and stored before anybody hears of success."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final
 
+import anyio
+
 from schedule import Schedule
-from scheduler import AlreadyStopped, JobNotFound, Scheduler
+from scheduler import AlreadyStopped, JobNotFound, LifecycleError, RunEnded, Scheduler, StoreError
 
 from ..checks import PushCheck, Said, Signal
 from ..config import Target
+from .server import NotKept
 
 MOST_STRANGERS: Final = 20
 """Unknown tokens that are told of; what comes after them is not."""
@@ -29,6 +32,7 @@ class Signals:
         self._say = say
         self._targets: dict[bytes, Target] = {}
         self._strangers: set[bytes] = set()
+        self._turns: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
 
     def follow(self, targets: Iterable[Target]) -> None:
         """Know these targets from now on, and no others. One that is as before keeps its inbox, as its check does."""
@@ -39,20 +43,34 @@ class Signals:
             if each.is_enabled and isinstance(each.check, PushCheck)
         }
 
-    def take(self, token: str, signal: Signal) -> None:
-        """Take a signal: its target is judged now, and at its next deadline. A token of nobody changes nothing."""
+    async def take(self, token: str, signal: Signal) -> None:
+        """Take a signal: its target is judged now, and at its next deadline. Return once both are stored.
+
+        A token of nobody changes nothing. Raises NotKept if the agent stops, or its store refuses.
+        """
         digest = _digest(token)
         target = self._targets.get(digest)
-        if target is None or not isinstance(target.check, PushCheck):
-            self._tell_of(digest)
+        try:
+            if target is None or not isinstance(target.check, PushCheck):
+                self._tell_of(digest)
+            else:
+                await self._judge(target, target.check, signal)
+            await self._scheduler.flush()
+        except (AlreadyStopped, LifecycleError, StoreError) as exc:
+            raise NotKept(str(exc)) from exc
+        except JobNotFound:  # the configuration has changed just now
             return
-        signal = target.check.inbox.put(signal)
-        with suppress(JobNotFound, AlreadyStopped):
-            job = self._scheduler.get(target.name)
-            deadline = deadline_after(target.schedule, target.check.grace, signal)
-            if deadline is not None:
-                job.set_next_start(deadline)
-            job.run_now()
+
+    async def _judge(self, target: Target, check: PushCheck, signal: Signal) -> None:
+        """Move the deadline, and have the target judged; by a run that waits for its turn, others being under way."""
+        job = self._scheduler.get(target.name)
+        signal = check.inbox.put(signal)
+        deadline = deadline_after(target.schedule, check.grace, signal)
+        if deadline is not None:
+            job.set_next_start(deadline)
+        async with self._turns[target.name]:
+            if check.inbox.holds(signal) and not isinstance(await job.run_now(), RunEnded):
+                raise NotKept("its target has not been judged")
 
     def _tell_of(self, digest: bytes) -> None:
         if digest not in self._strangers and len(self._strangers) < MOST_STRANGERS:
