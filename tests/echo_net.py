@@ -1,10 +1,10 @@
-"""A network of its own with a host that answers echo requests as it is told; icmp:// checks of it, printed as JSON.
+"""A network of its own with hosts that answer echo requests as they are told; icmp:// checks of them, printed as JSON.
 
     unshare -n python tests/echo_net.py RIGHTS BACKEND
 
 RIGHTS say what this process may open: "datagram" (the group is in net.ipv4.ping_group_range, no CAP_NET_RAW), "raw"
-(the other way round), "neither", "both". The host is 10.99.0.2, and fd99::2: a TUN device that this program reads.
-Nothing leaves the namespace, which has no other way out.
+(the other way round), "neither", "both". The hosts are 10.99.0.2 and fd99::2 and those that follow, one for each plan,
+behind a TUN device that this program reads. Nothing leaves the namespace, which has no other way out.
 """
 
 import fcntl
@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 
 import anyio
 
@@ -25,21 +26,22 @@ from scheduler.agent.text import Redactor, parse_url
 from timerqueue import SystemClock
 
 TUNSETIFF, IFF_TUN_NO_PI = 0x400454CA, 0x1001
-PATIENT = 1.5  # seconds of a check in which packets are lost: each is waited for, on a machine that is busy
-HOST, HOST6 = "10.99.0.2", "fd99::2"
-# What the host does with the packets of a check, one after another.
+PATIENT = 3.0  # seconds of a check in which packets are lost: each is waited for, on a machine that is busy
+# What each host does with the packets of its check, one after another.
 PLANS = {
+    "unreachable": ["unreachable"],
     "well": ["reply"],
     "three": ["reply", "reply", "reply"],
     "one_lost": ["reply", "drop", "reply"],
+    "none_may_be_lost": ["reply", "drop", "reply"],
     "two_lost": ["drop", "drop", "reply"],
     "all_lost": ["drop", "drop", "drop"],
     "twice": ["twice", "reply", "reply"],
     "damaged": ["damaged"],
     "late": ["hold", "reply+held", "reply"],
     "others": ["others"],
-    "unreachable": ["unreachable"],
 }
+ONLY_V4 = {"unreachable", "none_may_be_lost"}
 
 
 def open_tun():
@@ -56,36 +58,37 @@ def open_tun():
     return tun
 
 
-class Host:
-    """The host: it answers by a plan, in a thread."""
+class Hosts:
+    """The hosts: each answers by its plan, all in one thread."""
 
     def __init__(self, tun):
         self._tun = tun
-        self._plan = []
-        self._held = []
+        self._plans = {}
+        self._held = defaultdict(list)
+        for number, (name, plan) in enumerate(PLANS.items()):
+            for address in addresses(number, name):
+                family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                self._plans[socket.inet_pton(family, address)] = list(plan)
         threading.Thread(target=self._serve, daemon=True).start()
-
-    def do(self, plan):
-        """Begin a plan."""
-        self._plan, self._held = list(plan), []
 
     def _serve(self):
         while True:
             packet = os.read(self._tun, 4096)
             if packet[0] >> 4 == 4 and packet[9] == 1:
                 begin = (packet[0] & 15) * 4
-                self._answer(packet, packet[begin:], self._reply4)
+                self._answer(packet[16:20], packet, packet[begin:], self._reply4)
             elif packet[0] >> 4 == 6 and packet[6] == 58 and packet[40] == 128:
-                self._answer(packet, packet[40:], self._reply6)
+                self._answer(packet[24:40], packet, packet[40:], self._reply6)
 
-    def _answer(self, packet, message, reply):
+    def _answer(self, host, packet, message, reply):
         if message[0] not in {8, 128}:
             return
-        step = self._plan.pop(0) if self._plan else "reply"
-        for each in self._sent(step, packet, message, reply):
+        plan = self._plans.get(host)
+        step = plan.pop(0) if plan else "reply"
+        for each in self._sent(step, self._held[host], packet, message, reply):
             os.write(self._tun, each)
 
-    def _sent(self, step, packet, message, reply):
+    def _sent(self, step, held, packet, message, reply):
         """Carry out a step: the packets to be sent."""
         right = reply(packet, message)
         match step:
@@ -94,10 +97,10 @@ class Host:
             case "twice":
                 return [right, right]
             case "hold":
-                self._held.append(right)
+                held.append(right)
                 return []
             case "reply+held":
-                return [right, *self._held]
+                return [right, *held]
             case "damaged":
                 return [reply(packet, message[:-1] + b"?"), reply(packet, message[:9]), reply(packet, message + b"x")]
             case "others":  # numbers and codes that are not ours, and at last the right one
@@ -147,19 +150,29 @@ async def check(url, within=10.0, **options):
     return [result.status.value, result.error, result.detail.get("packets"), result.detail.get("lost")]
 
 
-async def check_all(host):
-    """Check by each plan, over both versions of IP."""
-    found = {"loopback": await check("icmp://127.0.0.1"), "loopback6": await check("icmp://[::1]", packets=5)}
-    for name, plan in PLANS.items():
-        host.do(plan)
-        patience = PATIENT if {"drop", "hold", "damaged"} & set(plan) else 10.0
-        found[name] = await check(f"icmp://{HOST}", patience, packets=len(plan))
-        if name != "unreachable":
-            host.do(plan)
-            found[f"{name}6"] = await check(f"icmp://[{HOST6}]", patience, packets=len(plan))
-    host.do(PLANS["one_lost"])
-    found["none_may_be_lost"] = await check(f"icmp://{HOST}", PATIENT, packets=3, max_lost=0)
-    return found | {"no_route": await check("icmp://192.0.2.1")}
+def addresses(number, name):
+    """The addresses of the host with that plan."""
+    return [f"10.99.0.{number + 2}", *([] if name in ONLY_V4 else [f"fd99::{number + 2:x}"])]
+
+
+async def check_all():
+    """Check by each plan, over both versions of IP, all at the same time."""
+    found = {}
+
+    async def note(name, url, within=10.0, **options):
+        found[name] = await check(url, within, **options)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(note, "loopback", "icmp://127.0.0.1")
+        group.start_soon(functools.partial(note, "loopback6", "icmp://[::1]", packets=5))
+        group.start_soon(note, "no_route", "icmp://192.0.2.1")
+        for number, (name, plan) in enumerate(PLANS.items()):
+            within = PATIENT if {"drop", "hold", "damaged"} & set(plan) else 10.0
+            options = {"packets": len(plan)} | ({"max_lost": 0} if name == "none_may_be_lost" else {})
+            for address in addresses(number, name):
+                url, key = (f"icmp://[{address}]", f"{name}6") if ":" in address else (f"icmp://{address}", name)
+                group.start_soon(functools.partial(note, key, url, within, **options))
+    return found
 
 
 def main():
@@ -174,8 +187,8 @@ def main():
         drop = [] if rights in {"raw", "both"} else ["setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw"]
         command = [*drop, sys.executable, __file__, "checks", str(tun), sys.argv[2]]
         os.execvp(command[0], command)
-    host = Host(int(sys.argv[2]))
-    found = anyio.run(functools.partial(check_all, host), backend=sys.argv[3])
+    Hosts(int(sys.argv[2]))
+    found = anyio.run(check_all, backend=sys.argv[3])
     kinds = {}
     for name, kind in (("datagram", socket.SOCK_DGRAM), ("raw", socket.SOCK_RAW)):
         try:
