@@ -219,8 +219,13 @@ def hand_over(folder: Path, args: list[str]) -> NoReturn:
 
 
 def variables(folder: Path) -> dict[str, str]:
-    """Return os.environ as inside the environment; what could put other packages before ours is left out."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONHOME", "PYTHONPATH"}}
+    """Return os.environ as inside the environment.
+
+    Left out is what could put other packages before ours, and that no bytecode be kept: the tests start hundreds of
+    processes, each of which would compile all that it imports.
+    """
+    left_out = {"PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
     path = os.pathsep.join((str(folder / BIN), kept.get("PATH", os.defpath)))
     return kept | {"VIRTUAL_ENV": str(folder), "PATH": path}
 
