@@ -1,5 +1,6 @@
 """What every test shares: how many processes run them, backends, a clock, Hypothesis without deadlines, PostgreSQL."""
 
+import gc
 import importlib.util
 import itertools
 import os
@@ -30,6 +31,13 @@ def pytest_xdist_auto_num_workers(config):
     looks_on = asked["capture"] == "no" or asked["usepdb"]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 0 if few or looks_on else min(cores + (cores + 1) // 2, 8)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """Have the garbage collector pass over what is loaded: a million objects, most of them tests that wait."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,12 +26,13 @@ def circle():
 
 @pytest.fixture(autouse=True)
 def as_it_was():
-    """Whatever a test does: the collector of the tests is as it was."""
+    """Whatever a test does: the collector of the tests is as it was, with all that tests/conftest.py has frozen."""
     found = gc.get_threshold(), gc.isenabled()
     gc.unfreeze()
     gc.set_threshold(700, 10, 10)
     yield
-    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
     gc.set_threshold(*found[0])
     (gc.enable if found[1] else gc.disable)()
 
