@@ -29,7 +29,7 @@ from scheduler.agent.show.display import View
 from scheduler.agent.show.history import json_line, plain_line
 from scheduler.agent.show.lines import remembered_text
 from scheduler.agent.show.table import draw
-from scheduler.agent.targets.report import restore
+from scheduler.agent.targets.reading import restore
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.text import wording
 from scheduler.agent.text.redact import RedactingFormatter, Redactor

@@ -103,7 +103,7 @@ async def run(
 
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
     """The channels that are told of each target that is checked, and of each group of targets; None: all."""
-    groups: dict[str, tuple[str, ...] | None] = dict.fromkeys(group.name for group in config.groups)
+    groups = {group.name: group.notify for group in config.groups}
     return groups | {target.name: target.notify for target in config.targets if target.is_enabled}
 
 
@@ -276,6 +276,7 @@ class _Agent:
         self._signals.follow(config.targets)
         self._delivery.follow(config.channels)
         self._outbox.follow(config.channels, routes_of(config), config.rules)
+        self._roster.groups.tell()
         for warning in config.all_warnings:
             if warning not in before.all_warnings:
                 self._monitor.notice(warning)

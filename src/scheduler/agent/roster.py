@@ -77,7 +77,12 @@ class Roster:
         self._patient: set[str] = set()
         clean = ways.redactor.clean
         self.board = Board((), clean)
-        self._parents = Parents(self.statuses)
+        self.groups = Groups(
+            self.statuses,
+            lambda name: self.recall.has(name),  # noqa: PLW0108 - it is there by the time that somebody asks
+            self.board.tell,
+        )
+        self._parents = Parents(self.statuses, self.groups)
         self.recall = Recall(
             scheduler, self.statuses, self.board.remembered, ways.clock, clean, above=self._parents.above
         )
@@ -85,7 +90,6 @@ class Roster:
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
         gate = Gate(ways.clock, probes, network.every)
         self.maintenance = Maintenance()
-        self.groups = Groups(self.statuses, self.recall.has, self.board.tell)
         task = CheckTask(
             self._checks,
             self.statuses,

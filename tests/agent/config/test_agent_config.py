@@ -184,7 +184,16 @@ MISTAKES = [
     (CHECK + WINDOW.replace("0 2 * * *", "@every 1h"), "schedule: expected a schedule by the calendar"),
     (CHECK + WINDOW.replace("0 2 * * *", "nonsense"), "schedule: expected a schedule by the calendar"),
     (CHECK + "[[maintenance]]\nname = 'w'", "[[maintenance]] 'w': the key 'schedule' is missing"),
-    (CHECK + "name = 'api'\ndepends_on = ['ap']", "depends_on: there is no check called 'ap', did you mean 'api'"),
+    (CHECK + "name = 'api'\ndepends_on = ['ap']", "there is no check or group called 'ap', did you mean 'api'"),
+    (
+        CHECK + "depends_on = ['sit']\n" + GROUP.replace("'g'", "'site'") + "members = ['api']",
+        "depends_on: there is no check or group called 'sit', did you mean 'site'",
+    ),
+    (
+        CHECK + "depends_on = ['g']\n" + GROUP + "members = ['api']",
+        "[[check]] 'api': depends_on: a circle, in which nobody is above: ",
+    ),
+    (CHECK + GROUP + "members = ['api']\nnotify = ['op']", "notify: there is no [[channel]] 'op'"),
     (CHECK + "name = 'a'\ndepends_on = ['a']", "[[check]] 'a': depends_on: a circle, in which nobody is above: a > a"),
     (CHECK + "depends_on = 5", "depends_on: expected"),
     (CHECK + "[network]\nprobe = []", "[network]: probe: expected a list of 1 to 16 URLs"),

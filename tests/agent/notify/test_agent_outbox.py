@@ -5,7 +5,7 @@ from attrs import evolve
 from kit import settle
 from scheduler import Outcome
 from scheduler.agent.notify import Digest, Rate, Rules, Way
-from scheduler.agent.targets import Board, Remembered, TargetStatus
+from scheduler.agent.targets import Board, GroupRecalled, Remembered, TargetStatus
 
 DAY = 86_400
 
@@ -231,6 +231,38 @@ async def test_what_an_earlier_process_could_not_ask_for_is_made_good_for(world)
         process.outbox.hear(Remembered(TargetStatus("shop", "http://shop.example", "http")))
         await world.clock.travel(3)
     assert world.ops.keys == ["shop-1:ops:trigger", "blog-7:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_what_an_earlier_process_could_not_ask_for_of_a_group_is_made_good_for(world):
+    """A group is no target: how it stood is told once the past of its members is known."""
+    world.targets = {"site": None}
+    async with world.process(dies=True) as process:
+        incident = process.opens("site", is_group=True)
+        await world.clock.travel(5)
+        await process.scheduler.flush()
+    async with world.process() as process:
+        process.outbox.hear(GroupRecalled("site", incident, incident.began))
+        await world.clock.travel(5)
+        assert world.ops.keys == ["site-1:ops:trigger"]
+        process.outbox.hear(GroupRecalled("site", None, incident.began + 2))
+        await world.clock.travel(5)
+    assert world.ops.keys == ["site-1:ops:trigger", "site-1:ops:resolved"]
+    assert world.ops.taken[-1].messages[0].ended == incident.began + 2
+
+
+async def test_a_new_channel_hears_of_a_group_that_is_down(world):
+    """As soon as it is told how the group stands."""
+    world.targets = {"site": None}
+    async with world.process() as process:
+        incident = process.opens("site", is_group=True)
+        await world.clock.travel(5)
+        world.channels["dev"] = type(world.ops)()
+        process.outbox.follow(world.channels, world.targets, world.rules)
+        process.delivery.follow({name: Way(channel=channel) for name, channel in world.channels.items()})
+        process.outbox.hear(GroupRecalled("site", incident, incident.began))
+        await world.clock.travel(5)
+    assert world.channels["dev"].keys == ["site-1:dev:trigger"]
+    assert world.ops.keys == ["site-1:ops:trigger"]
 
 
 async def test_reminders_come_as_long_as_the_incident_is_open(world):

@@ -16,8 +16,9 @@ from scheduler.agent.config.config import parse_config
 from scheduler.agent.relations import GroupPlan, Groups
 from scheduler.agent.show.lines import JsonLines
 from scheduler.agent.show.notices import describe_group
-from scheduler.agent.targets import Board, Closed, Opened
-from scheduler.agent.targets.report import report_of, restore
+from scheduler.agent.targets import Board, Closed, Opened, Standing
+from scheduler.agent.targets.reading import restore
+from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
 from timerqueue import SystemClock
 
@@ -50,21 +51,24 @@ class Site:
             self.recalled.add(name)
 
     def check(self, name, *, is_up, cause=None):
-        """Let a check of a target end."""
+        """Let a check of a target end. None: it is unknown whether it is up."""
         self.recall(name)
         self.now += 1.0
-        result = CheckResult(status=Status.UP if is_up else Status.DOWN, error=None if is_up else "no")
+        status = Status.UNKNOWN if is_up is None else Status.UP if is_up else Status.DOWN
+        result = CheckResult(status=status, error=None if is_up else "no")
         report = report_of([result], self.board.targets[name], cause=cause)
         run = RunEnded(name, self.now - 1, self.now - 1, self.now, 1, 0.0, 1.0, Outcome.SUCCEEDED, results=(report,))
         self.records[name].insert(0, record_of(run, report))
         self.board.listen(run)
 
     def live(self, letters):
-        """A small letter: that target is up; a capital: it is down. A bar is a restart, and all are recalled."""
+        """A small letter: that target is up; a capital: it is down. A bar is a restart, and all are recalled. After a
+        slash, which is one too, each target is recalled before its first check alone.
+        """
         for letter in letters:
-            if letter == "|":
+            if letter in "|/":
                 self.start()
-                for name in self.names:
+                for name in self.names if letter == "|" else ():
                     self.recall(name)
             else:
                 self.check(letter.lower(), is_up=letter.islower())
@@ -116,6 +120,52 @@ def test_a_group_whose_members_are_unreachable_opens_nothing():
     assert site.told == []
     site.check("c", is_up=False)
     assert len(site.told) == 1
+
+
+@pytest.mark.parametrize("restart", ["", "|", "/"])
+def test_members_that_are_unreachable_open_and_close_nothing_over_a_restart(restart):
+    """That they are excused stands in their reports: the next process does not take the group for one that is down."""
+    site = Site(GroupPlan("site", ABC, 2)).live(WELL)
+    site.check("a", is_up=False, cause="router")
+    site.check("b", is_up=False, cause="router")
+    site.live(restart + "caaabbb")
+    assert site.told == []
+
+
+def test_a_member_that_is_unreachable_and_then_unknown_opens_nothing():
+    """What is unknown says nothing, and so nothing new: it is unreachable still, after a restart too."""
+    site = Site(GroupPlan("site", ABC, 2)).live(WELL)
+    for name in "ab":
+        site.check(name, is_up=False, cause="router")
+        site.check(name, is_up=None)
+    site.live("c|c")
+    assert site.told == []
+
+
+@pytest.mark.parametrize(
+    ("letters", "news"),
+    [
+        (WELL + "A/B/c|c", "+"),  # the second process dies before it knows of c
+        (WELL + "AB/aaa/ccc|c", "+-"),
+        (WELL + "A/BBB/bbb|abc", ""),
+        (WELL + "A/BBB/b/aaa/BBB|abc", ""),
+        (WELL + "AB/aaa/AAA/c|c", "+"),
+    ],
+)
+def test_what_changed_in_a_process_that_did_not_know_all_of_the_past_is_told_by_the_next(letters, news):
+    """Once, and only what is left of it: nobody hears of what has come and gone meanwhile."""
+    assert told(GroupPlan("site", ABC, 2), letters=letters) == news
+
+
+@given(st.sampled_from([None, 1, 2]), st.lists(st.sampled_from("abcABC|/"), max_size=40).map("".join))
+def test_whatever_a_process_knows_an_incident_of_a_group_opens_and_closes_once(at_least, letters):
+    """And in the end those who are told know how the group stands."""
+    site = Site(GroupPlan("site", ABC, at_least)).live("|abcABC" + letters + "|aaabbbABC|C")
+    ids = [(type(each), each.incident.id) for each in site.told]
+    assert len(ids) == len(set(ids))
+    assert all(type(each) is (Opened if number % 2 == 0 else Closed) for number, each in enumerate(site.told))
+    down = sum(target.state.status is Standing.DOWN for target in site.board.targets.values())
+    assert len(site.told) % 2 == (down >= (3 if at_least is None else at_least))
 
 
 def test_nothing_is_told_of_a_group_before_the_past_of_all_its_members_is_known():
@@ -196,6 +246,15 @@ async def test_the_agent_says_that_a_group_is_down(free_port):
     assert text.startswith("the group site is down: 2 of 2 are down: ")
 
 
-def test_all_channels_are_told_of_a_group():
+def test_all_channels_are_told_of_a_group_that_names_none():
     """And one that was down when the agent stopped is no target that is gone."""
     assert routes_of(parse_config(agent_of(1), "f.toml", {})) == {"site": None, "a": None, "b": None}
+
+
+def test_a_group_may_name_its_channels():
+    """Those of its members are told of the members; an empty list: nobody is told of the group."""
+    channel = '[[channel]]\nname = "ops"\nkind = "command"\ncommand = ["/bin/true"]\n'
+    for notify in ('["ops"]', "[]"):
+        config = parse_config(f"{agent_of(1)}notify = {notify}\n{channel}", "f.toml", {})
+        assert routes_of(config)["site"] == (("ops",) if "ops" in notify else ())
+        assert routes_of(config)["a"] is None

@@ -6,12 +6,14 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, strategies as st
 
-from kit import T0
+from kit import T0, lines_of
 from schedule import Every, Missed
+from scheduler import Outcome, RunEnded
 from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.relations import Parents, circle
+from scheduler.agent.relations import GroupPlan, Groups, Parents, circle
 from scheduler.agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
 from scheduler.agent.targets.flapping import Standing
+from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
@@ -23,9 +25,13 @@ FOREVER = 1e9
 class Site:
     """Targets that are checked every 60 s, each so many seconds into the minute, and down in between these seconds."""
 
-    def __init__(self, parents, down, after=None):
-        self.parents, self.down, self.after = parents, down, after or {}
-        self.store, self.told, self.options = MemoryStore(), [], {}
+    def __init__(self, parents, down, after=None, groups=()):
+        self.parents, self.down, self.after, self.groups = parents, down, after or {}, groups
+        self.store, self.told, self.options, self.takes = MemoryStore(), [], {}, {}
+
+    def has(self, name):
+        """Tell whether the past of a target is known."""
+        return self.recall.has(name)
 
     def live(self, seconds, since=0):
         """Play so many seconds; return what was told: + or -, of which target, when."""
@@ -33,15 +39,18 @@ class Site:
         self.targets = {name: TargetStatus(name, "http://h", "http", **self.options.get(name, {})) for name in names}
         board = Board(self.targets.values())
         board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
-        parents = Parents(self.targets)
+        groups = Groups(self.targets, self.has, board.tell)
+        parents = Parents(self.targets, groups)
         parents.follow(self.parents)
+        groups.follow(self.groups, T0 + since)
+        board.subscribe(groups.hear)
 
         def build(scheduler, clock):
             def check_of(name):
                 class Check:
-                    async def run(self):
+                    async def run(_self):  # noqa: N805 - the site is `self` here
                         is_down = any(begin <= clock.wall() - T0 < end for begin, end in down_at)
-                        await clock.sleep(1.0)
+                        await clock.sleep(self.takes.get(name, 1.0))
                         return CheckResult(
                             status=Status.DOWN if is_down else Status.UP, error="no" if is_down else None
                         )
@@ -49,9 +58,11 @@ class Site:
                 down_at = self.down.get(name, ())
                 return Check()
 
-            recall = Recall(scheduler, self.targets, board.remembered, clock, above=parents.above)
+            self.recall = Recall(scheduler, self.targets, board.remembered, clock, above=parents.above)
             checks = {name: check_of(name) for name in names}
-            task = CheckTask(checks, self.targets, recall.recall, clock, cause=parents.cause, asks=parents.unchecked)
+            task = CheckTask(
+                checks, self.targets, self.recall.recall, clock, cause=parents.cause, asks=parents.unchecked
+            )
             scheduler.register(TASK, task.run)
             scheduler.listen(board.listen)
             board.subscribe(Sooner(scheduler).hear)
@@ -139,6 +150,57 @@ def test_many_that_fail_together_have_their_parent_checked_once():
     assert site.targets["router"].counts == {Status.UP: 3, Status.DOWN: 1}
 
 
+def test_a_target_waits_for_all_above_it_and_not_for_the_quickest():
+    """The line that is down says so late: whoever is behind it is unreachable all the same."""
+    down = {"shop": [(200, FOREVER)], "line 1": [], "line 2": [(200, FOREVER)]}
+    site = Site({"shop": ["line 1", "line 2"]}, down, {"shop": 50, "line 1": 10, "line 2": 10})
+    site.takes = {"line 2": 9.0}
+    assert site.live(249) == [("+", "line 2")]
+    assert site.targets["shop"].last.cause == "line 2"
+
+
+AZ = ("a", "z")
+
+
+def test_a_target_may_be_reached_through_a_group():
+    """It is unreachable by the group once so many of its members are down, and down for itself as long as fewer are."""
+    down = {"a": [(200, FOREVER)], "z": [(620, FOREVER)], "shop": [(260, 280), (620, FOREVER)]}
+    site = Site({"shop": ["lines"]}, down, {"a": 1, "z": 2, "shop": 30}, [GroupPlan("lines", AZ)])
+    assert site.live(779) == [("+", "a"), ("+", "shop"), ("-", "shop"), ("+", "lines"), ("+", "z")]
+    assert site.targets["shop"].last.cause == "lines"
+    assert site.targets["shop"].last.error == "unreachable by lines: no"
+
+
+def test_members_of_a_group_are_asked_before_a_target_below_it_is_down():
+    """All of them that have not been checked since, at once."""
+    down = {name: [(200, FOREVER)] for name in ("a", "z", "shop")}
+    site = Site({"shop": ["lines"]}, down, {"shop": 50, "a": 10, "z": 10}, [GroupPlan("lines", AZ)])
+    site.takes = {"z": 9.0}
+    assert site.live(249) == [("+", "a"), ("+", "lines"), ("+", "z")]
+    assert site.targets["shop"].last.cause == "lines"
+
+
+def test_of_a_group_that_is_unreachable_itself_the_one_above_is_to_blame():
+    """There is one alarm, that of the router, although the group is down as well; after a restart too."""
+    down = {name: [(200, FOREVER)] for name in ("a", "z", "shop", "router")}
+    parents = {"shop": ["lines"], "a": ["router"], "z": ["router"]}
+    site = Site(parents, down, {"router": 1, "a": 2, "z": 3, "shop": 30}, [GroupPlan("lines", AZ)])
+    assert site.live(400) == [("+", "router")]
+    assert site.targets["shop"].last.cause == "router"
+    assert site.live(400, since=400) == [("+", "router")]
+    assert site.targets["shop"].last.cause == "router"
+
+
+def test_the_past_of_a_group_is_known_before_a_target_below_it_is_judged():
+    """A target that is checked right after a restart is unreachable still."""
+    down = {name: [(200, FOREVER)] for name in ("a", "z", "shop")}
+    site = Site({"shop": ["lines"]}, down, {"a": 1, "z": 2, "shop": 30}, [GroupPlan("lines", AZ)])
+    assert site.live(260) == [("+", "a"), ("+", "lines"), ("+", "z")]
+    assert len(site.live(20, since=265)) == 3
+    assert site.targets["a"].checks_now == 0
+    assert site.targets["shop"].last.cause == "lines"
+
+
 names = st.sampled_from("abcdefgh")
 
 
@@ -163,7 +225,52 @@ def test_a_long_chain_costs_no_recursion():
     assert circle(chain) is None
     targets = {name: TargetStatus(name, "http://h", "http") for name in chain}
     Parents(targets).follow(chain)
-    assert targets["4999"].members == 4_999
+    assert targets["4999"].below("4999") == 4_999
+
+
+def chain_of(count):
+    """Make so many targets of which each is reached through the next one."""
+    return {str(number): [str(number + 1)] for number in range(count)}
+
+
+def tree_of(count):
+    """Make so many targets of which each is above ten others."""
+    return {str(number): [str((number - 1) // 10)] for number in range(1, count)}
+
+
+def star_of(count):
+    """Make so many targets behind one router, through either of two lines."""
+    return {str(number): ["line 1", "line 2"] for number in range(count)} | {
+        "line 1": ["router"],
+        "line 2": ["router"],
+    }
+
+
+@pytest.mark.parametrize("shape", [chain_of, tree_of, star_of])
+def test_following_five_thousand_targets_costs_ten_times_as_much_as_five_hundred(shape):
+    """However they hang together: how many are behind one is counted when it is told of, and not before."""
+
+    def lines(count):
+        parents = shape(count)
+        names = parents.keys() | {each for of in parents.values() for each in of}
+        followed = Parents({name: TargetStatus(name, "http://h", "http") for name in names})
+        return lines_of(followed.follow, parents)
+
+    assert lines(5_000) < 11 * lines(500)
+
+
+def test_how_many_are_behind_a_target_is_counted_once_an_incident():
+    """And not with every check of it."""
+    asked = []
+    target = TargetStatus("router", "http://h", "http", below=lambda name: asked.append(name) or 7)
+    board = Board([target])
+    opened = []
+    board.subscribe(lambda news: opened.append(news) if isinstance(news, Opened) else None)
+    for number, status in enumerate([Status.UP] * 3 + [Status.DOWN] * 4):
+        report = report_of([CheckResult(status=status)], target)
+        board.listen(RunEnded("router", 0.0, 0.0, float(number), 1, 0.0, 0.0, Outcome.SUCCEEDED, results=(report,)))
+    assert [news.incident.members for news in opened] == [7]
+    assert asked == ["router"]
 
 
 @pytest.mark.parametrize("parents", [{"a": ["a"]}, {"a": ["b"], "b": ["c"], "c": ["a"]}])

@@ -30,7 +30,8 @@ from scheduler.agent.show.lines import JsonLines, PlainLines
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.show.table import draw
 from scheduler.agent.targets.board import Board
-from scheduler.agent.targets.report import report_of, restore
+from scheduler.agent.targets.reading import restore
+from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.text.redact import Redactor
 

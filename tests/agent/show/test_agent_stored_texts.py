@@ -19,7 +19,8 @@ from scheduler.agent.show.lines import JsonLines, PlainLines, remembered_text
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.show.table import draw
 from scheduler.agent.targets.news import Remembered
-from scheduler.agent.targets.report import report_of, restore, told
+from scheduler.agent.targets.reading import restore, told
+from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.text.redact import RedactingFormatter, Redactor
 

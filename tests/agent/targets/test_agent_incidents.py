@@ -12,7 +12,8 @@ from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.targets.board import Board
 from scheduler.agent.targets.flapping import Standing, after
 from scheduler.agent.targets.incidents import Closed, Incident, Opened, incident_after
-from scheduler.agent.targets.report import LONGEST, report_of, restore
+from scheduler.agent.targets.reading import restore
+from scheduler.agent.targets.report import LONGEST, report_of
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.agent.uptime import past_after
 

@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 
 from scheduler import Outcome, Record, RunEnded
 from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.targets.report import LONGEST, Report, report_of, restore, verdict_of, verdict_of_record
+from scheduler.agent.targets.reading import restore, verdict_of_record
+from scheduler.agent.targets.report import LONGEST, Report, report_of, verdict_of
 from scheduler.agent.targets.status import TargetStatus, Verdict, fold
 
 UP = CheckResult(

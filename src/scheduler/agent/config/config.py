@@ -209,8 +209,11 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     channels = read_channels(top, Surroundings(file.parent, environment), needs_secrets=needs_secrets)
     check_channels(defaults, common, channel_names(top))
     defaults.end()
-    targets = _targets(top, common, within)
-    groups = read_groups(_sections(top, "group"), targets)
+    taken: dict[str, Section] = {}
+    targets = _targets(top, common, within, taken)
+    of_groups = _sections(top, "group")
+    groups = read_groups(of_groups, targets, channel_names(top))
+    check_parents(targets, taken, groups, {str(each.table.get("name")) for each in of_groups})
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     rules = read_rules(_table(top, "notify"))
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
@@ -276,11 +279,11 @@ def _is_address(value: Any) -> bool:
     return isinstance(value, str) and address_family(value) is not None
 
 
-def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
+def _targets(top: Section, common: Common, within: Reach, taken: dict[str, Section]) -> tuple[Target, ...]:
+    """Read each [[check]] in the file. `taken`: their names, and who has them."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres"):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
-    taken: dict[str, Section] = {}
     names = channel_names(top)
     found: list[Target] = []
     for index, table in enumerate(tables):
@@ -290,7 +293,6 @@ def _targets(top: Section, common: Common, within: Reach) -> tuple[Target, ...]:
             section.complain(f"url: {within.refusal(host, host)}", "url")
         check_channels(section, common if target is None else target, names)
         found += [] if target is None else [target]
-    check_parents(found, taken)
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from schedule import After, Every, Schedule, ScheduleError, Window, parse
 from ..relations import GroupPlan, circle
 from ..targets import Planned
 from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
-from .target import Target, named
+from .target import Target, check_channels, named
 
 MOST_GROUPS: Final = 8
 """Groups that one target is in: its report says of each how it stands."""
@@ -26,20 +26,23 @@ def read_maintenance(sections: Iterable[Section], targets: Collection[Target]) -
     return tuple(each for each in found if each is not None)
 
 
-def check_parents(targets: Collection[Target], sections: Mapping[str, Section]) -> None:
+def check_parents(
+    targets: Collection[Target], sections: Mapping[str, Section], groups: Iterable[GroupPlan], names: Collection[str]
+) -> None:
     """Note a parent that there is not, and a circle of parents, as a problem of the check that names it.
 
-    `sections`: of all checks by their names, those with other problems too.
+    `sections`: of all checks by their names, those with other problems too. `names`: of all groups, in the same way.
     """
     for target in targets:
         for name in target.depends_on:
-            if name not in sections:
-                text = f"depends_on: there is no check called '{name}'{suggestion(name, sections)}"
-                sections[target.name].complain(text, "depends_on")
-    around = circle({each.name: each.depends_on for each in targets})
+            if name not in sections and name not in names:
+                text = f"depends_on: there is no check or group called '{name}'"
+                sections[target.name].complain(f"{text}{suggestion(name, [*sections, *names])}", "depends_on")
+    ways = {each.name: each.depends_on for each in targets}
+    around = circle({each.name: each.members for each in groups} | ways)  # a group is down because of its members
     if around is not None:
         text = f"depends_on: a circle, in which nobody is above: {' > '.join((*around, around[0]))}"
-        sections[around[0]].complain(text, "depends_on")
+        sections[next(each for each in around if each in ways)].complain(text, "depends_on")
 
 
 def _read(section: Section, targets: Collection[Target]) -> Planned | None:
@@ -63,8 +66,10 @@ def _read(section: Section, targets: Collection[Target]) -> Planned | None:
     return Planned(name, Window(starts, timedelta(seconds=length), reason=name), chosen)
 
 
-def read_groups(sections: Iterable[Section], targets: Collection[Target]) -> tuple[GroupPlan, ...]:
-    """Read each [[group]] in the file, of targets that are there."""
+def read_groups(
+    sections: Iterable[Section], targets: Collection[Target], channels: Collection[str]
+) -> tuple[GroupPlan, ...]:
+    """Read each [[group]] in the file, of targets that are there. `channels`: names of those that may be told."""
     taken = {each.name for each in targets}
     of: Counter[str] = Counter()
     found: list[GroupPlan] = []
@@ -74,6 +79,7 @@ def read_groups(sections: Iterable[Section], targets: Collection[Target]) -> tup
             continue
         if plan.name in taken:
             section.complain(f"the name '{plan.name}' is taken: give the group another one", "name")
+        check_channels(section, plan, channels)
         taken.add(plan.name)
         of.update(plan.members)
         found.append(plan)
@@ -91,6 +97,12 @@ def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
         None,
         "how many members are down when the group is; by default all. The second number must be that of its members",
     )
+    notify = section.take(
+        "notify",
+        labels,
+        None,
+        "names of the [channels](get-told.md) that are told of the group, by default all. An empty list: nobody",
+    )
     section.end()
     if name is None or not asked:
         return None
@@ -104,11 +116,11 @@ def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
     )
     members = tuple(each.name for each in targets if each.name in chosen)
     if down_if is None:
-        return GroupPlan(name, members)
+        return GroupPlan(name, members, notify=notify)
     at_least, of = down_if
     if of is not None and of != len(members):
         section.complain(f"down_if: of {of}, but the group has {len(members)} members", "down_if")
-    return GroupPlan(name, members, at_least)
+    return GroupPlan(name, members, at_least, notify)
 
 
 def _down_if(value: Any) -> tuple[int, int | None] | None:

@@ -13,6 +13,7 @@ from schedule import After, Every, Schedule, ScheduleError, parse
 
 from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds, read_steps
 from ..notify import PREFIX
+from ..relations import GroupPlan
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
 from .limits import HOST
@@ -167,7 +168,7 @@ def _need(value: Any) -> int | None:
         raise Unfit(f'"all" or a whole number from 1 to {MOST_ADDRESSES}', value) from None
 
 
-def check_channels(section: Section, chosen: Common | Target, names: Iterable[str]) -> None:
+def check_channels(section: Section, chosen: Common | Target | GroupPlan, names: Iterable[str]) -> None:
     """Note channels as a problem that the section names and nobody has."""
     known = list(names)
     for name in (chosen.notify or ()) if section.has("notify") else ():
@@ -204,7 +205,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         "depends_on",
         labels,
         (),
-        "names of checks through whose targets this one is reached: see [targets behind others]"
+        "names of checks and groups through whose targets this one is reached: see [targets behind others]"
         "(agent.md#targets-behind-others)",
     )
     is_enabled = section.take("enabled", boolean, True, "whether it is checked at all")  # noqa: FBT003 - the default

@@ -23,7 +23,7 @@ from attrs import evolve
 from schedule import At
 from scheduler import Job, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
 
-from ..targets import Checked, Closed, Incident, News, Opened, Remembered, TargetStatus
+from ..targets import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered
 from ..text import wording
 from .channels import Message, MessageKind, message_of
 from .entries import PREFIX, Entries, Entry, is_same, job_id
@@ -110,7 +110,9 @@ class Outbox:
             case Checked(target) | Remembered(target):
                 if target.name not in self._compared:
                     self._compared.add(target.name)
-                    self._compare(target)
+                    self._compare(target.name, target.incident, target.since)
+            case GroupRecalled(name, incident, since):
+                self._compare(name, incident, since)
             case _:
                 pass
 
@@ -269,13 +271,14 @@ class Outbox:
         if self._entries.trigger_of(message) is None:
             self._let_go(entry, now if until is None else until)
 
-    def _compare(self, target: TargetStatus) -> None:
-        """Make good for what an earlier process could not ask for any more, or a new channel has not heard of."""
-        incident = target.incident
-        for entry in self._entries.open_of(target.name):
+    def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
+        """Make good for what an earlier process could not ask for any more, or a new channel has not heard of.
+
+        `incident`: the one of the target, or group, that is open; `since`: when it last changed, in UTC seconds.
+        """
+        for entry in self._entries.open_of(target):
             if incident is None or entry.message.incident != incident.id:
-                ended = target.since if target.since is not None else self._now()
-                self._close(entry, ended, None)
+                self._close(entry, self._now() if since is None else since, None)
         if incident is not None:
             self._opened(incident)
 

@@ -1,8 +1,9 @@
 """Groups: targets that are one thing for those who use them, and are down when so many of them are.
 
 How a group stands follows from how its members stand; only since when, and which time that is, has to be remembered.
-Each member's report carries it, as it was before that check. So the latest report of all, and what that check has
-changed, say how the group stood when the last process ended: what it told then is not told again.
+Each member's report carries it, as it was before that check, once the past of all members is known. So the latest
+report that does, and what that check has changed, say what was told last: that is not told again. A process that ends
+before it knows all of the past has told nothing; what changed in its time is told by the next one.
 """
 
 from __future__ import annotations
@@ -14,27 +15,47 @@ from zlib import crc32
 from attrs import define, frozen
 
 from ..checks import Status
-from ..targets import Checked, Closed, Incident, Marks, News, Opened, Remembered, Standing, TargetStatus, state_id
+from ..targets import (
+    Checked,
+    Closed,
+    GroupRecalled,
+    Incident,
+    Marked,
+    Marks,
+    News,
+    Opened,
+    Recalled,
+    Remembered,
+    TargetStatus,
+    is_down,
+    state_id,
+)
 
 _MOST_NAMED: Final = 5
 
 
 @frozen
 class GroupPlan:
-    """A group of a configuration. `at_least`: how many of its members are down when it is; None: all."""
+    """A group of a configuration. `at_least`: how many of its members are down when it is; None: all. `notify`: the
+    channels that are told of it; None: all.
+    """
 
     name: str
     members: tuple[str, ...]
     at_least: int | None = None
+    notify: tuple[str, ...] | None = None
 
 
 @define(eq=False)
 class _Group:
-    """A group as it stands. `number`: how often it has been down. Not `is_settled`: its past is not known yet."""
+    """A group as it stands. `number`: how often it has been down. `changed`: when that last began or ended, in UTC
+    seconds. Not `is_settled`: its past is not known yet.
+    """
 
     plan: GroupPlan
     number: int = 0
     incident: Incident | None = None
+    changed: float = 0.0
     is_settled: bool = False
 
     @property
@@ -72,7 +93,33 @@ class Groups:
             for member in plan.members:
                 self._of.setdefault(member, []).append(group)
         for name, target in self._targets.items():
-            target.marks = self.marks if name in self._of else _no_marks
+            target.marks = self.marks if name in self._of else None
+
+    def tell(self) -> None:
+        """Tell how the groups stand whose past is known, to whoever has to make good for what it has not heard."""
+        for group in self._groups.values():
+            if group.is_settled:
+                self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
+
+    def members(self, name: str) -> tuple[str, ...]:
+        """The members of the group of that name; none: there is no such group."""
+        group = self._groups.get(name)
+        return () if group is None else group.plan.members
+
+    def was_down(self, name: str, began: float) -> bool:
+        """Whether the group of that name is down, or was when a check began at `began` in UTC seconds. So it is too if
+        its members are unreachable, and nobody is told of it.
+        """
+        group = self._groups.get(name)
+        if group is None:
+            return False
+        was_down = group.incident is None and group.number > 0 and group.changed > began
+        return group.incident is not None or was_down or self._is_down(group)
+
+    def is_blamed(self, name: str) -> bool:
+        """Whether the group of that name is down for itself, and not only because of what is above its members."""
+        group = self._groups.get(name)
+        return group is not None and not all(each.is_excused for each in self._standing(group) if is_down(each.state))
 
     def marks(self, target: str) -> Marks:
         """For the report of a target: how often each of its groups has been down, and since when it is, if it is."""
@@ -91,14 +138,16 @@ class Groups:
     def _see(self, group: _Group, now: float, *, is_news: bool) -> None:
         if not self._is_settled(group) or not is_news:
             return
-        down = [each for each in self._standing(group) if _is_down(each)]
-        is_down = _is_enough(group, len(down), len(self._standing(group)))
-        if group.incident is None and is_down and any(each.last is None or each.last.cause is None for each in down):
-            group.incident = self._opened(group, now, [each.name for each in down])
-            self._tell(Opened(group.incident))
-        elif group.incident is not None and not is_down:
-            ended, group.incident = group.incident, None
+        down = [each for each in self._standing(group) if is_down(each.state)]
+        if group.incident is None and self._is_down(group) and not all(each.is_excused for each in down):
+            self._tell(Opened(self._open(group, now, [each.name for each in down])))
+        elif group.incident is not None and not self._is_down(group):
+            ended, group.incident, group.changed = group.incident, None, now
             self._tell(Closed(ended, now))
+
+    def _is_down(self, group: _Group) -> bool:
+        standing = self._standing(group)
+        return _is_enough(group, sum(is_down(each.state) for each in standing), len(standing))
 
     def _is_settled(self, group: _Group) -> bool:
         """Whether the group's past is known. Whoever asks first once it can be takes it up: a report is written before
@@ -109,44 +158,41 @@ class Groups:
         return group.is_settled
 
     def _settle(self, group: _Group) -> None:
-        """Take up how the group stood when the last process ended, without a word."""
+        """Take up how the group stood when that was told last. What has changed since is told with the next check."""
         group.is_settled = True
-        known = [each.recalled for each in self._standing(group) if each.recalled is not None]
-        told = [each for each in known if group.key in each.marks]
-        if not told:
-            return
-        latest = max(told, key=lambda each: each.at)
-        number, began = latest.marks[group.key]
-        group.number = number if began is None else number - 1
-        is_down = _is_enough(group, sum(each.is_down for each in known), len(self._standing(group)))
-        if is_down:
-            names = [each.name for each in self._standing(group) if each.recalled is not None and each.recalled.is_down]
-            group.incident = self._opened(group, latest.at if began is None else began, names)
-        else:
-            group.number = number
+        known = {each.name: each.recalled for each in self._standing(group) if each.recalled is not None}
+        told = [each.marks[group.key] for each in known.values() if group.key in each.marks]
+        if told:
+            self._take_up(group, max(told, key=lambda each: each.at), known)
+        self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
 
-    def _opened(self, group: _Group, began: float, down: list[str]) -> Incident:
+    def _take_up(self, group: _Group, last: Marked, known: Mapping[str, Recalled]) -> None:
+        """Let the group stand as it did after the check whose report was the last on it."""
+        stood = {name: each.stood_at(last.at) for name, each in known.items()}
+        down = [name for name, each in stood.items() if each.is_down]
+        has_opened = last.began is None and not all(stood[name].is_excused for name in down)
+        group.number, group.changed = last.number, last.at
+        if _is_enough(group, len(down), len(self._standing(group))) and (has_opened or last.began is not None):
+            group.number -= last.began is not None
+            self._open(group, last.at if last.began is None else last.began, down)
+
+    def _open(self, group: _Group, began: float, down: list[str]) -> Incident:
+        """Let an incident of the group begin, or have begun, without a word."""
         name, count = group.plan.name, len(self._members(group))
         more = f" and {len(down) - _MOST_NAMED} more" if len(down) > _MOST_NAMED else ""
         error = f"{len(down)} of {count} are down: {', '.join(down[:_MOST_NAMED])}{more}"
         group.number += 1
-        return Incident(
+        group.changed = began
+        group.incident = Incident(
             state_id(name, began, group.number), name, began, Status.DOWN, error, members=len(down), is_group=True
         )
+        return group.incident
 
     def _members(self, group: _Group) -> list[str]:
         return [name for name in group.plan.members if name in self._targets]
 
     def _standing(self, group: _Group) -> list[TargetStatus]:
         return [self._targets[name] for name in self._members(group)]
-
-
-def _no_marks(_name: str) -> Marks:
-    return {}
-
-
-def _is_down(target: TargetStatus) -> bool:
-    return target.state is not None and target.state.status is Standing.DOWN
 
 
 def _is_enough(group: _Group, down: int, members: int) -> bool:

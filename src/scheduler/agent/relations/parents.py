@@ -1,56 +1,86 @@
-"""Parents: targets that others can be reached through only. Under one that is down nobody else is to blame."""
+"""Parents: targets that others can be reached through only. Under one that is down nobody else is to blame.
+
+A group may be one as well. It is down with so many of its members; who is to blame then is the group, unless its
+members are themselves unreachable: then it is whoever is above them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..checks import Status
 from ..targets import Standing, TargetStatus
+from .groups import Groups
 
 
 class Parents:
-    """The parents of targets, and how they stand. `targets`: all of them by name, as they stand at any time."""
+    """The parents of targets, and how they stand. `targets`: all of them by name, as they stand at any time.
 
-    def __init__(self, targets: Mapping[str, TargetStatus]) -> None:
+    `groups`: those that may be parents; None: there are none.
+    """
+
+    def __init__(self, targets: Mapping[str, TargetStatus], groups: Groups | None = None) -> None:
         self._targets = targets
+        self._groups = groups
         self._parents: dict[str, tuple[str, ...]] = {}
+        self._children: dict[str, list[str]] = {}
 
     def follow(self, parents: Mapping[str, Sequence[str]]) -> None:
         """Let these be the parents of each target from now on; there is no circle in them."""
         self._parents = {name: tuple(of) for name, of in parents.items() if of}
-        children: dict[str, list[str]] = {}
+        self._children = {}
         for name, of in self._parents.items():
             for parent in of:
-                children.setdefault(parent, []).append(name)
-        for name, target in self._targets.items():
-            target.members = len(_reached(name, children))
+                self._children.setdefault(parent, []).append(name)
+        for target in self._targets.values():
+            target.below = self.below
+
+    def below(self, name: str) -> int:
+        """How many targets are reached through one, at any depth. It looks at each of them: ask when you tell it."""
+        return len(_reached(name, lambda each: self._children.get(each, ())))
 
     def above(self, name: str) -> set[str]:
-        """All targets above one, at any depth."""
-        return _reached(name, self._parents)
+        """All targets above one, at any depth: of a group, its members and those above them."""
+        found = _reached(name, lambda each: self._members(each) or self._parents.get(each, ()))
+        return {each for each in found if each in self._targets}
 
     def cause(self, name: str, began: float) -> str | None:
-        """The target above `name` that is down, or was when a check began at `began` in UTC seconds. None: there is
-        none. Of a chain that is down it is the topmost.
+        """The target or group above `name` that is down, or was when a check began at `began` in UTC seconds. None:
+        there is none. Of a chain that is down it is the topmost.
         """
         found: str | None = None
-        parents = self._parents.get(name, ())
+        parents: Iterable[str] = self._parents.get(name, ())
         while (down := next((each for each in parents if self._was_down(each, began)), None)) is not None:
-            found, parents = down, self._parents.get(down, ())
+            found, parents = down, self._above(down)
         return found
 
     def unchecked(self, name: str, began: float) -> tuple[str, ...]:
-        """The parents of a target that have not been checked since an instant, in UTC seconds."""
-        found = []
+        """The parents of a target that have not been checked since an instant, in UTC seconds; of a group, members."""
+        found: dict[str, None] = {}
         for parent in self._parents.get(name, ()):
-            target = self._targets.get(parent)
-            if target is not None and (target.last_run is None or target.last_run.started < began):
-                found.append(parent)
+            for each in self._members(parent) or (parent,):
+                target = self._targets.get(each)
+                if target is not None and (target.last_run is None or target.last_run.started < began):
+                    found[each] = None
         return tuple(found)
+
+    def _above(self, name: str) -> Iterable[str]:
+        """Targets and groups that may be to blame in the place of one that is down."""
+        members = self._members(name)
+        if not members:
+            return self._parents.get(name, ())
+        if self._groups is None or self._groups.is_blamed(name):
+            return ()
+        return {parent: None for each in members for parent in self._parents.get(each, ())}
+
+    def _members(self, name: str) -> tuple[str, ...]:
+        return () if self._groups is None or name in self._targets else self._groups.members(name)
 
     def _was_down(self, name: str, began: float) -> bool:
         target = self._targets.get(name)
-        if target is None or target.state is None:
+        if target is None:
+            return self._groups is not None and self._groups.was_down(name, began)
+        if target.state is None:
             return False
         state, before = target.state, target.state.ends
         if state.status is Standing.DOWN or (state.status is Standing.FLAPPING and target.status is Status.DOWN):
@@ -58,15 +88,15 @@ class Parents:
         return state.started_at > began and before is not None and before.status is Standing.DOWN
 
 
-def _reached(name: str, ways: Mapping[str, Iterable[str]]) -> set[str]:
+def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:
     """All names to which ways lead from one, directly or by others."""
     found: set[str] = set()
-    waiting = list(ways.get(name, ()))
+    waiting = list(ways(name))
     while waiting:
         each = waiting.pop()
         if each not in found:
             found.add(each)
-            waiting.extend(ways.get(each, ()))
+            waiting.extend(ways(each))
     return found
 
 

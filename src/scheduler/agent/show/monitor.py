@@ -18,7 +18,18 @@ from scheduler import (
     StoreUp,
 )
 
-from ..targets import Checked, CheckedAgain, Closed, LeftOut, LeftOutBefore, News, NotChecked, Opened, Remembered
+from ..targets import (
+    Checked,
+    CheckedAgain,
+    Closed,
+    GroupRecalled,
+    LeftOut,
+    LeftOutBefore,
+    News,
+    NotChecked,
+    Opened,
+    Remembered,
+)
 from .display import Display, NotShown, View
 from .notices import describe, describe_downtime, describe_group, describe_outage, describe_pause
 
@@ -57,9 +68,10 @@ class Monitor:
         match news:
             case Checked():
                 self.show(lambda display: display.checked(news.target, is_change=news.is_change))
-            case Opened() | Closed():
-                if news.incident.is_group:  # of a target the check that it came with has been shown
-                    self.notice(describe_group(news))
+            case Opened() | Closed() if news.incident.is_group:
+                self.notice(describe_group(news))
+            case Opened() | Closed() | GroupRecalled():
+                pass  # the check with which it came has been shown, or an earlier process has told it
             case Remembered():
                 self.show(lambda display: display.remembered(news.target))
             case LeftOut():

@@ -8,15 +8,26 @@ subscribes. Lives on the event loop.
 from __future__ import annotations
 
 from .board import Board, Summary
-from .flapping import Standing, state_id
+from .flapping import Standing, is_down, state_id
 from .gate import Gate, Probe
 from .incidents import FLAPPING, Closed, Incident, Opened
 from .maintenance import Maintenance, Planned
-from .news import Checked, CheckedAgain, LeftOut, LeftOutBefore, News, NotChecked, Outage, Remembered, Trouble
+from .news import (
+    Checked,
+    CheckedAgain,
+    GroupRecalled,
+    LeftOut,
+    LeftOutBefore,
+    News,
+    NotChecked,
+    Outage,
+    Remembered,
+    Trouble,
+)
+from .reading import restore, skipped_for, told, verdict_of_record
 from .recall import Recall
-from .report import restore, skipped_for, told, verdict_of_record
 from .sooner import Sooner
-from .status import Marks, TargetStatus, Verdict
+from .status import Marked, Marks, Recalled, TargetStatus, Verdict
 from .task import TASK, CheckTask
 
 __all__ = [
@@ -28,10 +39,12 @@ __all__ = [
     "CheckedAgain",
     "Closed",
     "Gate",
+    "GroupRecalled",
     "Incident",
     "LeftOut",
     "LeftOutBefore",
     "Maintenance",
+    "Marked",
     "Marks",
     "News",
     "NotChecked",
@@ -40,6 +53,7 @@ __all__ = [
     "Planned",
     "Probe",
     "Recall",
+    "Recalled",
     "Remembered",
     "Sooner",
     "Standing",
@@ -47,6 +61,7 @@ __all__ = [
     "TargetStatus",
     "Trouble",
     "Verdict",
+    "is_down",
     "restore",
     "skipped_for",
     "state_id",

@@ -53,6 +53,11 @@ class TargetState:
         return now - self.started_at
 
 
+def is_down(state: TargetState | None) -> bool:
+    """Whether a state says that its target is down, and not that it changes. None: there was no result yet."""
+    return state is not None and state.status is Standing.DOWN
+
+
 def state_id(name: str, started_at: float, number: int) -> str:
     """The id of the state of the target `name` that began then, its `number`th."""
     milliseconds = round(started_at * 1e6) // 1000  # of the whole microseconds that history keeps

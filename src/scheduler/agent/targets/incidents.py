@@ -66,7 +66,6 @@ def incident_after(
     target: str,
     now: float,
     error: str | None,
-    members: int = 0,
     is_excused: bool = False,
 ) -> Incident | None:
     """The incident of a target after a final result that led to `state`. None: there is none.
@@ -86,7 +85,6 @@ def incident_after(
         began=now if is_flapping else state.started_at,
         status=FLAPPING if has_changed_often else Status.DOWN,
         error=None if error is None else error[:LONGEST_ERROR],
-        members=members,
     )
 
 

@@ -18,7 +18,7 @@ from scheduler import (
     StoreUp,
 )
 
-from .incidents import Closed, Opened
+from .incidents import Closed, Incident, Opened
 from .status import TargetStatus
 
 
@@ -35,6 +35,17 @@ class Remembered:
     """A target stands as it did when an earlier process last checked it: `target.last`."""
 
     target: TargetStatus
+
+
+@frozen
+class GroupRecalled:
+    """A group of targets stands so by what earlier processes have left: `incident` is open; None: none is. `since`:
+    UTC seconds at which that was last known to have changed, if it has.
+    """
+
+    name: str
+    incident: Incident | None
+    since: float
 
 
 @frozen
@@ -75,4 +86,7 @@ Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked 
 Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp
 """Events of the scheduler that say why nothing, or not everything, is checked."""
 
-News = Checked | Opened | Closed | Remembered | LeftOut | LeftOutBefore | NotChecked | CheckedAgain | Trouble | Outage
+News = (
+    Checked | Opened | Closed | Remembered | GroupRecalled | LeftOut | LeftOutBefore | NotChecked | CheckedAgain
+    | Trouble | Outage
+)  # fmt: skip

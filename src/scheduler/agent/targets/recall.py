@@ -11,7 +11,7 @@ import anyio
 from scheduler import Record, Scheduler, SchedulerState, StoreError, StoreUnavailable
 from timerqueue import Clock
 
-from .report import restore
+from .reading import restore
 from .status import TargetStatus
 
 logger = getLogger(__name__)

@@ -36,8 +36,10 @@ class Sooner:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._waiting: dict[str, set[str]] = {}
-        """Targets that are checked again once the one above has been, by its name."""
+        self._children: dict[str, set[str]] = {}
+        """Targets that are checked again once those above have been, by the name of each that has not."""
+        self._awaited: dict[str, set[str]] = {}
+        """The same the other way round: for which targets above a target waits."""
 
     def hear(self, news: News) -> None:
         """Set the next start of a target that has just been checked, if that is sooner than its regular one."""
@@ -46,8 +48,8 @@ class Sooner:
         for parent in () if news.target.last is None else news.target.last.asks:
             self._ask(parent, news.target.name)
         if news.target.last is None or news.target.last.is_final:
-            for child in self._waiting.pop(news.target.name, ()):
-                self._start(child, datetime.fromtimestamp(news.target.last_run.ended, UTC))
+            for child in self._children.pop(news.target.name, ()):
+                self._answered(child, news.target.name, datetime.fromtimestamp(news.target.last_run.ended, UTC))
         wanted = sooner(news.target, news.target.last_run)
         if wanted is None:
             return
@@ -55,11 +57,22 @@ class Sooner:
 
     def _ask(self, parent: str, child: str) -> None:
         """Have a target checked now, and another one after it."""
-        is_asked = parent in self._waiting
-        self._waiting.setdefault(parent, set()).add(child)
+        is_asked = parent in self._children
         if not is_asked:
-            with suppress(JobNotFound, AlreadyStopped):
+            try:
                 self._scheduler.get(parent).run_now()
+            except (JobNotFound, AlreadyStopped):
+                return
+        self._children.setdefault(parent, set()).add(child)
+        self._awaited.setdefault(child, set()).add(parent)
+
+    def _answered(self, child: str, parent: str, at: datetime) -> None:
+        """Have a target checked if the last one has answered that it waits for: the one that is down may be slow."""
+        left = self._awaited.get(child, set())
+        left.discard(parent)
+        if not left:
+            self._awaited.pop(child, None)
+            self._start(child, at)
 
     def _start(self, name: str, at: datetime) -> None:
         with suppress(JobNotFound, AlreadyStopped):

@@ -112,12 +112,35 @@ Marks = Mapping[str, tuple[int, float | None]]
 
 
 @frozen
-class Recalled:
-    """The rest of the last report of an earlier process, beside how its target stood. `at`: UTC seconds."""
+class Stood:
+    """How a target stood after a check that ended `at`, in UTC seconds. `is_excused`: one above it was to blame."""
 
     at: float
     is_down: bool
-    marks: Marks
+    is_excused: bool = False
+
+
+@frozen
+class Marked:
+    """The report of a check that ended `at`, in UTC seconds, on a group before it: see `Marks`."""
+
+    at: float
+    number: int
+    began: float | None
+
+
+@frozen
+class Recalled:
+    """The past of a target, as far as its groups need it. `stood`: after each of its last reports of an earlier
+    process, the latest first, and before them all. `marks`: the latest about each group, by its short name.
+    """
+
+    stood: tuple[Stood, ...]
+    marks: Mapping[str, Marked]
+
+    def stood_at(self, instant: float) -> Stood:
+        """How it stood then, as far as its reports go back."""
+        return next((each for each in self.stood if each.at <= instant), self.stood[-1])
 
 
 @define(eq=False)
@@ -125,7 +148,9 @@ class TargetStatus:
     """A target over time. Instants in UTC seconds since 1970; `status` is None until the first verdict.
 
     `remembered`: how many of its verdicts an earlier process has found. `missed` and `lateness_max` are of this one.
-    `incident`: the one that is open, after a restart too. `members`: how many others an incident of it stands for.
+    `incident`: the one that is open, after a restart too. `below`: asked how many others an incident of it stands for.
+    `is_excused`: whether one above it is to blame, by its last verdict that says anything. `marks`: asked how its
+    groups stand; None: it is in none.
     `is_verified`: False if its certificate is not looked at. `grace`: seconds by which a check may begin late and still
     say something. `retry_interval`: seconds from one attempt to the next, which is a run of its own; 0: all attempts
     are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
@@ -139,7 +164,8 @@ class TargetStatus:
     max_attempts: int = 1
     state: TargetState | None = None
     incident: Incident | None = None
-    members: int = 0
+    below: Callable[[str], int] = lambda _name: 0
+    is_excused: bool = False
     status: Status | None = None
     previous: Status | None = None
     since: float | None = None
@@ -158,7 +184,7 @@ class TargetStatus:
     need: int | None = 1
     tried: int = 0
     past: Past | None = None
-    marks: Callable[[str], Marks] = lambda _name: {}
+    marks: Callable[[str], Marks] | None = None
     recalled: Recalled | None = None
     holds: Callable[[float], float] = lambda _ended: math.inf
 
@@ -235,16 +261,21 @@ class TargetStatus:
         if not verdict.is_final:
             return
         self.state = after(self.state, result, now, name=self.name)
-        self.incident = incident_after(
+        self.is_excused = verdict.cause is not None
+        before, self.incident = (
             self.incident,
-            self.state,
-            result,
-            target=self.name,
-            now=now,
-            error=verdict.error,
-            members=self.members,
-            is_excused=verdict.cause is not None,
+            incident_after(
+                self.incident,
+                self.state,
+                result,
+                target=self.name,
+                now=now,
+                error=verdict.error,
+                is_excused=self.is_excused,
+            ),
         )
+        if self.incident is not None and before is None:  # not with every check: there may be thousands below
+            self.incident = evolve(self.incident, members=self.below(self.name))
 
 
 def _result_of(status: Status) -> Result | None:

@@ -102,8 +102,10 @@ class _Ending:
         doubt = self._late
         if doubt is None and any(each.status is Status.DOWN for each in results):
             doubt = await self._about.gate.why_offline(self._began)
-        name, began = self._target.name, self._began_at
-        return report_of(results, self._target, doubt, self._about.cause(name, began), self._about.asks(name, began))
+        name, began, about = self._target.name, self._began_at, self._about
+        now = about.clock.wall()  # whoever is in maintenance will not be checked however it is asked
+        asks = [each for each in about.asks(name, began) if about.maintenance.window_at(each, now) is None]
+        return report_of(results, self._target, doubt, about.cause(name, began), asks)
 
 
 class _Together:
