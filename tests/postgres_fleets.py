@@ -79,7 +79,7 @@ async def fleet_on(postgres, *probes, store=None, name="main", server=None, **op
     fleet = Fleet(
         [target], {each.name: each for each in probes}, scheduler, store=store, resolver=Resolver(), clock=clock
     )
-    fleet.store = store
+    fleet.store, fleet.scheduler = store, scheduler
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group, fleet.running():
             group.start_soon(scheduler.run)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Final
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
 
 import anyio
 from anyio.abc import Listener, SocketStream, TaskGroup
-from attrs import evolve, frozen
+from attrs import frozen
 
 from scheduler import (
     Event,
@@ -28,6 +28,7 @@ from timerqueue import Clock
 from .checks import Holdups, Resolver, Status
 from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
+from .probing import Probing
 from .push import Signals, listen, serve
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
@@ -35,9 +36,6 @@ from .show import Display, Monitor, View
 from .signals import listen_to_signals
 from .targets import Sooner, TargetStatus
 from .text import Redactor
-
-if TYPE_CHECKING:
-    from .postgres import Fleet
 
 GRACE: Final = 5.0
 """Seconds that running checks have to end in once the agent is told to stop."""
@@ -49,9 +47,6 @@ CRASH_FLOOR: Final = 10.0
 
 SETTLED: Final = 0.2
 """Seconds after the start in which the scheduler finds what was due before it."""
-
-MEMORY_KEEPS: Final = 3_600.0
-"""Seconds for which an agent without a store remembers what probes of PostgreSQL found."""
 
 EACH_CHANNEL: Final = "channel:*"
 """The limit of each channel: one message at a time."""
@@ -155,7 +150,9 @@ class _Agent:
         self._signals = Signals(self._scheduler, self._monitor.notice)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
-        self._fleet = self._fleet_of(config) if config.postgres else None
+        self._probing = Probing(config, self._scheduler, ways.resolver, self._clock, self._resize, is_once=plan.once)
+        if self._probing.places:
+            self._resize()
         self._is_open = anyio.Event()
         self._taken_over: str | None = None
         """The agent that has the store now, in the words of the store."""
@@ -173,8 +170,7 @@ class _Agent:
         return 1 if is_forced or (plan.once and not self._is_all_well()) else 0
 
     def _is_all_well(self) -> bool:
-        probed = () if self._fleet is None else self._fleet.members.values()
-        return all(map(_is_well, self._roster.listed)) and not any(each.has_failed for each in probed)
+        return all(map(_is_well, self._roster.listed)) and not self._probing.has_failed
 
     async def _run_checks(self) -> bool:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
@@ -190,40 +186,11 @@ class _Agent:
                 group.start_soon(self._show_past)
             if plan.seconds is not None:
                 group.start_soon(self._stop_after, plan.seconds)
-            async with nullcontext() if self._fleet is None else self._fleet.running():
+            async with self._probing.running():
                 await (scheduler.run_once() if plan.once else scheduler.run())
-            if plan.once and self._fleet is not None:
-                for member in self._fleet.members.values():
-                    self._monitor.notice(member.summary())
+            for summary in self._probing.summaries() if plan.once else ():
+                self._monitor.notice(summary)
         return bool(is_forced)
-
-    def _fleet_of(self, config: Config) -> Fleet:
-        from .postgres import (  # noqa: PLC0415 - see `_places`
-            CATALOGUE,
-            Fleet,
-            MemoryMetrics,
-            Retention,
-            Spool,
-            SpooledMetrics,
-            SqliteMetrics,
-        )
-
-        file = config.store.file
-        ways = self._ways
-        if file is None:
-            store = SpooledMetrics(MemoryMetrics(Retention(default=MEMORY_KEEPS)), None, ways.clock)
-        else:
-            spool = Spool(file.with_suffix(".metrics.spool"))
-            store = SpooledMetrics(SqliteMetrics(file.with_suffix(".metrics.db")), spool, ways.clock)
-        return Fleet(
-            config.postgres,
-            CATALOGUE,
-            self._scheduler,
-            store=store,
-            resolver=ways.resolver,
-            clock=ways.clock,
-            is_once=self._plan.once,
-        )
 
     def _listen(self, event: Event) -> None:
         if isinstance(event, SchedulerStarted):
@@ -269,9 +236,10 @@ class _Agent:
         self._ways.resolver.follow(config.hosts, config.reach)
         self._to_channels.follow(config.hosts)
         if config.limits != before.limits or len(config.channels) != len(before.channels):
-            self._scheduler.resize(_places(evolve(config, postgres=before.postgres)), config.limits.now(before.limits))
+            self._resize(config.limits.now(before.limits))
         self._roster.maintenance.plan(config.maintenance)
         changes = await self._roster.follow(config.targets)
+        servers = await self._probing.follow(config)
         self._roster.groups.follow(config.groups, self._clock.wall())
         self._signals.follow(config.targets)
         self._delivery.follow(config.channels)
@@ -280,8 +248,11 @@ class _Agent:
         for warning in config.all_warnings:
             if warning not in before.all_warnings:
                 self._monitor.notice(warning)
-        for text in told_of(changes, before, config):
+        for text in told_of(changes, before, config, servers):
             self._monitor.notice(text)
+
+    def _resize(self, limits: Mapping[str, float] | None = None) -> None:
+        self._scheduler.resize(_places(self._config, self._probing.places), {} if limits is None else limits)
 
     async def _serve(self, listener: Listener[SocketStream]) -> None:
         """Take signals of push targets, once the store has been read: else they would be lost."""
@@ -302,15 +273,9 @@ class _Agent:
         self._board.tell_downtime()
 
 
-def _places(config: Config) -> float:
+def _places(config: Config, of_probes: int = 0) -> float:
     """How many tasks run at a time. A channel has a place of its own, and so has each probe: no check waits for one."""
-    places = config.limits.total + len(config.channels)
-    if not config.postgres:
-        return places
-    # The probes take as long to import as all checks: the table of who has none need not wait for them.
-    from .postgres import CATALOGUE  # noqa: PLC0415
-
-    return places + len(config.postgres) * len(CATALOGUE)
+    return config.limits.total + len(config.channels) + of_probes
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:

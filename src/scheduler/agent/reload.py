@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import anyio
 from anyio.to_thread import run_sync
@@ -19,7 +19,6 @@ from attrs import fields, frozen
 from timerqueue import Clock
 
 from .config import Config, over
-from .roster import Changes
 from .toml import ConfigError, Problem
 
 LOOK_EVERY: Final = 0.5
@@ -28,11 +27,29 @@ LOOK_EVERY: Final = 0.5
 MOST_SAID: Final = 3
 """Problems of a file that are told; the others are counted."""
 
-FOLLOWED: Final = {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules", "warnings"}
+FOLLOWED: Final = frozenset(
+    {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules", "postgres", "warnings"}
+)
 """What of a configuration is followed while the agent runs."""
 
 Stamp = tuple[int, int, int] | None
 """What changes with a file: when it was written, its size, which one it is. None: it cannot be seen."""
+
+
+class Changed(Protocol):
+    """Changes of a configuration: what has been added, removed and changed, by name."""
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Names that were not there."""
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """Names that are gone."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Names of what is another than before."""
 
 
 @frozen
@@ -109,13 +126,12 @@ def stamp_of(file: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def told_of(changes: Changes, before: Config, after: Config) -> Iterator[str]:
-    """Say what a new configuration has changed, and what of it waits for the next start of the agent."""
-    parts = [
-        f"{len(names):,} {what} ({_some(names)})"
-        for what, names in (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
-        if names
-    ]
+def told_of(changes: Changed, before: Config, after: Config, servers: Changed | None = None) -> Iterator[str]:
+    """Say what a new configuration has changed, and what of it waits for the next start of the agent.
+
+    `changes`: of targets. `servers`: of those that are probed.
+    """
+    parts = [*_counts(changes), *(f"PostgreSQL: {each}" for each in _counts(servers))]
     if before.limits != after.limits:
         parts.append("other limits")
     if before.hosts != after.hosts:
@@ -130,6 +146,13 @@ def told_of(changes: Changes, before: Config, after: Config) -> Iterator[str]:
     for each in fields(Config):
         if each.name not in FOLLOWED and getattr(before, each.name) != getattr(after, each.name):
             yield f"{each.name} has changed in the configuration: that takes effect when the agent starts again"
+
+
+def _counts(changes: Changed | None) -> list[str]:
+    if changes is None:
+        return []
+    kinds = (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
+    return [f"{len(names):,} {what} ({_some(names)})" for what, names in kinds if names]
 
 
 def _some(names: Sequence[str]) -> str:

@@ -57,7 +57,7 @@ def test_a_server_has_parts_or_a_dsn_and_its_password_stands_elsewhere(written, 
     assert first.server.options == {"sslmode": "require"}
     assert (second.name, second.server.password) == ("watcher@db.example:5432", "from a file")
     assert (second.include, second.limit, second.budget) == (("shop_*",), 2, 0.02)
-    assert second.probes == {"activity": Choice(every=30.0), "locks": Choice(is_enabled=False)}
+    assert second.probes == {"activity": Choice(is_enabled=True, every=30.0), "locks": Choice(is_enabled=False)}
     assert {"secret", "from a file"} <= config.secrets
     assert "secret" not in repr(first)
 

@@ -8,7 +8,7 @@ from kit import until
 from postgres_fleets import fleet_on, probe
 from scheduler.agent.postgres.budget import MOST, WINDOW, Budget
 from scheduler.agent.postgres.contract import Column, OutcomeKind, Type
-from scheduler.agent.postgres.fleet import job_id
+from scheduler.agent.postgres.jobs import job_id
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from kit import until
 from postgres_fleets import OURS, fleet_on, ours_on, probe, rows_on, server_of
 from scheduler.agent.libpq import Server
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, Role
-from scheduler.agent.postgres.fleet import job_id
+from scheduler.agent.postgres.jobs import job_id
 from scheduler.agent.postgres.reach.reach import CUT_OFF
 
 pytestmark = pytest.mark.slow
@@ -145,7 +145,7 @@ async def test_what_does_not_fit_the_server_is_skipped_with_its_reason(own_serve
 
 async def test_a_sample_before_the_start_says_when_the_next_is_due(own_server):
     """Never, or overdue: soon. Not yet: the rest is waited. A sample of the future counts as one of now."""
-    from scheduler.agent.postgres.fleet import first_start  # noqa: PLC0415
+    from scheduler.agent.postgres.jobs import first_start  # noqa: PLC0415
 
     one = probe(every=60)
     starts = {

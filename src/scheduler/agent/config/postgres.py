@@ -201,6 +201,11 @@ def _choices(section: Section) -> dict[str, Choice]:
         "[probes](postgres-probes.md) by name, each on (`true`), off (`false`) or with an interval of its own "
         '(`"30s"`)',
     )
+    return read_choices(probes)
+
+
+def read_choices(probes: Section) -> dict[str, Choice]:
+    """Read what a scope says of probes, by their names."""
     found = {}
     for name in probes.table:
         if name in CATALOGUE:
@@ -214,12 +219,19 @@ def _choices(section: Section) -> dict[str, Choice]:
 
 
 def _choice(value: Any) -> Choice:
+    """Read true, false, or an interval, which turns the probe on."""
     if isinstance(value, bool):
         return Choice(is_enabled=value)
     try:
-        every = seconds(value)
-    except Unfit:
-        raise Unfit('true, false or an interval such as "30s"', value) from None
+        return Choice(is_enabled=True, every=_interval(value))
+    except Unfit as exc:
+        if isinstance(value, str):
+            raise
+        raise Unfit('true, false or an interval such as "30s"', value) from exc
+
+
+def _interval(value: Any) -> float:
+    every = seconds(value)
     if every < SHORTEST:
         raise Unfit(f"an interval of at least {SHORTEST:g} s", value)
-    return Choice(every=every)
+    return every

@@ -49,6 +49,11 @@ class Server:
     __repr__ = __str__
 
     @property
+    def place(self) -> tuple[str, int]:
+        """Where it is, whoever we are there."""
+        return self.host, self.port
+
+    @property
     def is_local(self) -> bool:
         """Whether it is reached by a Unix socket, for which no name is looked up."""
         return self.host.startswith(("/", "@"))

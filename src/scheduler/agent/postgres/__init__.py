@@ -7,25 +7,33 @@ psycopg is imported where it is used, so that the agent runs without it.
 
 from __future__ import annotations
 
+from .changes import Changes, compared
+from .choices import Choice, Layer, Origin, Plan, origins
 from .doctor import Diagnosis, examine
 from .fleet import Fleet
 from .identity import IDENTITY, resets
 from .probes import CATALOGUE
 from .storage import MemoryMetrics, Retention, Spool, SpooledMetrics, SqliteMetrics
-from .target import Choice, PostgresTarget
+from .target import PostgresTarget
 
 __all__ = [
     "CATALOGUE",
     "IDENTITY",
+    "Changes",
     "Choice",
     "Diagnosis",
     "Fleet",
+    "Layer",
     "MemoryMetrics",
+    "Origin",
+    "Plan",
     "PostgresTarget",
     "Retention",
     "Spool",
     "SpooledMetrics",
     "SqliteMetrics",
+    "compared",
     "examine",
+    "origins",
     "resets",
 ]

@@ -49,6 +49,12 @@ class Databases:
         self._asking: anyio.Event | None = None
         self._failed: Result | None = None
 
+    def follow(self, target: PostgresTarget) -> None:
+        """Choose by what this target says from now on. Who asks next has the list asked for again."""
+        if target.patterns != self._target.patterns:
+            self._at = None
+        self._target = target
+
     async def all(self) -> Sequence[str] | Result:
         """Return their names, at most AGAIN_AFTER seconds old; or why nobody knows them."""
         now = self._clock.monotonic()

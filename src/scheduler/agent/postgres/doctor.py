@@ -53,7 +53,8 @@ async def _diagnosis(
 ) -> Diagnosis:
     where = database if probe.scope is Scope.DATABASE else None
     result = await _asked(target, reach, probe, where, clock)
-    is_on, every = target.choice(probe)
+    plan = target.plan(probe)
+    is_on, every = plan.is_enabled, plan.every
     if result.kind in {OutcomeKind.STORED, OutcomeKind.PARTIAL}:
         off = await _is_off(target, reach, probe, where, clock)
         return Diagnosis(probe.name, not off, _works(result, every) + off, is_on)

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from logging import getLogger
 from typing import Final
-from zlib import crc32
 
 import anyio
 from anyio.abc import TaskGroup
@@ -15,27 +14,23 @@ from anyio.from_thread import run_sync
 from anyio.lowlevel import current_token
 from attrs import evolve, frozen
 
-from schedule import Every, Missed
-from scheduler import Job, JobNotFound, Overlap, RunMissed, Scheduler, current_run
+from schedule import Every
+from scheduler import RunMissed, Scheduler, current_run
 from timerqueue import Clock
 
 from ..checks import Resolver
 from . import burst
-from .budget import Budget
+from .changes import Changes, compared
 from .contract import MetricStore, OutcomeKind, Probe, ProbeOutcome, Row, Sample, Scope
-from .databases import Databases
 from .identity import IDENTITY, identity_of
-from .member import Member
-from .reach import Breaker, Connections, Dialler, Reach, Request, Result
+from .jobs import TASK, Jobs
+from .member import Around, Member, member_of
+from .reach import Request, Result
 from .recorder import Recorder
 from .target import PostgresTarget
 
 logger = getLogger(__name__)
 
-TASK: Final = "probe"
-"""The name of the task, and a tag of the jobs."""
-SOON: Final = 10.0
-"""Seconds over which the first starts of targets are spread."""
 FLUSH_WITHIN: Final = 5.0
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -72,14 +67,13 @@ class Fleet:
         self.members: dict[str, Member] = {}
         self._scheduler = scheduler
         self._clock = clock
-        self._resolver = resolver
+        self._around = Around(resolver, self._spawn, clock)
         self._recorder = Recorder(store, clock.monotonic)
         self._group: TaskGroup | None = None
-        self._pairs: dict[str, tuple[Member, Probe]] = {}
-        """What the jobs are for, by their ids."""
-        for target in targets:
-            self.members[target.name] = self._member(target)
-            self._share(self.members[target.name])
+        self._jobs = Jobs(scheduler, clock, probes, self._lasts)
+        self._left: list[Member] = []
+        """Those that are asked nothing any more, while the server has not let go of their connections."""
+        self.follow(targets)
         scheduler.register(TASK, self.run)
         scheduler.listen(self._missed, RunMissed)
 
@@ -91,14 +85,15 @@ class Fleet:
             async with anyio.create_task_group() as group:
                 self._group = group
                 if self._is_once:
-                    await self._add_jobs()
+                    await self._jobs.begin(list(self._jobs.pairs))
                 else:
-                    group.start_soon(self._add_jobs)
+                    group.start_soon(self._jobs.begin, list(self._jobs.pairs))
                 yield
-                for member in self.members.values():
-                    member.reach.close()
+                ways = [member.reach for member in (*self.members.values(), *self._left)]
+                for reach in ways:
+                    reach.close()
                 with anyio.move_on_after(FLUSH_WITHIN):
-                    while not all(member.reach.is_idle for member in self.members.values()):
+                    while not all(reach.is_idle for reach in ways):
                         await self._clock.sleep(0.02)
                 group.cancel_scope.cancel()
         finally:
@@ -107,17 +102,46 @@ class Fleet:
             if lost:
                 logger.warning("%d records of probes were not stored within %g s", lost, FLUSH_WITHIN)
 
+    def follow(self, targets: Sequence[PostgresTarget]) -> Changes[str]:
+        """Probe these from now on, and no others. What is not another than before is not touched.
+
+        What is removed or disabled stops at once, on the server too, and its connections are closed beside all else.
+        A changed interval keeps its phase. Returns what has changed, by the names of targets.
+        """
+        wanted = {target.name: target for target in targets if target.is_enabled}
+        changes = compared({name: member.target for name, member in self.members.items()}, wanted)
+        for name in changes.removed:
+            self._leave(self.members.pop(name))
+        for name in changes.changed:
+            left = self.members[name].become(wanted[name], self._around)
+            if left is not None:
+                self._leave(left)
+                self._share(self.members[name])
+        for name in changes.added:
+            self.members[name] = member_of(wanted[name], self._around)
+            self._share(self.members[name])
+        after = [self.members[name] for name in (*changes.changed, *changes.added)]
+        new = self._jobs.follow({*changes.changed, *changes.removed}, after)
+        if new and self._group is not None:  # else they begin with the others
+            self._group.start_soon(self._jobs.begin, new)
+        return changes
+
+    def _leave(self, member: Member) -> None:
+        """Ask it nothing more. Its connections end when the server lets go of them, and nobody waits for that."""
+        self._left = [each for each in self._left if not each.reach.is_idle]
+        self._left.append(member)
+        member.reach.close()
+
     async def run(self, target: str, probe: str) -> None:
         """Run a probe on all databases of a target. Each has its outcome handed to the recorder as soon as it ends."""
-        member, found = self.members[target], self.probes[probe]
+        pair = self._jobs.pairs[target, probe]
+        member, found = pair.member, pair.plan.probe
         at = current_run().due.timestamp()
         due = Due(member, found, at, max(self._clock.wall() - at, 0.0))
         member.reach.connections.sweep()
         if member.usual and self._clock.monotonic() >= member.burst_until:
             self._end_burst(member)
-        if not member.budget.admits(
-            probe, at, burst.EVERY if probe in member.usual else member.target.choice(found)[1]
-        ):
+        if not member.budget.admits(probe, at, burst.EVERY if probe in member.usual else pair.plan.every):
             self._record(due, None, self._stretched(member, probe))
             return
         databases: Sequence[str | None] = (None,)
@@ -192,19 +216,12 @@ class Fleet:
     def _share(self, member: Member) -> None:
         """Have targets that are one server, by its address or by what it says of itself, share one limit."""
         connections = member.reach.connections
-        same = [
-            each.reach.connections for each in self.members.values() if each is not member and each.is_same_as(member)
-        ]
+        others = [each for each in (*self.members.values(), *self._left) if each is not member]
+        same = [each.reach.connections for each in others if each.is_same_as(member)]
         if not any(each.places is connections.places for each in same):
             connections.places.part(connections)
         for each in same:
             connections.share(each)
-
-    def _member(self, target: PostgresTarget) -> Member:
-        dialler = Dialler(target.server, self._resolver, self._clock)
-        connections = Connections(dialler, target.limit, self._spawn, self._clock)
-        reach = Reach(connections, Breaker(), self._spawn, self._clock)
-        return Member(target, reach, Databases(target, reach, self._clock), Budget(target.budget))
 
     def _spawn(self, func: Callable[..., object], *args: object) -> None:
         assert self._group is not None, "nothing is asked of a server before the fleet runs"
@@ -224,7 +241,7 @@ class Fleet:
             return
         member.burst_until = now + burst.LASTS
         for probe in burst.CLOSE:
-            job = self._job(member, probe)
+            job = self._jobs.of(member.target.name, probe)
             if job is not None and probe not in member.usual:
                 member.usual[probe] = job.schedule
                 job.update(schedule=Every(burst.EVERY, anchor=EPOCH))
@@ -233,30 +250,10 @@ class Fleet:
     def _end_burst(self, member: Member) -> None:
         """Give the probes of a burst their schedules back, with their places."""
         for probe, schedule in member.usual.items():
-            job = self._job(member, probe)
+            job = self._jobs.of(member.target.name, probe)
             if job is not None:
                 job.update(schedule=schedule)
         member.usual.clear()
-
-    def _job(self, member: Member, probe: str) -> Job | None:
-        try:
-            return self._scheduler.get(job_id(member.target.name, probe))
-        except JobNotFound:
-            return None
-
-    # Jobs
-
-    async def _add_jobs(self) -> None:
-        """Add a job for each enabled probe of each target, to start where its last sample leaves off."""
-        pairs = [
-            (member.target, probe)
-            for member in self.members.values()
-            for probe in self.probes.values()
-            if member.target.is_enabled and member.target.choice(probe)[0]
-        ]
-        lasts = await self._lasts([(target.name, probe.name) for target, probe in pairs])
-        for (target, probe), last in zip(pairs, lasts, strict=True):
-            self._add_job(target, probe, last)
 
     async def _lasts(self, pairs: list[tuple[str, str]]) -> list[float | None]:
         def ask(store: MetricStore) -> list[float | None]:
@@ -277,28 +274,11 @@ class Fleet:
         await done.wait()
         return answers[0]
 
-    def _add_job(self, target: PostgresTarget, probe: Probe, last: float | None) -> Job:
-        _, every = target.choice(probe)
-        self._pairs[job_id(target.name, probe.name)] = self.members[target.name], probe
-        return self._scheduler.add(
-            TASK,
-            Every(every),
-            id=job_id(target.name, probe.name),
-            args=(target.name, probe.name),
-            overlap=Overlap.SKIP,
-            missed=Missed.SKIP,
-            grace=max(every / 10, 1.0),
-            start=first_start(target.name, probe, every, last, self._clock.wall()),
-            tags=(TASK, f"postgres:{target.name}", *target.tags),
-            durable=False,
-            on_conflict="replace",
-        )
-
     def _missed(self, event: RunMissed) -> None:
         """Record ticks that will have no run: one outcome for each database that is known."""
-        pair = self._pairs.get(event.job_id)
+        pair = self._jobs.pair_of(event.job_id)
         if pair is not None:
-            self._record_missed(*pair, event)
+            self._record_missed(pair.member, pair.plan.probe, event)
 
     def _record_missed(self, member: Member, probe: Probe, event: RunMissed) -> None:
         databases = member.databases.known if probe.scope is Scope.DATABASE else (None,)
@@ -308,27 +288,3 @@ class Fleet:
             due = Due(member, probe, event.first_due + number * step, 0.0)
             for database in databases or (None,):
                 self._record(due, database, result)
-
-
-def job_id(target: str, probe: str) -> str:
-    """Return the id of the job of a probe on a target."""
-    return f"{TASK}:{target}:{probe}"
-
-
-def first_start(target: str, probe: Probe, every: float, last: float | None, now: float) -> datetime:
-    """Return when a probe starts: an interval after its last sample, or soon if that has passed.
-
-    A sample of the future, by a clock that was set back, counts as one of now. All cheap probes of a target that have
-    none start at the same instant, so that they share connections from then on; a costly one by itself.
-    """
-    if last is not None and (coming := min(last, now) + every) > now:
-        return datetime.fromtimestamp(coming, UTC)
-    spread = _share(target) * min(SOON, every)
-    if not probe.is_cheap:
-        spread += _share(f"{target} {probe.name}") * min(SOON, every)
-    return datetime.fromtimestamp(now + spread, UTC)
-
-
-def _share(text: str) -> float:
-    """Return a number from 0 to 1 that is always the same for the same text."""
-    return crc32(text.encode()) / 2**32

@@ -5,18 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from logging import getLogger
 
-from attrs import define, field
+from attrs import define, field, frozen
 
 from schedule import Schedule
+from timerqueue import Clock
 
+from ..checks import Resolver
 from .budget import Budget
 from .contract import Failure, OutcomeKind, ProbeOutcome, Row
 from .databases import Databases
 from .identity import Key, changes, key_of
-from .reach import Reach
+from .reach import Breaker, Connections, Dialler, Reach, Spawn
 from .target import PostgresTarget
 
 logger = getLogger(__name__)
+
+
+@frozen
+class Around:
+    """Things that all members share."""
+
+    resolver: Resolver
+    spawn: Spawn
+    clock: Clock
 
 
 @define(eq=False)
@@ -49,6 +60,27 @@ class Member:
         """Say in a line what became of the probes."""
         parts = [f"{self.ends[kind]:,} {kind.value}" for kind in OutcomeKind if self.ends[kind]]
         return f"{self.target.name}: {', '.join(parts) or 'no probe was run'}"
+
+    def become(self, target: PostgresTarget, around: Around) -> Member | None:
+        """Be probed as this target says from now on. Returns who is left at another place, where it was before.
+
+        What is under way ends as it began. Connections to another role on the same server take the places of those
+        before them.
+        """
+        before, self.target = self.target, target
+        self.budget.share = target.budget
+        left = None
+        if target.server.place != before.server.place:
+            left = Member(before, self.reach, self.databases, self.budget, key=self.key, key_before=self.key_before)
+            self.reach = _reach(target, around)
+            self.databases = Databases(target, self.reach, around.clock)
+            self.key = self.key_before = None
+        elif target.server != before.server:
+            self.reach.connections.follow(_dialler(target, around))
+            self.reach.breaker = Breaker()
+        self.reach.connections.resize(target.limit)
+        self.databases.follow(target)
+        return left
 
     def is_same_as(self, other: Member) -> bool:
         """Whether both lead to one server: by their addresses, or by what it says of itself.
@@ -91,3 +123,18 @@ class Member:
         else:
             self.told[probe, database] = failure
             logger.warning("%s fails (%s): %s", what, failure, reason)
+
+
+def member_of(target: PostgresTarget, around: Around) -> Member:
+    """Return a member for a target that nobody has asked yet."""
+    reach = _reach(target, around)
+    return Member(target, reach, Databases(target, reach, around.clock), Budget(target.budget))
+
+
+def _reach(target: PostgresTarget, around: Around) -> Reach:
+    connections = Connections(_dialler(target, around), target.limit, around.spawn, around.clock)
+    return Reach(connections, Breaker(), around.spawn, around.clock)
+
+
+def _dialler(target: PostgresTarget, around: Around) -> Dialler:
+    return Dialler(target.server, around.resolver, around.clock)

@@ -9,20 +9,15 @@ from typing import Final
 from attrs import field, frozen
 
 from ..libpq import Server
+from .choices import Choice, Layer, Plan, planned
 from .contract import Probe
 
 LIMIT: Final = 3
 BUDGET: Final = 0.01
 MOST_DATABASES: Final = 100
 WAIT: Final = 30.0
-
-
-@frozen
-class Choice:
-    """The wishes of a target for one probe; None: as the probe has it. `every`: seconds."""
-
-    is_enabled: bool | None = None
-    every: float | None = None
+OWN: Final = "server"
+"""The scope of what a target says itself."""
 
 
 @frozen(kw_only=True)
@@ -31,7 +26,8 @@ class PostgresTarget:
 
     `include`, `exclude`: patterns of database names such as "shop_*"; `most_databases`: no more than that. `limit`:
     connections, idle ones included. `wait`: seconds that a probe may wait for one. `budget`: how much of the server's
-    time our queries may take, as a share of one core.
+    time our queries may take, as a share of one core. `probes`: what it says of probes itself; `inherited`: the scopes
+    around it, the innermost one first.
     """
 
     name: str
@@ -43,16 +39,23 @@ class PostgresTarget:
     wait: float = WAIT
     budget: float = BUDGET
     probes: Mapping[str, Choice] = field(factory=dict)
+    inherited: tuple[Layer, ...] = ()
     tags: tuple[str, ...] = ()
     is_enabled: bool = True
 
-    def choice(self, probe: Probe) -> tuple[bool, float]:
-        """Return whether a probe is to be run here, and every how many seconds."""
-        chosen = self.probes.get(probe.name, Choice())
-        is_enabled = probe.is_enabled if chosen.is_enabled is None else chosen.is_enabled
-        if chosen.is_enabled is None and chosen.every is not None:
-            is_enabled = True  # who sets an interval wants it to run
-        return is_enabled, probe.every if chosen.every is None else chosen.every
+    @property
+    def patterns(self) -> tuple[object, ...]:
+        """All that decides which databases are wanted."""
+        return self.include, self.exclude, self.most_databases
+
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """The scopes that hold here, the innermost one first."""
+        return (Layer(OWN, self.probes), *self.inherited)
+
+    def plan(self, probe: Probe) -> Plan:
+        """Return how a probe is run here."""
+        return planned(probe, self.layers)
 
     def wanted(self, databases: Iterable[str]) -> tuple[list[str], int]:
         """Return the databases to be probed, and how many there are beyond `most_databases`."""

@@ -8,9 +8,9 @@ one connection in one pipeline. Knows no job, no schedule and no store. Lives on
 from __future__ import annotations
 
 from .breaker import Breaker
-from .connections import Connections, NoRoom
+from .connections import Connections, NoRoom, Spawn
 from .dialling import Dialler
 from .reach import Reach
 from .request import Request, Result
 
-__all__ = ["Breaker", "Connections", "Dialler", "NoRoom", "Reach", "Request", "Result"]
+__all__ = ["Breaker", "Connections", "Dialler", "NoRoom", "Reach", "Request", "Result", "Spawn"]

@@ -28,6 +28,9 @@ Spawn = Callable[..., object]
 """A call that starts a coroutine function with arguments, beside the caller."""
 
 
+CLOSED: Final = "the server is not asked any more"
+
+
 class NoRoom(Exception):
     """No connection was free within the time that one may wait for it."""
 
@@ -69,6 +72,8 @@ class Connections:
 
         Raises NoRoom after `within` seconds in line, Unreachable. Give it back by `release` or `discard`.
         """
+        if self.is_closed:
+            raise NoRoom(CLOSED)
         known = None if is_fresh else self._idle_one(database)
         if known is None:
             known = await self._place(database, within, is_fresh=is_fresh)
@@ -77,7 +82,8 @@ class Connections:
     def release(self, connection: Connection, database: str | None) -> None:
         """Take back a connection that can be used again."""
         waiting = self.places.waiting
-        if not connection.is_clean or self.is_closed or self.places.used > self.places.limit:
+        is_over = self.is_closed or self.places.used > self.places.limit
+        if not connection.is_clean or is_over or self._is_outdated(connection):
             self.discard(connection)
             return
         for waiter in waiting:
@@ -107,11 +113,24 @@ class Connections:
             self.evict()
 
     def close(self) -> None:
-        """Close the idle ones now and the others when they are given back."""
+        """Close the idle ones now and the others when they are given back. Who stands in line has waited in vain."""
         self.is_closed = True
         while self._idle:
             self.evict()
+        for waiter in [each for each in self.places.waiting if each.holder is self]:
+            self.places.waiting.remove(waiter)
+            waiter.turn.set()
         self.places.fit()
+
+    def follow(self, dialler: Dialler) -> None:
+        """Connect by this dialler from now on. Connections of another role end when they are given back."""
+        self._dialler = dialler
+        for entry in [each for each in self._idle if self._is_outdated(each[2])]:
+            self._idle.remove(entry)
+            self.discard(entry[2])
+
+    def _is_outdated(self, connection: Connection) -> bool:
+        return connection.server != self._dialler.server
 
     def evict(self) -> None:
         """Close the connection that is idle longest."""
@@ -140,6 +159,8 @@ class Connections:
         if not waiter.turn.is_set():
             self._withdraw(waiter)
             raise NoRoom(f"no connection was free within {within:.3g} s (limit {self.places.limit})")
+        if waiter.handed is None and not waiter.has_place:
+            raise NoRoom(CLOSED)
         return waiter.handed
 
     def _withdraw(self, waiter: Waiter) -> None:

@@ -1,0 +1,31 @@
+"""Changes: in what a plan differs from the one before it, as a value. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+
+from attrs import frozen
+
+K = TypeVar("K")
+
+
+@frozen
+class Changes(Generic[K]):
+    """Changes of a plan: what was added, changed and removed, by its key. What is the same stands in none of them."""
+
+    added: tuple[K, ...] = ()
+    changed: tuple[K, ...] = ()
+    removed: tuple[K, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+def compared(before: Mapping[K, object], after: Mapping[K, object]) -> Changes[K]:
+    """Return how one gets from `before` to `after`: values are the same if they are equal."""
+    return Changes(
+        added=tuple(key for key in after if key not in before),
+        changed=tuple(key for key, value in after.items() if key in before and before[key] != value),
+        removed=tuple(key for key in before if key not in after),
+    )

@@ -1,0 +1,190 @@
+"""The jobs of a fleet: one for each probe that is on, on each target, whatever becomes of the plan.
+
+A pair of a target and a probe stays the same object as long as it is wanted, and its grid goes through the same
+instant. So an interval that is changed and changed back leaves one job, at its old place; and who comes late to add
+one sees that another, or none, is wanted by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final
+from zlib import crc32
+
+from anyio.lowlevel import checkpoint
+from attrs import define
+
+from schedule import Every, Missed
+from scheduler import Job, JobNotFound, Overlap, Scheduler
+from timerqueue import Clock
+
+from .changes import compared
+from .choices import Plan
+from .contract import Probe
+from .member import Member
+from .target import PostgresTarget
+
+TASK: Final = "probe"
+"""The name of the task, and a tag of the jobs."""
+TOGETHER: Final = 50
+"""Jobs that are added before the loop has a turn."""
+SOON: Final = 10.0
+"""Seconds over which the first starts of targets are spread."""
+
+Key = tuple[str, str]
+"""The names of a target and of a probe."""
+Lasts = Callable[[list[Key]], Awaitable[list[float | None]]]
+"""A call that returns when the last sample of each was due, in UTC seconds; None: there is none."""
+
+
+@define(eq=False)
+class Pair:
+    """A probe on a target. It stays the same while its plan changes; `anchor`: its grid goes through there.
+
+    `anchor`: UTC; None: its job is still to be added. Who finds another one in its place has come too late.
+    """
+
+    member: Member
+    plan: Plan
+    anchor: datetime | None = None
+
+
+class Jobs:
+    """The jobs of a scheduler for pairs of targets and probes. `lasts`: where samples leave off."""
+
+    def __init__(self, scheduler: Scheduler, clock: Clock, probes: Mapping[str, Probe], lasts: Lasts) -> None:
+        self.pairs: dict[Key, Pair] = {}
+        """One for each probe that is on."""
+        self._scheduler = scheduler
+        self._clock = clock
+        self._probes = probes
+        self._lasts = lasts
+
+    def follow(self, before: Collection[str], after: Sequence[Member]) -> tuple[Key, ...]:
+        """Have a job for each probe that is on. `before`: names of targets that had some; `after`: who may have some.
+
+        Returns those that are new: give them to `begin`.
+        """
+        known = {key: pair.plan for key, pair in self.pairs.items() if key[0] in before}
+        members = {member.target.name: member for member in after}
+        targets = [member.target for member in after]
+        plans = {(each.name, name): each.plan(probe) for each in targets for name, probe in self._probes.items()}
+        changes = compared(known, {key: plan for key, plan in plans.items() if plan.is_enabled})
+        for key in changes.removed:
+            self._drop(key)
+        for key in changes.changed:
+            self._change(self.pairs[key], plans[key])
+        for name, probe in changes.added:
+            self.pairs[name, probe] = Pair(members[name], plans[name, probe])
+        for target in targets:
+            self._tag(target)
+        return changes.added
+
+    async def begin(self, keys: Sequence[Key]) -> None:
+        """Add the jobs of pairs that have none, to start where their last samples leave off."""
+        new = {key: pair for key in keys if (pair := self.pairs.get(key)) is not None and pair.anchor is None}
+        lasts = await self._lasts(list(new))
+        for number, ((key, pair), last) in enumerate(zip(new.items(), lasts, strict=True)):
+            if self.pairs.get(key) is pair:  # it is still wanted
+                self._add_job(pair, last)
+            if not (number + 1) % TOGETHER:
+                await checkpoint()
+
+    def of(self, target: str, probe: str) -> Job | None:
+        """Return the job of a probe on a target, if there is one."""
+        try:
+            return self._scheduler.get(job_id(target, probe))
+        except JobNotFound:
+            return None
+
+    def pair_of(self, id: str) -> Pair | None:
+        """Return what the job of that id is for; None: it is none of these."""
+        task, _, rest = id.partition(":")
+        target, _, probe = rest.rpartition(":")
+        return self.pairs.get((target, probe)) if task == TASK else None
+
+    def _drop(self, key: Key) -> None:
+        """Let a probe on a target be over. A run that is under way is cut off, and cancelled on the server."""
+        member, probe = self.pairs.pop(key).member, key[1]
+        with suppress(JobNotFound):  # it has not been added yet
+            self._scheduler.remove(job_id(*key))
+        member.usual.pop(probe, None)
+        member.budget.factors.pop(probe, None)
+        for told in [each for each in member.told if each[0] == probe]:
+            del member.told[told]
+
+    def _change(self, pair: Pair, plan: Plan) -> None:
+        """Go on by another plan. Another interval keeps its phase, and the old one has it again."""
+        before, pair.plan = pair.plan, plan
+        if pair.anchor is None or plan.every == before.every:
+            return
+        start = _slot(pair.anchor, plan.every, self._clock.wall())
+        member, probe = pair.member, plan.probe.name
+        if probe in member.usual:
+            member.usual[probe] = Every(plan.every, anchor=start)
+        elif (job := self.of(member.target.name, probe)) is not None:
+            job.update(schedule=Every(plan.every), start=start, grace=_grace(plan.every))
+
+    def _tag(self, target: PostgresTarget) -> None:
+        """Give the jobs of a target its tags."""
+        for probe in self._probes:
+            job = self.of(target.name, probe) if (target.name, probe) in self.pairs else None
+            if job is not None and job.tags != frozenset(_tags(target)):
+                job.update(tags=_tags(target))
+
+    def _add_job(self, pair: Pair, last: float | None) -> None:
+        target, plan = pair.member.target, pair.plan
+        pair.anchor = first_start(target.name, plan.probe, plan.every, last, self._clock.wall())
+        self._scheduler.add(
+            TASK,
+            Every(plan.every),
+            id=job_id(target.name, plan.probe.name),
+            args=(target.name, plan.probe.name),
+            overlap=Overlap.SKIP,
+            missed=Missed.SKIP,
+            grace=_grace(plan.every),
+            start=pair.anchor,
+            tags=_tags(target),
+            durable=False,
+            on_conflict="replace",
+        )
+
+
+def job_id(target: str, probe: str) -> str:
+    """Return the id of the job of a probe on a target."""
+    return f"{TASK}:{target}:{probe}"
+
+
+def _tags(target: PostgresTarget) -> tuple[str, ...]:
+    return TASK, f"postgres:{target.name}", *target.tags
+
+
+def _grace(every: float) -> float:
+    return max(every / 10, 1.0)
+
+
+def _slot(anchor: datetime, every: float, now: float) -> datetime:
+    """Return the newest instant of a grid that is not after now."""
+    first = anchor.timestamp()
+    return datetime.fromtimestamp(first + (now - first) // every * every, UTC)
+
+
+def first_start(target: str, probe: Probe, every: float, last: float | None, now: float) -> datetime:
+    """Return when a probe starts: an interval after its last sample, or soon if that has passed.
+
+    A sample of the future, by a clock that was set back, counts as one of now. All cheap probes of a target that have
+    none start at the same instant, so that they share connections from then on; a costly one by itself.
+    """
+    if last is not None and (coming := min(last, now) + every) > now:
+        return datetime.fromtimestamp(coming, UTC)
+    spread = _share(target) * min(SOON, every)
+    if not probe.is_cheap:
+        spread += _share(f"{target} {probe.name}") * min(SOON, every)
+    return datetime.fromtimestamp(now + spread, UTC)
+
+
+def _share(text: str) -> float:
+    """Return a number from 0 to 1 that is always the same for the same text."""
+    return crc32(text.encode()) / 2**32
