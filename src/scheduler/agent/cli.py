@@ -10,16 +10,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from .options import Duration, Place, Zone, now_here
-from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines
+from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
 
 if TYPE_CHECKING:
-    from scheduler import Record
-
     from .config import Config, StorePlace
 
 MOST_OF_UPTIME: Final = 10_000
@@ -137,7 +135,7 @@ def check(file: Path, store: StorePlace | None) -> None:
     try:
         config.store.check()
     except StoreError as exc:
-        _refuse(config.store, str(exc))
+        refuse(config.store, str(exc))
 
 
 @cli.command()
@@ -159,29 +157,45 @@ def history(
     uptime: bool,
     as_json: bool,
 ) -> None:
-    """Show past checks, of one TARGET or of all, the latest last. The agent may run meanwhile."""
+    """Show past checks, of one TARGET or of all, the latest last. The agent may run meanwhile.
+
+    TARGET may be a group: with --config, that of its members is shown.
+    """
     from .config import read_config
     from .logs import log_to_stderr
-    from .show import begun, json_line, json_uptime, plain_line, plain_uptime, uptime_lines
+    from .show import begun, group_uptime_lines, json_line, json_uptime, plain_line, plain_uptime, uptime_lines
     from .text import Redactor
 
     if (config is None) == (store is None):
         raise click.UsageError("give either --config FILE or --store URL")
     if uptime and target is None:
         raise click.UsageError("give the TARGET whose uptime you want")
+    group, members = None, None
     names, secrets = None, frozenset[str]()
     if store is None:
         assert config is not None
         found = config_or_end(lambda: read_config(config, os.environ, needs_secrets=False))
         store, names, secrets = found.store, [each.name for each in found.targets], found.secrets
+        group = next((each for each in found.groups if each.name == target), None)
+        members = (
+            None
+            if group is None
+            else [each.name for each in found.targets if each.is_enabled and each.name in set(group.members)]
+        )
     redactor = Redactor(store.secrets | secrets)
     log_to_stderr(verbosity, redactor)
-    records = _records(store, target, MOST_OF_UPTIME if uptime else limit)
+    asked: Sequence[str | None] = [target] if members is None else members
+    each = records_or_end(store, asked, MOST_OF_UPTIME if uptime else limit)
+    records = [record for of_one in each for record in reversed(of_one)]  # they come by when they were due
     if uptime and target is not None and records:
-        print_lines(uptime_lines(target, records, now_here().timestamp(), json_uptime if as_json else plain_uptime))
+        now, line = now_here().timestamp(), json_uptime if as_json else plain_uptime
+        print_lines(
+            uptime_lines(target, each[0], now, line)
+            if group is None or members is None
+            else group_uptime_lines(target, dict(zip(members, each, strict=True)), group.at_least, now, line)
+        )
         return
-    records.reverse()  # they come by when they were due, latest first
-    records.sort(key=begun)
+    records = sorted(records, key=begun)[-limit:]
     print_lines((json_line if as_json else plain_line)(record, redactor.clean) for record in records)
     if not records:
         about = f" of {target!r}" if target else ""
@@ -348,7 +362,7 @@ def _run(
     except StoreTakenOver as exc:
         end(f"stopped, because the store is another agent's now: {Redactor(config.secrets).clean(str(exc))}", FAILED)
     except StoreError as exc:
-        _refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
+        refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
     sys.exit(code)
 
 
@@ -362,24 +376,6 @@ def _with_rights(config: Config) -> Config:
     return evolve(config, warnings=tuple(dict.fromkeys((*config.warnings, *found))))
 
 
-def _records(store: StorePlace, target: str | None, limit: int) -> list[Record]:
-    """Read records from a store that another process may have open."""
-    import anyio
-
-    from scheduler import Scheduler, StoreError
-
-    try:
-        made = store.make()
-        if made is None:
-            raise click.UsageError("there is no history: memory ends with its process")
-        try:
-            return anyio.run(lambda: Scheduler(store=made).history(target, limit=limit))
-        finally:
-            made.close()
-    except StoreError as exc:
-        _refuse(store, str(exc))
-
-
 def _why_none(target: str, names: Sequence[str] | None) -> str:
     """Say why there is no history of a target. `names`: of all that are checked, if a configuration says so."""
     from difflib import get_close_matches
@@ -390,10 +386,3 @@ def _why_none(target: str, names: Sequence[str] | None) -> str:
         return ": it has not been checked yet"
     similar = get_close_matches(target, names, n=1)
     return f": the configuration has no check of that name{f', did you mean {similar[0]!r}?' if similar else ''}"
-
-
-def _refuse(store: StorePlace, reason: str) -> NoReturn:
-    """End with a line about a store that cannot be used, without secrets."""
-    from .text import Redactor, printable
-
-    end(f"cannot use the store: {printable(Redactor(store.secrets).clean(reason))}", BAD_USAGE)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 if TYPE_CHECKING:
-    from .config import Config
+    from scheduler import Record
+
+    from .config import Config, StorePlace
 
 FAILED: Final = 1
 BAD_USAGE: Final = 2
@@ -30,6 +32,37 @@ def config_or_end(read: Callable[[], Config]) -> Config:
         return read()
     except ConfigError as exc:
         end(str(exc), BAD_USAGE)
+
+
+def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int) -> list[list[Record]]:
+    """Read so many records of each target from a store that another process may have open; None: of all targets. Or
+    end with why that cannot be.
+    """
+    import anyio
+
+    from scheduler import Scheduler, StoreError
+
+    async def read() -> list[list[Record]]:
+        scheduler = Scheduler(store=made)
+        return [await scheduler.history(target, limit=limit) for target in targets]
+
+    try:
+        made = place.make()
+        if made is None:
+            raise click.UsageError("there is no history: memory ends with its process")
+        try:
+            return anyio.run(read)
+        finally:
+            made.close()
+    except StoreError as exc:
+        refuse(place, str(exc))
+
+
+def refuse(place: StorePlace, reason: str) -> NoReturn:
+    """End with a line about a store that cannot be used, without secrets."""
+    from .text import Redactor, printable
+
+    end(f"cannot use the store: {printable(Redactor(place.secrets).clean(reason))}", BAD_USAGE)
 
 
 def print_lines(lines: Iterable[str]) -> None:

@@ -88,3 +88,18 @@ async def test_the_command_prints_the_uptime_of_a_target(config, ran):
     code, _, said = await ran("history", "--config", file, "--uptime")
     assert code == 2
     assert "give the TARGET" in said
+
+
+GROUP = '[[group]]\nname = "both"\nmembers = ["site", "db"]\ndown_if = "any"\n'
+
+
+async def test_the_command_prints_the_history_and_the_uptime_of_a_group(config, ran):
+    """From those of its members: it is down as long as enough of them are."""
+    file = config(GROUP)
+    assert (await ran("run", file, "--for", "1s", "--plain"))[0] == 0
+    code, shown, _ = await ran("history", "both", "--config", file, "--json", "--limit", "6")
+    names = [json.loads(line)["name"] for line in shown.splitlines()]
+    assert (code, len(names), set(names)) == (0, 6, {"site", "db"})
+    code, shown, _ = await ran("history", "both", "--config", file, "--uptime", "--json")
+    hour, *_ = [json.loads(line) for line in shown.splitlines()]
+    assert (code, hour["name"], hour["uptime"], hour["latency_ms"]) == (0, "both", 0.0, {})

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from scheduler.agent.checks.contract.result import Status
-from scheduler.agent.uptime import latency_over, parse_past, past_after, uptime_over
+from scheduler.agent.uptime import latency_over, parse_past, past_after, together, uptime_over
 from scheduler.agent.uptime.past import LONGEST, MOST
 
 STATUS = {"u": Status.UP, "g": Status.DEGRADED, "d": Status.DOWN, "x": Status.UNKNOWN}
@@ -123,3 +123,41 @@ def test_latency_of_a_time_without_answers_is_not_known():
     assert latency_over([], T0, 3600.0).percentiles == {}
     found = latency_over([(T0 + number, 0.1) for number in range(10)], T0 + 100, 100.0)
     assert found.known == pytest.approx(0.11)
+
+
+@pytest.mark.parametrize(
+    ("series", "at_least", "uptime"),
+    [
+        (["uuuuuuuuuuu", "uuuuudddddd"], 1, (0.5, 1.0)),
+        (["uuuuuuuuuuu", "uuuuudddddd"], 2, (1.0, 1.0)),
+        (["ddddduuuuuu", "uuuuudddddd"], 1, (0.0, 1.0)),
+        (["ddddduuuuuu", "uuuuudddddd"], None, (1.0, 1.0)),
+        (["ddddddddddd", "uuuuugggggg"], 2, (1.0, 1.0)),
+        (["uuuuuxxxxxx", "uuuuudddddd"], 2, (1.0, 0.5)),  # it may be down, if the other one is as well
+        (["uuuuuxxxxxx", "uuuuudddddd"], 1, (0.5, 1.0)),
+        (["uuuuuxxxxxx", "uuuuuuuuuuu"], 2, (1.0, 1.0)),
+        (["uuuuu......", "uuuuudddddd"], 2, (1.0, 0.5)),  # of the first nothing is known from its last check on
+    ],
+)
+def test_uptime_of_several_as_one_is_of_the_time_in_which_enough_were_up(series, at_least, uptime):
+    """By the clock. What nobody knows counts for nothing, unless it makes no difference."""
+    past = together([lived(*every(10, each)) for each in series], at_least, T0 + 100)
+    assert over(past, 100, 100.0) == uptime
+
+
+def test_of_targets_that_were_never_checked_nothing_is_known_together():
+    """Not even that they are up."""
+    assert together([None, None], 1, T0) is None
+    assert over(together([None, lived(*every(10, "uuuuuuuuuuu"))], 1, T0 + 100), 100, 100.0) == (None, 0.0)
+
+
+@given(st.lists(st.text("ugdx", min_size=11, max_size=11), min_size=1, max_size=4), st.sampled_from([None, 1, 2]))
+def test_several_as_one_are_down_whenever_enough_of_them_are(series, at_least):
+    """As whoever asked each of them at every instant would say; holding every 10 s until the next."""
+    least = len(series) if at_least is None else at_least
+    past = together([lived(*every(10, each), holds=10.0) for each in series], at_least, T0 + 110)
+    for slot in range(10):
+        letters = [each[slot] for each in series]
+        found = over(past, 10 * slot + 10, 10.0)[0]
+        down, unknown = letters.count("d"), letters.count("x")
+        assert found == (0.0 if down >= least else None if down + unknown >= least else 1.0)

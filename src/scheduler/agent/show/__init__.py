@@ -10,7 +10,7 @@ from .choice import display_on
 from .display import Display, NotShown, View
 from .history import begun, json_line, plain_line
 from .monitor import Monitor
-from .uptime import json_uptime, plain_uptime, uptime_lines
+from .uptime import group_uptime_lines, json_uptime, plain_uptime, uptime_lines
 
 __all__ = [
     "Display",
@@ -19,6 +19,7 @@ __all__ = [
     "View",
     "begun",
     "display_on",
+    "group_uptime_lines",
     "json_line",
     "json_uptime",
     "plain_line",

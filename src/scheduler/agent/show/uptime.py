@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..targets import TargetStatus, restore, verdict_of_record
 from ..text import wording
-from ..uptime import WINDOWS, Latency, Uptime, latency_over, uptime_over
+from ..uptime import WINDOWS, Latency, Past, Uptime, latency_over, together, uptime_over
 from .lines import milliseconds
 
 if TYPE_CHECKING:
@@ -19,11 +19,31 @@ Line = Callable[[str, str, Uptime, Latency], str]
 
 def uptime_lines(name: str, records: Sequence[Record], now: float, line: Line) -> Iterator[str]:
     """Lines about a target of which there are these records, latest first: one for each window up to `now`."""
+    answers = list(_answers(records))
+    yield from _over_windows(name, _past_of(name, records), answers, now, line)
+
+
+def group_uptime_lines(
+    name: str, members: Mapping[str, Sequence[Record]], at_least: int | None, now: float, line: Line
+) -> Iterator[str]:
+    """Lines about a group of targets of which there are these records, latest first, by their names. It is down when
+    `at_least` of them are; None: all. Nobody asks a group, so it has no latency.
+    """
+    pasts = [_past_of(member, records) for member, records in members.items()]
+    yield from _over_windows(name, together(pasts, at_least, now), [], now, line)
+
+
+def _over_windows(
+    name: str, past: Past | None, answers: Sequence[tuple[float, float]], now: float, line: Line
+) -> Iterator[str]:
+    for window, seconds in WINDOWS.items():
+        yield line(name, window, uptime_over(past, now, seconds), latency_over(answers, now, seconds))
+
+
+def _past_of(name: str, records: Sequence[Record]) -> Past | None:
     target = TargetStatus(name, "", "")
     restore(target, records)
-    answers = list(_answers(records))
-    for window, seconds in WINDOWS.items():
-        yield line(name, window, uptime_over(target.past, now, seconds), latency_over(answers, now, seconds))
+    return target.past
 
 
 def _answers(records: Sequence[Record]) -> Iterator[tuple[float, float]]:

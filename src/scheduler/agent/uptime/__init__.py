@@ -9,6 +9,7 @@ from __future__ import annotations
 from .latency import Latency, latency_over
 from .past import Past, Span, parse_past, past_after
 from .share import WINDOWS, Uptime, uptime_over
+from .together import together
 
 __all__ = [
     "WINDOWS",
@@ -19,5 +20,6 @@ __all__ = [
     "latency_over",
     "parse_past",
     "past_after",
+    "together",
     "uptime_over",
 ]

@@ -1,0 +1,48 @@
+"""The past of several targets as that of one thing, which is down when so many of them are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ..checks import Status
+from .past import Past, Span
+
+
+def together(pasts: Sequence[Past | None], at_least: int | None, now: float) -> Past | None:
+    """The past of targets as one, up to `now` in UTC seconds: down as long as `at_least` of them are; None: all.
+
+    It is unknown as long as those of which nothing is known might make it so. None: nothing is known of any.
+    """
+    least = len(pasts) if at_least is None else at_least
+    changes = sorted((change for past in pasts if past is not None for change in _changes(past, now)), key=_instant)
+    known = [Status.UNKNOWN] * len(pasts)
+    places = {id(past): place for place, past in enumerate(pasts)}
+    spans: list[Span] = []
+    for number, (at, status, past) in enumerate(changes):
+        known[places[id(past)]] = status
+        is_last = number + 1 == len(changes) or changes[number + 1][0] > at
+        stands = _stands(known, least)
+        if is_last and (not spans or spans[-1].status is not stands):
+            spans.append(Span(at, stands))
+    return Past(tuple(spans), now, now) if spans else None
+
+
+def _changes(past: Past, now: float) -> Iterator[tuple[float, Status, Past]]:
+    """When the target began to stand how, and when that is known no more."""
+    for span in past.spans:
+        yield span.start, span.status, past
+    end = math.inf if now <= past.until else past.seen
+    if end < now:
+        yield end, Status.UNKNOWN, past
+
+
+def _instant(change: tuple[float, Status, Past]) -> float:
+    return change[0]
+
+
+def _stands(known: Sequence[Status], least: int) -> Status:
+    down, unknown = known.count(Status.DOWN), known.count(Status.UNKNOWN)
+    if down >= least:
+        return Status.DOWN
+    return Status.UNKNOWN if down + unknown >= least else Status.UP
