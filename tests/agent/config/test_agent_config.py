@@ -417,10 +417,27 @@ def test_the_file_beats_the_environment_beats_the_default(file, environment, htt
     assert all(name in config.warnings[0] for name in environment if warnings)
 
 
+def test_files_of_a_check_lie_beside_the_configuration(certificate, tmp_path, monkeypatch):
+    """Wherever the agent is started: those of a step too. A whole path stays what it is."""
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "some.pem").write_bytes(certificate[0].read_bytes())
+    (tmp_path / "conf" / "body").write_text("what is sent")
+    file = tmp_path / "conf" / "uptime.toml"
+    options = 'ca_file = "some.pem"\nbody = { file = "body" }\n'
+    step = f'[[check]]\nname = "steps"\n[[check.step]]\nurl = "https://h"\n{options}'
+    whole = f'[[check]]\nurl = "tls://h:1"\nca_file = "{certificate[0]}"\n'
+    file.write_text(f'[[check]]\nurl = "https://h"\n{options}{whole}{step}')
+    monkeypatch.chdir(tmp_path)
+    found, tls, steps = read_config(Path("conf/uptime.toml"), {}).targets
+    assert (found.check.ca_file, found.check.body.content) == ("conf/some.pem", b"what is sent")
+    assert tls.check.ca_file == str(certificate[0])
+    assert steps.check.steps[0].check.body.content == b"what is sent"
+
+
 def test_the_example_is_valid():
-    """It is what users start from."""
+    """It is what users start from, and shows each kind but the one that postgres.toml is about."""
     config = read_config(Path(__file__).parents[3] / "examples" / "uptime.toml", {})
-    assert {target.kind for target in config.targets} == {"http", "tcp"}
+    assert {target.kind for target in config.targets} == {*(kind.name for kind in KINDS), "steps"} - {"postgres"}
 
 
 def test_the_load_is_summed_up_in_one_pass(monkeypatch):

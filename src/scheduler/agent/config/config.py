@@ -39,7 +39,7 @@ from .network import Network, Place, read_network, read_push
 from .place import StorePlace, beside, store_place
 from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
-from .target import Common, Target, check_channels, read_common, read_target
+from .target import Common, Target, check_channels, read_common, read_target, with_files_of
 
 if TYPE_CHECKING:
     from ..postgres import PostgresTarget
@@ -210,7 +210,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     check_channels(defaults, common, channel_names(top))
     defaults.end()
     taken: dict[str, Section] = {}
-    targets = _targets(top, common, within, taken)
+    targets = _targets(top, common, within, file.parent, taken)
     of_groups = _sections(top, "group")
     groups = read_groups(of_groups, targets, channel_names(top))
     check_parents(targets, taken, groups, {str(each.table.get("name")) for each in of_groups})
@@ -279,7 +279,9 @@ def _is_address(value: Any) -> bool:
     return isinstance(value, str) and address_family(value) is not None
 
 
-def _targets(top: Section, common: Common, within: Reach, taken: dict[str, Section]) -> tuple[Target, ...]:
+def _targets(
+    top: Section, common: Common, within: Reach, folder: Path, taken: dict[str, Section]
+) -> tuple[Target, ...]:
     """Read each [[check]] in the file. `taken`: their names, and who has them."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if not tables and not top.problems and not top.has("postgres"):
@@ -287,7 +289,8 @@ def _targets(top: Section, common: Common, within: Reach, taken: dict[str, Secti
     names = channel_names(top)
     found: list[Target] = []
     for index, table in enumerate(tables):
-        section = Section(table, ("check", index), _title(table, index), top.lines, top.problems)
+        found_beside = with_files_of(folder, table)
+        section = Section(found_beside, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
         for host in () if target is None else _hosts_beyond(target, within):
             section.complain(f"url: {within.refusal(host, host)}", "url")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from attrs import frozen
@@ -21,6 +22,9 @@ from .limits import HOST
 INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
 _OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
+
+_NAMES_FILES: Final = frozenset({"ca_file", "body", "step"})
+"""Keys of a check that may name a file, or hold keys that do."""
 
 Start = Literal["phase", "now"]
 
@@ -185,6 +189,24 @@ def _interval(value: Any) -> float:
             raise
         expected = 'a duration such as "30s" (days and times of day are for the key schedule, as in "0 9 * * mon")'
         raise Unfit(expected, value) from None
+
+
+def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table of a check in which names of files are relative to that folder, where the configuration lies.
+
+    Whoever starts the agent may do so from anywhere.
+    """
+    if not _NAMES_FILES.intersection(table):
+        return table
+    found = dict(table)
+    certificates, body, steps = (table.get(key) for key in ("ca_file", "body", "step"))
+    if isinstance(certificates, str) and certificates:
+        found["ca_file"] = str(folder / certificates)
+    if isinstance(body, dict) and isinstance(body.get("file"), str):
+        found["body"] = {**body, "file": str(folder / body["file"])}
+    if isinstance(steps, list):
+        found["step"] = [with_files_of(folder, each) if isinstance(each, dict) else each for each in steps]
+    return found
 
 
 def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:
