@@ -25,7 +25,7 @@ from scheduler import (
 )
 from timerqueue import Clock
 
-from .checks import Holdups, Resolver, Status
+from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
@@ -170,7 +170,8 @@ class _Agent:
         return 1 if is_forced or (plan.once and not self._is_all_well()) else 0
 
     def _is_all_well(self) -> bool:
-        return all(map(_is_well, self._roster.listed)) and not self._probing.has_failed
+        asked = [each for each in self._roster.listed if each.kind != PUSH.name]
+        return all(map(_is_well, asked)) and not self._probing.has_failed
 
     async def _run_checks(self) -> bool:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""

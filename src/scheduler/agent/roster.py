@@ -172,9 +172,15 @@ class Roster:
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
         status.need = target.need
-        check = _check_of(target, self._ways, status.attempts)
+        check = _check_of(self._asked(target), self._ways, status.attempts)
         self._checks[target.name] = prepared(evolve(check, before=status.last_detail))
         self._targets[target.name] = target
+
+    def _asked(self, target: Target) -> Target:
+        """The target as it is asked: with `is_once` nobody listens to one that reports by itself."""
+        if not self._is_once or not isinstance(target.check, PushCheck):
+            return target
+        return evolve(target, check=evolve(target.check, is_heard=False))
 
     def _drop(self, name: str) -> None:
         with suppress(JobNotFound):  # its schedule has ended

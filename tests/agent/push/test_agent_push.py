@@ -374,3 +374,11 @@ async def test_the_agent_takes_signals(free_port):
                 await display.changed.wait()
         group.cancel_scope.cancel()
     assert display.statuses[0] is Status.UP
+
+
+async def test_with_once_nobody_listens_so_nothing_is_known():
+    """Not "down": the target may well have reported. It is no reason for an exit code of 1 either."""
+    display = Display()
+    with anyio.fail_after(PATIENCE):
+        code = await app.run(parse_config(FILE, "uptime.toml", {}), display, Plan(once=True), SystemClock())
+    assert (code, display.statuses) == (0, [Status.UNKNOWN])

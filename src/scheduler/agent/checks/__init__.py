@@ -29,7 +29,7 @@ from .holdups import Holdups
 from .http import Exchange
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
 from .net import ANYWHERE, Budget, Family, Reach, Resolver, Unresolved, certificates, dialled, reach
-from .push import LONGEST_LOG, Inbox, PushCheck, Said, Signal, log_of
+from .push import LONGEST_LOG, PUSH, Inbox, PushCheck, Said, Signal, log_of
 from .steps import STEPS, StepsCheck, StepsRun, prepared, read_steps
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
@@ -43,6 +43,7 @@ __all__ = [
     "MOST_ATTEMPTS",
     "NO_PORT",
     "PORTS",
+    "PUSH",
     "STEPS",
     "Attempt",
     "Budget",

@@ -91,12 +91,16 @@ class Inbox:
 
 @frozen(kw_only=True)
 class PushCheck:
-    """A check of what a target reports. `token`: by which it says who it is. `grace`: seconds, see GRACE."""
+    """A check of what a target reports. `token`: by which it says who it is. `grace`: seconds, see GRACE.
+
+    `is_heard`: whether anybody listens to it; if not, nothing is known of it.
+    """
 
     url: Url
     token: str = field(repr=False)
     grace: float = GRACE
     inbox: Inbox = field(default=Factory(Inbox), eq=False, repr=False)
+    is_heard: bool = field(default=True, eq=False)
 
     def __attrs_post_init__(self) -> None:
         if self.url.target not in {"", "/"} or self.url.user is not None:
@@ -109,6 +113,8 @@ class PushCheck:
 
     async def attempt(self, at: Attempt) -> Finding:
         """Judge what has come since the last time. What says neither good nor bad moves no state."""
+        if not self.is_heard:
+            return Finding(status=Status.UNKNOWN, error="it reports by itself, and nobody listens with --once")
         signals = self.inbox.take()
         last = at.before.get("signal_at")
         if not signals:
