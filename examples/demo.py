@@ -1,59 +1,53 @@
 """Real checks of real servers on this machine: `python examples/demo.py [--for 10s] [--json] ...`.
 
-It starts the servers of servers.py on free ports, in a thread, and runs `timerqueue run uptime.toml` against them. It
-takes the arguments of `timerqueue run`. What it remembers is deleted at the end.
+It starts the servers of servers.py on free ports, in a thread, breaks some of them, and runs `timerqueue run
+uptime.toml` against them. It takes the arguments of `timerqueue run`. What it remembers is deleted at the end.
 """
 
 import signal
-import socket
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
-from servers import HOST, serve
+from servers import config_for, serve, targets
 
 from scheduler.agent.__main__ import leave, run
 
-HERE = Path(__file__).resolve().parent
-REFUSED = 18085
+BROKEN = {
+    "website": "flaps",
+    "gateway": "refused",
+    "search": "slow",
+    "reports": "stuck",
+    "mail": "banner",
+    "names": "wrong",
+}
 INTENDED = """\
-8 checks of servers on this machine. Three of them work: website, website each minute, and echo.
-The other five are broken on purpose: search is slow, shop answers 503, reports answers too late, flapping fails half of
-the time, and no server listens for database. A check that is due every minute may not have run yet when the demo ends.
+Six of the servers are broken on purpose: website fails half of the time, search is slow, reports answers too late, mail
+takes no mail, names tells a wrong address, and gateway refuses connections, so that shop behind it is unreachable.
 """
 
 
 def start_servers() -> dict[int, int]:
     """Serve in a thread that ends with the program. The ports, by those that uptime.toml names."""
-    ports: dict[int, int] = {REFUSED: free_port()}
+    ports: dict[int, int] = {}
     is_ready = threading.Event()
+    chosen = targets(tell=lambda _: None)
+    for each in chosen:
+        each.become(BROKEN.get(each.name))
 
     async def run() -> None:
         async with anyio.create_task_group() as group:
-            ports.update(await group.start(lambda *, task_status: serve(any_port=True, task_status=task_status)))
+            ports.update(await group.start(partial(serve, chosen, elsewhere=True)))
             is_ready.set()
 
     threading.Thread(target=anyio.run, args=(run,), daemon=True, name="demo servers").start()
     if not is_ready.wait(timeout=30):
         sys.exit("demo.py: the servers did not start")
     return ports
-
-
-def free_port() -> int:
-    """A port on which nobody listens."""
-    with socket.create_server((HOST, 0)) as server:
-        return server.getsockname()[1]
-
-
-def config_for(ports: dict[int, int]) -> str:
-    """uptime.toml with the ports on which the servers really are."""
-    text = (HERE / "uptime.toml").read_text("utf-8")
-    for named, real in ports.items():
-        text = text.replace(f"{HOST}:{named}", f"{HOST}:{real}")
-    return text
 
 
 def demonstrate(arguments: list[str]) -> str | int | None:

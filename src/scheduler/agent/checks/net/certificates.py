@@ -66,7 +66,10 @@ def ca_file(value: Any) -> str:
 MIN_TLS: Final = Option(
     one_of({"1.2": TLSVersion.TLSv1_2, "1.3": TLSVersion.TLSv1_3}), "the oldest version of TLS that will do", "1.2"
 )
-CA_FILE: Final = Option(ca_file, "a file of certificates in PEM. By default those that the system trusts count")
+CA_FILE: Final = Option(
+    ca_file,
+    "a file of certificates in PEM, relative to the configuration. By default those that the system trusts count",
+)
 
 OPTIONS: Final[Mapping[str, Reader[Any]]] = {
     "verify": Option(
