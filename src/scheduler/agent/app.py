@@ -162,6 +162,8 @@ class _Agent:
         monitor.hold()
         with tune_gc():  # modules, targets and jobs are there by now, and nothing is due yet that could be late
             is_forced = await self._run_checks()
+        if (report := self._probing.report) is not None and not plan.once:
+            monitor.notice(f"metrics at the end: {report}")
         monitor.show(lambda display: display.stopped(self._board.summary()))
         if monitor.trouble is not None:
             raise monitor.trouble

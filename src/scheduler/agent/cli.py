@@ -332,7 +332,7 @@ def _run(
     from timerqueue import SystemClock
 
     from .app import Plan, run
-    from .config import StorePlace
+    from .config import MetricsPlace, StorePlace
     from .logs import log_to_stderr
     from .push import NotListening
     from .reload import Source
@@ -340,7 +340,9 @@ def _run(
     from .text import Redactor
 
     def with_options(config: Config) -> Config:
-        return _with_rights(config if store is None and not once else evolve(config, store=store or StorePlace()))
+        if store is None and once:  # it remembers nothing
+            config = evolve(config, store=StorePlace(), metrics=MetricsPlace())
+        return _with_rights(config if store is None else evolve(config, store=store))
 
     config = with_options(config)
     if once and seconds is not None:

@@ -141,3 +141,91 @@ def test_a_file_is_read_with_its_own_folder(tmp_path):
     file = tmp_path / "uptime.toml"
     file.write_text('store = "sqlite:///data.db"' + CHECK)
     assert read_config(file, {}).store == StorePlace(file=tmp_path / "data.db")
+
+
+SERVER = '\n[[postgres]]\nhost = "db.example"\n'
+HERE = "postgresql://m@h/metrics"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", StorePlace(file=Path("a/u.metrics.db"))),
+        ('store = "memory"', StorePlace()),
+        ('store = "sqlite:///x.db"', StorePlace(file=Path("a/x.metrics.db"))),
+        ('store = "postgresql://h/d"', StorePlace(file=Path("a/u.metrics.db"))),
+        (f'metrics = "{HERE}"', StorePlace(dsn=HERE, schema="timerqueue_metrics")),
+        ('metrics = { env = "PLACE" }', StorePlace(dsn="postgresql://x/y", schema="timerqueue_metrics")),
+        ('[metrics]\nstore = { env = "PLACE" }', StorePlace(dsn="postgresql://x/y", schema="timerqueue_metrics")),
+        (f'[metrics]\nstore = "{HERE}?schema=up"', StorePlace(dsn=HERE, schema="up")),
+        ('[metrics]\nstore = "sqlite:///m.db"\nsize = "2 GiB"', StorePlace(file=Path("a/m.db"))),
+        ('store = "memory"\n[metrics]\nstore = "sqlite:///m.db"', StorePlace(file=Path("a/m.db"))),
+        ('metrics = "memory"', StorePlace()),
+    ],
+)
+def test_metrics_have_a_place_of_their_own(text, place):
+    """Beside the history unless something else is said, and in its memory if it has no more than that."""
+    config = read(text, "a/u.toml", {"PLACE": "postgresql://x/y"})
+    assert config.metrics.beside(config.store) == place
+
+
+@pytest.mark.parametrize("file", ['{ file = "word" }', '{ env = "WORD" }', '"hunter2"'])
+def test_the_password_of_a_metrics_server_may_stand_elsewhere(tmp_path, file):
+    """And is a secret wherever it stands."""
+    (tmp_path / "word").write_text("hunter2\n")
+    text = f'[metrics]\nstore = "{HERE}"\npassword = {file}\n{SERVER}'
+    config = parse_config(text, str(tmp_path / "u.toml"), {"WORD": "hunter2"})
+    assert (config.metrics.password, "hunter2" in config.secrets) == ("hunter2", True)
+    assert "hunter2" not in repr(config.metrics)
+    store, spool = config.metrics.make(config.store, config.postgres)
+    assert "hunter2" not in repr(store)
+    assert spool.folder == tmp_path / "u.metrics.spool"
+
+
+def test_each_server_may_keep_each_probe_for_a_time_of_its_own():
+    """The most exact word counts: server and probe, probe, all."""
+    config = read(
+        f"""
+        [metrics]
+        age = "14d"
+        probes = {{ wal = "2d", activity = "1d" }}
+        {SERVER}
+        name = "one"
+        [[postgres]]
+        host = "two"
+        name = "two"
+        probes = {{ wal = {{ interval = "30s", age = "90d" }}, locks = {{ enabled = false }} }}
+        """
+    )
+    store, _ = config.metrics.make(config.store, config.postgres)
+    asked = [("one", "locks"), ("one", "wal"), ("two", "wal"), ("two", "activity")]
+    assert [store.retention.keep(*each) / 86_400 for each in asked] == [14, 2, 90, 1]
+    assert (config.postgres[1].probes["wal"].every, config.postgres[1].probes["locks"].is_enabled) == (30, False)
+
+
+def test_in_memory_metrics_are_kept_for_an_hour():
+    """Or for less, if that is said; an agent without a store has no folder for a spool either."""
+    config = read('store = "memory"\n[metrics]\nage = "10m"' + SERVER)
+    store, spool = config.metrics.make(config.store, config.postgres)
+    assert (store.retention.default, spool) == (600, None)
+    assert read('store = "memory"').metrics.make(StorePlace())[0].retention.default == 3_600
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("metrics = 5", "expected a table [metrics], found the number 5"),
+        ('metrics = "postgre://h/d"', 'metrics: expected "memory", "sqlite:///FILE" or'),
+        ('[metrics]\nstor = "memory"', "unknown key 'stor' in [metrics], did you mean 'store'?"),
+        ('[metrics]\nprobes = { wall = "1d" }', "unknown key 'wall' in [probes], did you mean 'wal'?"),
+        ('[metrics]\npassword = "x"', "there is a password, but no server that would want it"),
+        ('store = "sqlite:///x.db"\nmetrics = "sqlite:///x.db"', "this is the file of the history"),
+        (f'metrics = "postgresql://h/d?bread=butter"\n{SERVER}', "metrics: not what libpq understands"),
+        (f'[metrics]\nage = "0s"\n{SERVER}', "age: expected"),
+    ],
+)
+def test_a_mistake_in_the_place_of_metrics_is_told(text, told):
+    """With its line, before anything starts."""
+    with pytest.raises(ConfigError) as raised:
+        read(text, "u.toml")
+    assert told in str(raised.value)

@@ -118,7 +118,7 @@ async def test_samples_wait_while_the_store_is_down(own_server):
     """Probes keep their time; what they found is written when the store works again, in order, none twice."""
     async with fleet_on(own_server, probe()) as fleet:
         fleet.store.is_down = True
-        await until(lambda: len(fleet._recorder._entries) >= 3)
+        await until(lambda: fleet._recorder.waiting >= 3)
         fleet.store.is_down = False
         await until(lambda: len(fleet.store.samples) >= 4)
     dues = [sample.at for sample in fleet.store.samples]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .collector import without_collections
 from .config import Config, parse_config, read_config
 from .network import Network
-from .place import StorePlace, store_place
+from .place import MetricsPlace, StorePlace, store_place
 from .preview import config_lines, over
 from .rights import warnings_about
 from .target import Start, Target
@@ -18,6 +18,7 @@ from .watch import watch_config
 
 __all__ = [
     "Config",
+    "MetricsPlace",
     "Network",
     "Start",
     "StorePlace",

@@ -36,7 +36,7 @@ from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
 from .limits import Limits, read_limits
 from .network import Network, Place, read_network, read_push
-from .place import StorePlace, beside, store_place
+from .place import MetricsPlace, StorePlace, beside, read_metrics, store_place
 from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target, with_files_of
@@ -60,6 +60,8 @@ _TABLES: Final = {
     "maintenance": "when targets are not checked, and nobody is told of them",
     "notify": "by which rules people are told",
     "push": "where targets report to",
+    "metrics": "where what probes of PostgreSQL find is kept, and for how long: see "
+    "[where it is kept](watching-postgres.md#where-it-is-kept)",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
 """The tables of a file, and what each says, in words of docs/configuration.md."""
@@ -82,6 +84,7 @@ class Config:
     retention: Retention = field(factory=Retention)
     channels: Mapping[str, Way] = field(factory=dict)
     postgres: tuple[PostgresTarget, ...] = ()
+    metrics: MetricsPlace = field(factory=MetricsPlace)
     rules: Rules = field(factory=Rules)
     push: Place | None = None
     warnings: tuple[str, ...] = ()
@@ -102,7 +105,7 @@ class Config:
         of_channels = (way.channel.secrets for way in self.channels.values())
         of_servers = (each.server.secrets for each in self.postgres)
         of_checks = (target.check.secrets for target in self.targets)
-        return self.store.secrets.union(*of_checks, *of_channels, *of_servers)
+        return self.store.secrets.union(self.metrics.secrets, *of_checks, *of_channels, *of_servers)
 
 
 def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
@@ -217,6 +220,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     maintenance = read_maintenance(_sections(top, "maintenance"), targets)
     rules = read_rules(_table(top, "notify"))
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
+    metrics = read_metrics(top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres))
     push, of_push = read_push(_table(top, "push"), targets)
     top.end()
     return Config(
@@ -231,6 +235,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         retention=retention,
         channels=channels,
         postgres=postgres,
+        metrics=metrics,
         rules=rules,
         push=push,
         warnings=(*warnings, *of_push, *known_kinds().troubles.values()),

@@ -1,24 +1,29 @@
-"""The place where the agent remembers: in a SQLite file, on a PostgreSQL server, or not beyond its end."""
+"""The places where the agent remembers: in a SQLite file, on a PostgreSQL server, or not beyond its end.
+
+There is one for the history of checks, and one for the metrics that probes of PostgreSQL find.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from attrs import frozen
+from attrs import field, frozen
 
 from scheduler import StoreError
 
 from ..text import harmless, masked, secrets_in
-from ..toml import VARIABLE, Reader, Unfit, Unset
+from ..toml import VARIABLE, Reader, Section, Unfit, Unset, megabytes, seconds, secret
 
 if TYPE_CHECKING:
     from scheduler import Store
     from scheduler.stores.postgres import PostgresStore
     from scheduler.stores.sqlite import SQLiteStore
+
+    from ..postgres import PostgresTarget, ReadableStore, Retention, Spool
 
 MEMORY: Final = "memory"
 SQLITE: Final = "sqlite"
@@ -26,6 +31,12 @@ POSTGRES: Final = ("postgresql", "postgres")
 
 SCHEMA: Final = "timerqueue_agent"
 """The schema of the tables: the stores of other programs in the same database have theirs."""
+
+METRICS_SCHEMA: Final = "timerqueue_metrics"
+
+DAY: Final = 86_400.0
+MEMORY_KEEPS: Final = 3_600.0
+"""Seconds for which an agent without a store remembers what probes of PostgreSQL found."""
 
 _LONGEST_SCHEMA: Final = 63
 _SETTING: Final = "schema="
@@ -89,47 +100,188 @@ class StorePlace:
         return None
 
 
+@frozen(kw_only=True)
+class MetricsPlace:
+    """Where metrics are kept: `store`, or if that is None beside the history. `base`: what files are named after.
+
+    `age`: seconds for which they are kept, `ages` those of probes by name; a server may say otherwise. `most_bytes`: of
+    a SQLite file. `spool_bytes`: what may wait on disk while the store is away.
+    """
+
+    store: StorePlace | None = None
+    password: str | None = field(default=None, repr=False)
+    base: Path | None = None
+    age: float = 28 * DAY
+    ages: Mapping[str, float] = field(factory=dict)
+    most_bytes: int = 1024**3
+    spool_bytes: int = 256 * 1024**2
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that must not be shown."""
+        own = frozenset() if self.password is None else frozenset([self.password])
+        return own if self.store is None else own | self.store.secrets
+
+    def beside(self, history: StorePlace) -> StorePlace:
+        """Where they are, if the history is there."""
+        if self.store is not None:
+            return self.store
+        base = self._base(history)
+        if base is None or (history.file is None and history.dsn is None):
+            return StorePlace()
+        return StorePlace(file=base.with_suffix(".metrics.db"))
+
+    def make(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> tuple[ReadableStore, Spool | None]:
+        """Make a store that nobody has opened yet, and its spool; in memory nothing can be away, and there is none.
+
+        Raises ValueError or ModuleNotFoundError for a server that the driver can make nothing of.
+        """
+        from ..postgres import MemoryMetrics, Spool, SqliteMetrics, postgres_metrics  # noqa: PLC0415
+
+        place, base, kept = self.beside(history), self._base(history), self.retention(history, servers)
+        spool = None if base is None else Spool(base.with_suffix(".metrics.spool"), most_bytes=self.spool_bytes)
+        if place.dsn is not None:
+            return postgres_metrics(place.dsn, kept, schema=place.schema, password=self.password), spool
+        if place.file is not None:
+            return SqliteMetrics(place.file, kept, most_bytes=self.most_bytes), spool
+        return MemoryMetrics(kept), None
+
+    def retention(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> Retention:
+        """Return for how long metrics are kept: what a server says of a probe counts before what is said here."""
+        from ..postgres import CATALOGUE, Retention  # noqa: PLC0415
+
+        is_memory = self.beside(history) == StorePlace()
+        plans = {(server.name, probe.name): server.plan(probe) for server in servers for probe in CATALOGUE.values()}
+        return Retention(
+            default=min(self.age, MEMORY_KEEPS) if is_memory else self.age,
+            probes=self.ages,
+            targets={key: plan.retention for key, plan in plans.items() if plan.retention is not None},
+        )
+
+    def _base(self, history: StorePlace) -> Path | None:
+        return self.base if history.file is None else history.file
+
+
+def read_metrics(
+    top: Section, meaning: str, history: StorePlace, file: Path, environment: Mapping[str, str], *, is_used: bool
+) -> MetricsPlace:
+    """Read [metrics], which says what is meant by `meaning`, or metrics = "PLACE".
+
+    `is_used`: there are servers that are probed.
+    """
+    place = store_place(file.parent, environment, METRICS_SCHEMA)
+    said = top.table.get("metrics")
+    if isinstance(said, str) or (isinstance(said, dict) and said.keys() == {"env"}):
+        section, key = top, "metrics"
+        found = MetricsPlace(base=file, store=top.take(key, place, None, meaning))
+    else:
+        section, key = top.section("metrics", meaning), "store"
+        found = _metrics(section, place, file, environment)
+    for wrong in _troubles(found, history, is_used=is_used):
+        section.complain(f"{key}: {wrong}", key)
+    return found
+
+
+def _metrics(section: Section, place: Reader[StorePlace], file: Path, environment: Mapping[str, str]) -> MetricsPlace:
+    default = MetricsPlace()
+    found = MetricsPlace(
+        base=file,
+        store=section.take(
+            "store",
+            place,
+            default.store,
+            "where they are kept. By default in a SQLite file named after that of the history and ending in "
+            "`.metrics.db`; in memory, for an hour, if the history is there. A server gets them by COPY into a schema, "
+            '`timerqueue_metrics` unless the URL ends in `?schema=NAME`. `metrics = "..."` is short for it',
+        ),
+        password=section.take(
+            "password", secret(file.parent, environment), default.password, "for the server, beside its URL"
+        ),
+        age=section.take("age", seconds, default.age, "for how long they are kept"),
+        ages=_ages(section.section("probes", 'for how long those of a probe are kept, by its name: `wal = "7d"`')),
+        most_bytes=section.take(
+            "size", megabytes, default.most_bytes, "of a SQLite file: beyond that the oldest samples go"
+        ),
+        spool_bytes=section.take(
+            "spool",
+            megabytes,
+            default.spool_bytes,
+            "of what waits on disk while the store is away, in a folder named after the file and ending in "
+            "`.metrics.spool`: beyond that the oldest goes",
+        ),
+    )
+    section.end()
+    return found
+
+
+def _troubles(found: MetricsPlace, history: StorePlace, *, is_used: bool) -> Iterator[str]:
+    store = found.store
+    if store is not None and store.file is not None and store.file == history.file:
+        yield "this is the file of the history: give the metrics one of their own"
+    if found.password is not None and (store is None or store.dsn is None):
+        yield 'there is a password, but no server that would want it: store = "postgresql://USER@HOST/DATABASE"'
+    if is_used and store is not None and store.dsn is not None:
+        try:
+            found.make(history)
+        except (ModuleNotFoundError, ValueError) as exc:
+            yield str(exc)
+
+
+def _ages(section: Section) -> dict[str, float]:
+    """Read for how long samples of probes are kept, by the names of probes."""
+    if not section.table:
+        return {}
+    from ..postgres import CATALOGUE  # noqa: PLC0415 - the probes take as long to import as all checks
+
+    found = {name: section.take(name, seconds, 1.0) for name in CATALOGUE if name in section.table}
+    section.end(CATALOGUE)
+    return found
+
+
 def beside(config: Path) -> StorePlace:
     """The file where an agent remembers that is not told otherwise: that of its configuration, ending in .db."""
     return StorePlace(file=config.with_suffix(".db"))
 
 
-def store_place(folder: Path, environment: Mapping[str, str]) -> Reader[StorePlace]:
-    """Make a reader of places. Files are relative to `folder`. { env = "NAME" } is taken from the environment."""
+def store_place(folder: Path, environment: Mapping[str, str], schema: str = SCHEMA) -> Reader[StorePlace]:
+    """Make a reader of places. Files are relative to `folder`. { env = "NAME" } is taken from the environment.
+
+    `schema`: of a server, if its URL does not name one.
+    """
 
     def read(value: Any) -> StorePlace:
         match value:
             case {"env": str(variable), **others} if not others:
                 if variable not in environment:
                     raise Unset(variable, environment)
-                return _place(environment[variable], folder)
+                return _place(environment[variable], folder, schema)
             case str():
-                return _place(value, folder)
+                return _place(value, folder, schema)
             case _:
                 raise Unfit(_EXPECTED, value)
 
     return read
 
 
-def _place(text: str, folder: Path) -> StorePlace:
+def _place(text: str, folder: Path, schema: str) -> StorePlace:
     scheme, _, rest = text.partition("://")
     if text == MEMORY:
         return StorePlace()
     if scheme in POSTGRES and rest:
-        return _server(text)
+        return _server(text, schema)
     path = rest.removeprefix("/")
     if scheme != SQLITE or path == rest or not path or path == ":memory:" or set(path) & set("\0?#"):
         raise Unfit(_EXPECTED + _advice(text), text)
     return StorePlace(file=folder / path)
 
 
-def _server(text: str) -> StorePlace:
+def _server(text: str, schema: str) -> StorePlace:
     """Read a server, and in `?schema=NAME` the schema, which is ours and not a setting of libpq."""
     address, _, query = text.partition("?")
     settings = [each for each in query.split("&") if each]
     others = [each for each in settings if not each.startswith(_SETTING)]
     dsn = f"{address}?{'&'.join(others)}" if others else address
-    found = [unquote(each.removeprefix(_SETTING)) for each in settings if each.startswith(_SETTING)] or [SCHEMA]
+    found = [unquote(each.removeprefix(_SETTING)) for each in settings if each.startswith(_SETTING)] or [schema]
     is_name = 0 < len(found[0].encode("utf-8", "replace")) <= _LONGEST_SCHEMA and found[0].isprintable()
     if len(found) > 1 or not is_name or "%" in found[0]:
         raise Unfit(f"one schema of 1 to {_LONGEST_SCHEMA} bytes, as in postgresql://HOST/DATABASE?schema=up", text)

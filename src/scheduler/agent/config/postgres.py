@@ -195,11 +195,11 @@ def _share(value: Any) -> float:
 
 
 def _choices(section: Section) -> dict[str, Choice]:
-    """Read [postgres.probes]: a probe is on or off (true, false), or has an interval."""
+    """Read [postgres.probes]: a probe is on or off (true, false), or has an interval, or a table that says more."""
     probes = section.section(
         "probes",
         "[probes](postgres-probes.md) by name, each on (`true`), off (`false`) or with an interval of its own "
-        '(`"30s"`)',
+        '(`"30s"`), or `{ interval = "30s", age = "90d", enabled = true }`, where `age` is how long it is kept',
     )
     return read_choices(probes)
 
@@ -209,12 +209,25 @@ def read_choices(probes: Section) -> dict[str, Choice]:
     found = {}
     for name in probes.table:
         if name in CATALOGUE:
-            found[name] = probes.take(name, _choice, Choice())
+            found[name] = _choice_of(probes, name)
             continue
         similar = get_close_matches(name, CATALOGUE, n=1)
         probes.take(name, lambda _: None, None)
         probes.complain(f"there is no probe '{name}'{f', did you mean {similar[0]!r}?' if similar else ''}", name)
     probes.end()
+    return found
+
+
+def _choice_of(probes: Section, name: str) -> Choice:
+    if not isinstance(probes.table[name], dict):
+        return probes.take(name, _choice, Choice())
+    section = probes.section(name)
+    found = Choice(
+        is_enabled=section.take("enabled", boolean, None),
+        every=section.take("interval", _interval, None),
+        retention=section.take("age", seconds, None),
+    )
+    section.end()
     return found
 
 
@@ -227,7 +240,7 @@ def _choice(value: Any) -> Choice:
     except Unfit as exc:
         if isinstance(value, str):
             raise
-        raise Unfit('true, false or an interval such as "30s"', value) from exc
+        raise Unfit('true, false, an interval such as "30s", or { interval = "30s", age = "90d" }', value) from exc
 
 
 def _interval(value: Any) -> float:

@@ -88,6 +88,8 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
     rates = [per_second(target.schedule, now) for target in targets]
     yield ""
     yield f"store: {config.store}"
+    if config.postgres:
+        yield f"metrics: {config.metrics.beside(config.store)}"
     yield f"load: {wording.count(len(targets), 'target')}, {sum(rates):.3g} checks per second"
     yield "if every check took all of its timeout:"
     for name, loads in _loads(targets, rates).items():

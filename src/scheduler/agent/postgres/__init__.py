@@ -13,7 +13,7 @@ from .doctor import Diagnosis, examine
 from .fleet import Fleet
 from .identity import IDENTITY, resets
 from .probes import CATALOGUE
-from .storage import MemoryMetrics, Retention, Spool, SpooledMetrics, SqliteMetrics
+from .storage import Drained, MemoryMetrics, ReadableStore, Retention, Spool, SqliteMetrics, postgres_metrics
 from .target import PostgresTarget
 
 __all__ = [
@@ -22,18 +22,20 @@ __all__ = [
     "Changes",
     "Choice",
     "Diagnosis",
+    "Drained",
     "Fleet",
     "Layer",
     "MemoryMetrics",
     "Origin",
     "Plan",
     "PostgresTarget",
+    "ReadableStore",
     "Retention",
     "Spool",
-    "SpooledMetrics",
     "SqliteMetrics",
     "compared",
     "examine",
     "origins",
+    "postgres_metrics",
     "resets",
 ]

@@ -25,8 +25,9 @@ from .contract import MetricStore, OutcomeKind, Probe, ProbeOutcome, Row, Sample
 from .identity import IDENTITY, identity_of
 from .jobs import TASK, Jobs
 from .member import Around, Member, member_of
-from .reach import Request, Result
+from .reach import CUT_OFF, Request, Result, skipped
 from .recorder import Recorder
+from .storage import Drained, Spool
 from .target import PostgresTarget
 
 logger = getLogger(__name__)
@@ -60,6 +61,7 @@ class Fleet:
         store: MetricStore,
         resolver: Resolver,
         clock: Clock,
+        spool: Spool | None = None,
         is_once: bool = False,
     ) -> None:
         self._is_once = is_once
@@ -68,7 +70,9 @@ class Fleet:
         self._scheduler = scheduler
         self._clock = clock
         self._around = Around(resolver, self._spawn, clock)
-        self._recorder = Recorder(store, clock.monotonic)
+        self._recorder = Recorder(store, spool, clock)
+        self.report: Drained | None = None
+        """What became of metrics that were still to be stored at the end; None: it has not ended, or not in time."""
         self._group: TaskGroup | None = None
         self._jobs = Jobs(scheduler, clock, probes, self._lasts)
         self._left: list[Member] = []
@@ -98,9 +102,9 @@ class Fleet:
                 group.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):
-                lost = await anyio.to_thread.run_sync(self._recorder.close, FLUSH_WITHIN)
-            if lost:
-                logger.warning("%d records of probes were not stored within %g s", lost, FLUSH_WITHIN)
+                self.report = await anyio.to_thread.run_sync(self._recorder.close, FLUSH_WITHIN)
+            if self.report is None:
+                logger.warning("the metric store did not end; in memory were %d records", self._recorder.waiting)
 
     def follow(self, targets: Sequence[PostgresTarget]) -> Changes[str]:
         """Probe these from now on, and no others. What is not another than before is not touched.
@@ -142,13 +146,13 @@ class Fleet:
         if member.usual and self._clock.monotonic() >= member.burst_until:
             self._end_burst(member)
         if not member.budget.admits(probe, at, burst.EVERY if probe in member.usual else pair.plan.every):
-            self._record(due, None, self._stretched(member, probe))
+            self._record_unasked(due, self._stretched(member, probe))
             return
         databases: Sequence[str | None] = (None,)
         if found.scope is Scope.DATABASE:
-            known = await member.databases.all()
+            known = await self._databases(due)
             if isinstance(known, Result):
-                self._record(due, None, known)
+                self._record_unasked(due, known)
                 return
             databases = known
         await self._ask(due, databases)
@@ -175,6 +179,20 @@ class Fleet:
             await done.wait()
         finally:
             due.member.reach.give_up(requests)
+
+    async def _databases(self, due: Due) -> Sequence[str] | Result:
+        """Return the databases of a target, or why they cannot be asked. Who is cut off meanwhile has its records."""
+        try:
+            return await due.member.databases.all()
+        except BaseException:
+            self._record_unasked(due, skipped(CUT_OFF))
+            raise
+
+    def _record_unasked(self, due: Due, result: Result) -> None:
+        """Record a probe that no database was asked: one outcome for each that is known."""
+        known = due.member.databases.known if due.probe.scope is Scope.DATABASE else ()
+        for database in known or (None,):
+            self._record(due, database, result)
 
     def _record(self, due: Due, database: str | None, result: Result) -> None:
         target = due.member.target.name
@@ -281,10 +299,7 @@ class Fleet:
             self._record_missed(pair.member, pair.plan.probe, event)
 
     def _record_missed(self, member: Member, probe: Probe, event: RunMissed) -> None:
-        databases = member.databases.known if probe.scope is Scope.DATABASE else (None,)
         step = (event.last_due - event.first_due) / max(event.count - 1, 1)
         result = Result(kind=OutcomeKind.SKIPPED, reason=event.reason.value)
         for number in range(event.count):
-            due = Due(member, probe, event.first_due + number * step, 0.0)
-            for database in databases or (None,):
-                self._record(due, database, result)
+            self._record_unasked(Due(member, probe, event.first_due + number * step, 0.0), result)

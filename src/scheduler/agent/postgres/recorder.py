@@ -1,7 +1,8 @@
-"""The recorder: samples and outcomes go to the store on a thread of its own, many in one transaction.
+"""The recorder: the thread on which the metric store lives.
 
-Probes hand over and go on. What comes while a transaction is under way goes into the next. While the store does not
-work, everything is kept and written again, in order; beyond a bound the oldest samples go, and their outcomes say so.
+Probes hand over what they found and go on. What becomes of that, whether it goes to the store or waits in the spool, is
+the writer's to decide (storage/writer.py), which has the only queue. Here are its clock, its turns, what others ask the
+store, and housekeeping.
 """
 
 from __future__ import annotations
@@ -12,51 +13,57 @@ from collections.abc import Callable
 from logging import getLogger
 from typing import Any, Final, TypeVar
 
-from attrs import evolve, frozen
+from timerqueue import Clock
 
-from .contract import Failure, MetricStore, OutcomeKind, ProbeOutcome, Sample, StoreUnavailable
+from .contract import MetricStore, ProbeOutcome, Sample, StoreUnavailable
+from .storage import Drained, MetricWriter, Spool, StorageNews
 
 logger = getLogger(__name__)
 T = TypeVar("T")
 
-MOST_WAITING: Final = 100_000
-"""Records that are kept while the store does not work."""
-LARGEST_BATCH: Final = 2_000
+HOUSEKEEPING: Final = 3_600.0
+"""Seconds between two rounds of `maintain`."""
 AGAIN_AFTER: Final = 1.0
-
-
-@frozen
-class _Entry:
-    sample: Sample | None
-    outcome: ProbeOutcome
-    handed: float
+"""Seconds after which the writer has a turn though nothing has come, while something waits."""
+LAST_STEPS: Final = 2.0
+"""Seconds beyond the deadline in which what the store has not taken goes to the spool."""
 
 
 class Recorder:
-    """Writes what probes found. `now`: monotonic seconds. Its verbs may be called on any thread."""
+    """Writes what probes found to `store`, on a thread of its own. Its verbs may be called on any thread."""
 
-    def __init__(self, store: MetricStore, now: Callable[[], float], most: int = MOST_WAITING) -> None:
-        self.dropped = 0
+    def __init__(
+        self,
+        store: MetricStore,
+        spool: Spool | None,
+        clock: Clock,
+        tell: Callable[[StorageNews], object] | None = None,
+    ) -> None:
+        self.report: Drained | None = None
+        """What became of all that was still there at the end; None: it has not ended."""
         self._store = store
-        self._now = now
-        self._most = most
+        self._clock = clock
+        self._writer = MetricWriter(store, spool, tell=tell or _log)
         self._changed = threading.Condition()
-        self._entries: deque[_Entry] = deque()
         self._calls: deque[Callable[[], Any]] = deque()
-        self._is_ending = False
-        self._is_down = False
+        self._deadline: float | None = None
+        self._before: Drained | None = None
+        self._next_round = clock.monotonic()
         self._thread = threading.Thread(target=self._run, name="metric store", daemon=True)
 
+    @property
+    def waiting(self) -> int:
+        """Rows, samples and outcomes that wait for a turn, in memory."""
+        return self._writer.waiting
+
     def start(self) -> None:
-        """Open the store, on the recorder's thread."""
+        """Open spool and store, on the recorder's thread."""
         self._thread.start()
 
     def add(self, sample: Sample | None, outcome: ProbeOutcome) -> None:
         """Hand over what one run found, and what became of it."""
+        self._writer.put([] if sample is None else [sample], [outcome], self._clock.monotonic())
         with self._changed:
-            self._entries.append(_Entry(sample, outcome, self._now()))
-            if len(self._entries) > self._most:
-                self._drop_oldest()
             self._changed.notify()
 
     def call(self, ask: Callable[[MetricStore], T], answer: Callable[[T | None], None]) -> None:
@@ -75,70 +82,60 @@ class Recorder:
             self._calls.append(asked)
             self._changed.notify()
 
-    def close(self, within: float) -> int:
-        """Write what is left, for so many seconds, and close the store. Returns how many records are lost."""
+    def close(self, within: float) -> Drained | None:
+        """Store what is left, for so many seconds, spool the rest, and close everything.
+
+        Returns what became of it from now on; None: the store's thread does not end, and nobody knows.
+        """
+        self._before = self._writer.so_far
         with self._changed:
-            self._is_ending = True
+            self._deadline = self._clock.monotonic() + within
             self._changed.notify()
         self._thread.join(within)
-        with self._changed:
-            return len(self._entries)
+        if self._thread.is_alive():
+            self._interrupt()
+            self._thread.join(LAST_STEPS)
+        return self.report
 
-    def _drop_oldest(self) -> None:
-        """Let go of the oldest sample, and say so in its outcome; if there is none, of the oldest record."""
-        for at, entry in enumerate(self._entries):
-            if entry.sample is not None:
-                outcome = evolve(
-                    entry.outcome,
-                    kind=OutcomeKind.FAILED,
-                    failure=Failure.STORE,
-                    reason="dropped: the store did not work for too long",
-                )
-                self._entries[at] = _Entry(None, outcome, entry.handed)
-                break
-        if len(self._entries) > 2 * self._most:
-            self._entries.popleft()
-        self.dropped += 1
+    def _interrupt(self) -> None:
+        """End what the thread is waiting for, if the store can do that."""
+        interrupt = getattr(self._store, "interrupt", None)
+        if interrupt is not None:
+            interrupt()
 
     def _run(self) -> None:
-        opened = self._tried(self._store.open)
-        while True:
-            with self._changed:
-                while not self._entries and not self._calls and not self._is_ending:
-                    self._changed.wait()
-                if self._is_ending and (not self._entries or self._is_down):
-                    break
-                calls, self._calls = self._calls, deque()
-                batch = [self._entries.popleft() for _ in range(min(len(self._entries), LARGEST_BATCH))]
-            opened = opened or self._tried(self._store.open)
-            for call in calls:
+        self._writer.open(self._clock.monotonic())
+        while self._deadline is None:
+            for call in self._next_calls():
                 call()
-            if batch and not (opened and self._tried(self._write, batch)):
-                self._put_back(batch)
-        self._tried(self._store.close)
+            while self._deadline is None and self._writer.turn(self._clock.monotonic()) and not self._calls:
+                pass
+            self._keep_house()
+        self.report = self._writer.finish(self._clock.monotonic, self._deadline, self._before)
 
-    def _put_back(self, batch: list[_Entry]) -> None:
+    def _next_calls(self) -> deque[Callable[[], Any]]:
+        """Wait until there is something to do; return what others ask the store."""
         with self._changed:
-            self._entries.extendleft(reversed(batch))
-            self._changed.wait_for(lambda: self._is_ending, AGAIN_AFTER)
+            is_stuck = self._writer.waiting > 0 and self._writer.is_down  # the last turn could not empty the queue
+            self._changed.wait_for(
+                lambda: self._calls or self._deadline is not None or (self._writer.waiting and not is_stuck),
+                AGAIN_AFTER,
+            )
+            calls, self._calls = self._calls, deque()
+        return calls
 
-    def _write(self, batch: list[_Entry]) -> None:
-        now = self._now()
-        outcomes = [evolve(each.outcome, stored=max(now - each.handed, 0.0)) for each in batch]
-        self._store.write([each.sample for each in batch if each.sample is not None], outcomes)
-
-    def _tried(self, call: Callable[..., Any], *args: Any) -> bool:
-        """Make a call to the store. False: try again later. What it refuses for good is told and let go."""
+    def _keep_house(self) -> None:
+        has_tables = bool(self._writer.so_far.stored)  # of which the next weeks are made ahead
+        if self._writer.is_down or not has_tables or self._clock.monotonic() < self._next_round:
+            return
+        self._next_round = self._clock.monotonic() + HOUSEKEEPING
         try:
-            call(*args)
-        except StoreUnavailable as exc:
-            if not self._is_down:
-                logger.warning("the metric store does not work: %s", exc)
-            self._is_down = True
-            return False
+            self._store.maintain(self._clock.wall())
+        except StoreUnavailable as error:
+            logger.warning("metrics could not be tidied up, which is tried again in an hour: %s", error)
         except Exception:
-            logger.exception("the metric store refuses %s", getattr(call, "__name__", call))
-        if self._is_down:
-            logger.warning("the metric store works again")
-        self._is_down = False
-        return True
+            logger.exception("the metric store has a defect")
+
+
+def _log(news: StorageNews) -> None:
+    logger.warning("%s", news)

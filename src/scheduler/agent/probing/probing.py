@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -18,10 +18,7 @@ from ..checks import Resolver
 from ..config import Config
 
 if TYPE_CHECKING:
-    from ..postgres import Changes, Fleet, PostgresTarget
-
-MEMORY_KEEPS: Final = 3_600.0
-"""Seconds for which an agent without a store remembers what probes of PostgreSQL found."""
+    from ..postgres import Changes, Drained, Fleet, PostgresTarget, ReadableStore
 
 
 class Probing:
@@ -45,6 +42,7 @@ class Probing:
         self._resized = resized
         self._group: TaskGroup | None = None
         self._over = anyio.Event()
+        self._store: ReadableStore | None = None
         self._fleet: Fleet | None = self._made(config.postgres) if config.postgres else None
 
     @property
@@ -60,6 +58,11 @@ class Probing:
     def summaries(self) -> list[str]:
         """Say in a line for each server what became of its probes."""
         return [] if self._fleet is None else [each.summary() for each in self._fleet.members.values()]
+
+    @property
+    def report(self) -> Drained | None:
+        """How the metrics that were still to be stored at the end fared; None: there are none, or nobody knows."""
+        return None if self._fleet is None else self._fleet.report
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -82,6 +85,8 @@ class Probing:
             await self._group.start(self._live, self._fleet)
         before = self.places
         changes = self._fleet.follow(config.postgres)
+        if self._store is not None:
+            self._store.retention = config.metrics.retention(config.store, config.postgres)
         if self.places != before:
             self._resized()
         return changes
@@ -92,19 +97,15 @@ class Probing:
             await self._over.wait()
 
     def _made(self, servers: tuple[PostgresTarget, ...]) -> Fleet:
-        from ..postgres import CATALOGUE, Fleet, MemoryMetrics, Retention, Spool, SpooledMetrics, SqliteMetrics
+        from ..postgres import CATALOGUE, Fleet
 
-        file = self._config.store.file
-        if file is None:
-            store = SpooledMetrics(MemoryMetrics(Retention(default=MEMORY_KEEPS)), None, self._clock)
-        else:
-            spool = Spool(file.with_suffix(".metrics.spool"))
-            store = SpooledMetrics(SqliteMetrics(file.with_suffix(".metrics.db")), spool, self._clock)
+        self._store, spool = self._config.metrics.make(self._config.store, servers)
         return Fleet(
             servers,
             CATALOGUE,
             self._scheduler,
-            store=store,
+            store=self._store,
+            spool=spool,
             resolver=self._resolver,
             clock=self._clock,
             is_once=self._is_once,

@@ -1,9 +1,10 @@
 """The writer: nothing that was taken is lost or stored out of order, whatever the store does."""
 
+import pytest
 from hypothesis import given, settings, strategies as st
 
-from metric_kit import SETTINGS, outcome, sample, times
-from scheduler.agent.postgres.contract import StoreUnavailable
+from metric_kit import SETTINGS, T0, outcome, sample, times
+from scheduler.agent.postgres.contract import Failure, OutcomeKind, StoreUnavailable
 from scheduler.agent.postgres.storage import (
     Counts,
     Lost,
@@ -12,12 +13,10 @@ from scheduler.agent.postgres.storage import (
     Refused,
     Replayed,
     Spool,
-    SpooledMetrics,
     StoreBack,
     StoreLost,
     Unstorable,
 )
-from timerqueue.testing import ManualClock
 
 
 class Faulty(MemoryMetrics):
@@ -30,6 +29,8 @@ class Faulty(MemoryMetrics):
         self.opened = 0
         self.order = []
         self.batches = 0
+        self.fails_at = 0
+        self.is_defect = lambda _: False
 
     def open(self):
         self.opened += 1
@@ -41,6 +42,11 @@ class Faulty(MemoryMetrics):
         if self.faults and not self.is_carried_out:
             self.faults -= 1
             raise StoreUnavailable("connection refused")
+        self.fails_at -= 1
+        if not self.fails_at:
+            raise StoreUnavailable("gone in between")
+        if self.is_defect(samples):
+            raise RuntimeError("a defect")
         super().write(samples, outcomes)
         self.batches += 1
         self.order += [each.at - sample().at for each in samples]
@@ -94,8 +100,22 @@ def test_a_full_queue_says_no_and_counts_it():
     assert not world.writer.has_room
     world.settle(0.0)
     assert world.writer.has_room
-    assert world.news == [Lost(Counts(5, 5, 5), "the queue is full")]
+    assert world.news == [Lost(Counts(5, 5, 0), "the queue is full")]
     assert times(world.store) == list(range(10))
+    told = {each.due - outcome().due: each.reason for each in world.store.outcomes() if each.failure is Failure.STORE}
+    assert told == dict.fromkeys(range(10, 15), "dropped: the queue to the store was full")
+    assert len(world.store.outcomes()) == 15
+
+
+def test_records_alone_fill_a_queue_twice_over():
+    """Then they are lost as well, counted: a store that stands still costs no more memory than that."""
+    world = World(most_waiting=30)
+    for at in range(1_000):
+        world.put(at)
+    assert world.writer.waiting == 60
+    world.settle(0.0)
+    assert world.news == [Lost(Counts(990, 990, 960), "the queue is full")]
+    assert len(world.store.outcomes()) == 40
 
 
 def test_while_the_store_is_away_everything_waits_in_the_spool(tmp_path):
@@ -174,6 +194,49 @@ def test_a_sample_that_no_store_can_hold_costs_itself_alone(tmp_path):
     assert times(world.store, probe="settings") == [0]
     assert [each.probe for each in world.news if isinstance(each, Refused)] == ["wal", "wal"]
     assert len(world.store.outcomes()) == 2
+
+
+@pytest.mark.parametrize("wrong", [set(), {0}, {3}, {1, 2, 6}, {7}, set(range(8))])
+def test_no_record_tells_of_rows_that_are_not_there(wrong):
+    """A sample and its record are in one transaction; what cannot be stored is parted from neither, and says why."""
+    world = World()
+    samples = [sample(at, ("a", "many" if at in wrong else at)) for at in range(8)]
+    world.writer.put(samples, [outcome(at) for at in (*range(8), 99)], 0.0)
+    world.settle(0.0)
+    assert times(world.store) == [at for at in range(8) if at not in wrong]
+    kinds = {round(each.due - T0): (each.kind, each.failure) for each in world.store.outcomes()}
+    refused = (OutcomeKind.FAILED, Failure.STORE)
+    assert kinds == {at: refused if at in wrong else (OutcomeKind.STORED, None) for at in (*range(8), 99)}
+    told = [each.reason for each in world.store.outcomes() if each.failure]
+    assert all("not stored" in each and "no whole number" not in each and "count" in each for each in told)
+    assert world.writer.finish(lambda: 0.0, 0.0).dropped == Counts()
+
+
+@pytest.mark.parametrize("wrong", [0, 5, 7])
+def test_a_store_that_goes_away_while_a_sample_is_looked_for_costs_nothing(tmp_path, wrong):
+    """At each of the transactions; what was stored by then is stored once."""
+    for fault in range(1, 9):
+        world = World(tmp_path / str(fault))
+        world.store.fails_at = fault
+        samples = [sample(at, ("a", "many" if at == wrong else at)) for at in range(8)]
+        world.writer.put(samples, [outcome(at) for at in range(8)], 0.0)
+        world.settle(0.0)
+        world.settle(90.0)
+        assert times(world.store) == [at for at in range(8) if at != wrong]
+        assert [each.due - T0 for each in world.store.outcomes() if each.failure] == [wrong]
+        assert len(world.store.outcomes()) == 8
+
+
+def test_a_defect_of_a_store_costs_the_sample_that_it_is_about(caplog):
+    """A third party's store that raises what it should not; the thread goes on."""
+    world = World()
+    world.store.is_defect = lambda samples: any(each.at == sample(2).at for each in samples)
+    for at in range(5):
+        world.put(at)
+    world.settle(0.0)
+    assert times(world.store) == [0, 1, 3, 4]
+    assert [each.reason for each in world.store.outcomes() if each.failure] == ["not stored: a defect"]
+    assert "the metric store has a defect" in caplog.text
 
 
 def test_without_a_spool_the_queue_keeps_what_it_can():
@@ -269,34 +332,3 @@ def test_whatever_happens_all_is_stored_once_and_in_order(tmp_path_factory, step
 def test_unstorable_is_not_unavailable():
     """Or it would be tried for ever."""
     assert not issubclass(Unstorable, StoreUnavailable)
-
-
-def test_a_store_with_a_spool_behind_it_takes_everything(tmp_path):
-    """While it is away, too; and the next start stores what waited."""
-    clock, store = ManualClock(), Faulty()
-    spooled = SpooledMetrics(store, Spool(tmp_path), clock, lambda _: None)
-    store.faults = 2
-    spooled.open()
-    for at in range(3):
-        spooled.write([sample(at, ("a", at))], [outcome(at)])
-    assert times(store) == []
-    spooled.close()
-    later = SpooledMetrics(store, Spool(tmp_path), clock, lambda _: None)
-    later.open()
-    clock.advance(60)
-    later.write([sample(9, ("a", 9))], [])
-    assert store.order == [0, 1, 2, 9]
-    assert later.last("db1", "wal") == sample(9).at
-
-
-def test_a_store_with_a_spool_behind_it_keeps_house_once_an_hour(tmp_path):
-    """Or a disk would fill."""
-    clock, store = ManualClock(), Faulty()
-    rounds = []
-    store.maintain = rounds.append
-    spooled = SpooledMetrics(store, Spool(tmp_path), clock, lambda _: None)
-    spooled.open()
-    for at in range(4):
-        spooled.write([sample(at, ("a", at))], [])
-        clock.advance(1_800)
-    assert [each - rounds[0] for each in rounds] == [0, 3_600]

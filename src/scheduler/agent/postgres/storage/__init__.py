@@ -1,12 +1,13 @@
 """Metric storage: where samples and outcomes are kept, for how long, and what becomes of them while the store is down.
 
 Offers stores (`SqliteMetrics`, `postgres_metrics`, `MemoryMetrics`), their `Retention`, the `MetricWriter` before them
-with its `Spool` (both as one store: `SpooledMetrics`), and `rates` of counters. Knows the contract of probes; no
+with its `Spool`, and `rates` of counters. Knows the contract of probes; no
 target and no schedule. Stores are called on one thread at a time.
 """
 
 from __future__ import annotations
 
+from .batch import Batch
 from .errors import StoreUnusable, Unstorable
 from .memory import MemoryMetrics
 from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
@@ -14,8 +15,7 @@ from .places import postgres_metrics
 from .rates import rates
 from .reading import MetricReader, ReadableStore, StoredSample
 from .retention import Retention
-from .spool import Batch, Counts, Spool, SpoolFailed
-from .spooled import SpooledMetrics
+from .spool import Counts, Spool, SpoolFailed
 from .sqlite import SqliteMetrics
 from .values import fingerprint
 from .writer import Drained, MetricWriter
@@ -34,7 +34,6 @@ __all__ = [
     "Retention",
     "Spool",
     "SpoolFailed",
-    "SpooledMetrics",
     "SqliteMetrics",
     "StorageNews",
     "StoreBack",

@@ -10,8 +10,12 @@ from .retention import Retention
 SCHEMA: Final = "timerqueue_metrics"
 
 
-def postgres_metrics(dsn: str, retention: Retention | None = None, *, schema: str = SCHEMA) -> ReadableStore:
+def postgres_metrics(
+    dsn: str, retention: Retention | None = None, *, schema: str = SCHEMA, password: str | None = None
+) -> ReadableStore:
     """Make a metric store in a schema of a PostgreSQL server. `dsn`: what libpq takes. Nothing connects before `open`.
+
+    `password`: beside the dsn, so that this can be shown.
 
     Raises ModuleNotFoundError without psycopg 3, and says which extra brings it.
     """
@@ -20,4 +24,4 @@ def postgres_metrics(dsn: str, retention: Retention | None = None, *, schema: st
     except ModuleNotFoundError as error:
         msg = f"metrics in PostgreSQL need psycopg 3 ({error}): pip install timerqueue[postgres]"
         raise ModuleNotFoundError(msg, name="psycopg") from error
-    return PostgresMetrics(dsn, retention, schema=schema)
+    return PostgresMetrics(dsn, retention, schema=schema, password=password)

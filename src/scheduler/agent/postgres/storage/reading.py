@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 from attrs import frozen
 
 from ..contract import MetricStore, OutcomeKind, ProbeOutcome
+from .retention import Retention
 
 LAST_KINDS: Final = frozenset({OutcomeKind.STORED, OutcomeKind.PARTIAL})
 """Ends of a probe that answered: `last` tells of these."""
@@ -37,7 +38,9 @@ class MetricReader(Protocol):
 
 
 class ReadableStore(MetricStore, MetricReader, Protocol):
-    """A store that can be looked into: each of ours."""
+    """A store that can be looked into, and whose retention may change while it is open: each of ours."""
+
+    retention: Retention
 
 
 def newest_of_each(samples: Sequence[StoredSample]) -> list[StoredSample]:

@@ -1,28 +1,35 @@
 """The writer: between probes, which must not wait, and a store, which may be slow, full or away.
 
-`put` takes what was found into a bounded queue, from any thread, and says no when it is full. `turn` is called again
-and again on one thread, with the time: it writes what waits, many samples in one transaction. While the store does not
-take it, or older ones wait in the spool, everything goes through the spool: so all is stored in order. `finish` is the
-last turn, under a deadline, with a report. There is no clock and no wait in here.
+`put` takes what was found into a bounded queue, from any thread. When that is full, it takes the record alone, which
+says so. `turn` is called again and again on one thread, with the time: it writes what waits, many samples in one
+transaction. While the store does not take it, or older ones wait in the spool, everything goes through the spool: so
+all is stored in order. What no store can hold is found by halves and left out, and its record says why: a sample is
+never parted from its record. `finish` is the last turn, under a deadline, with a report. There is no clock and no wait
+in here.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from logging import getLogger
 from threading import Lock
 from typing import Final
 
 from attrs import evolve, frozen
 
 from ..contract import MetricStore, ProbeOutcome, Sample, StoreUnavailable
+from .batch import Batch
 from .errors import Unstorable
 from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
-from .spool import Batch, Counts, Spool, SpoolFailed
+from .spool import Counts, Spool, SpoolFailed
 from .values import normal_columns
+
+logger = getLogger(__name__)
 
 MOST_AT_ONCE: Final = 20_000
 """Rows, samples and outcomes of one transaction, about."""
+TURNED_AWAY: Final = "dropped: the queue to the store was full"
 FIRST_WAIT: Final = 1.0
 LONGEST_WAIT: Final = 60.0
 """Seconds between two tries to reach the store."""
@@ -43,7 +50,7 @@ class Drained:
 class MetricWriter:
     """A writer to `store`, through `spool` while that is away. `tell` hears news, on the thread of the turns.
 
-    `most_waiting`: rows, samples and outcomes that the queue holds.
+    `most_waiting`: rows, samples and outcomes that the queue holds; of outcomes alone twice as many.
     """
 
     def __init__(
@@ -87,19 +94,28 @@ class MetricWriter:
         """Whether a small batch would be taken: who asks before a probe runs spares the server a query in vain."""
         return self._weight < self._most_waiting
 
+    @property
+    def so_far(self) -> Drained:
+        """How much was stored, spooled and dropped since the start."""
+        return Drained(self._stored, self._spooled, self._dropped)
+
     def put(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome], now: float) -> bool:
         """Take these; `now` is when, in seconds of any clock that `turn` has as well. From any thread, without waiting.
 
-        False: there is no room, and they are counted as lost.
+        False: there is no room. The samples are counted as lost, and their records say so.
         """
         batch = Batch(tuple(samples), tuple(outcomes))
         with self._lock:
-            if self._weight and self._weight + batch.weight > self._most_waiting:
-                self._turned_away += _counts(batch)
-                return False
+            has_room = not self._weight or self._weight + batch.weight <= self._most_waiting
+            if not has_room:
+                self._turned_away += Counts(len(batch.samples), batch.rows)
+                batch = batch.without(batch.samples, TURNED_AWAY)
+                if self._weight + batch.weight > 2 * self._most_waiting:
+                    self._turned_away += _counts(batch)
+                    return False
             self._queue.append((now, batch))
             self._weight += batch.weight
-            return True
+            return has_room
 
     def turn(self, now: float) -> bool:
         """Write what waits, as much as fits into one transaction. True: there is more that can be written at once."""
@@ -112,9 +128,12 @@ class MetricWriter:
             self._keep(batch, now)
         return self._has_queue and not self._is_down
 
-    def finish(self, now: Callable[[], float], deadline: float) -> Drained:
-        """Write and replay until the deadline, spool the rest, close everything. Return what became of it all."""
-        before = self._stored, self._spooled, self._dropped
+    def finish(self, now: Callable[[], float], deadline: float, since: Drained | None = None) -> Drained:
+        """Write and replay until the deadline, spool the rest, close everything. Return what became of it all.
+
+        `since`: `so_far` when the end began, if that was earlier.
+        """
+        before = self.so_far if since is None else since
         while now() < deadline and self.turn(now()):
             pass
         self._fill_spool(now())
@@ -124,9 +143,7 @@ class MetricWriter:
         for close in (self._store.close, self._spool.close if self._spool else lambda: None):
             close()
         self._is_open = False
-        after = self._stored, self._spooled, self._dropped
-        stored, spooled, dropped = (late - early for late, early in zip(after, before, strict=True))
-        return Drained(stored, spooled, dropped)
+        return Drained(self._stored - before.stored, self._spooled - before.spooled, self._dropped - before.dropped)
 
     def open(self, now: float) -> None:
         """Open spool and store. A store that is away is no error: it is tried again."""
@@ -194,37 +211,48 @@ class MetricWriter:
     def _write(self, batch: Batch, now: float) -> bool:
         """Write a batch, without samples that no store can hold. False: the store is away."""
         try:
-            try:
-                self._store.write(batch.samples, batch.outcomes)
-                self._stored += _counts(batch)
-            except Unstorable:
-                self._write_singly(batch)
+            self._store_all(batch)
         except StoreUnavailable as error:
             self._failed(error, now)
             return False
         self._worked()
         return True
 
-    def _write_singly(self, batch: Batch) -> None:
-        self._store.write((), batch.outcomes)
-        self._stored += Counts(outcomes=len(batch.outcomes))
-        for sample in batch.samples:
-            try:
-                self._store.write((sample,), ())
-                self._stored += Counts(1, len(sample.rows))
-            except Unstorable as error:
-                self._refuse(sample, error)
+    def _store_all(self, batch: Batch) -> None:
+        """Write a batch in one transaction, or if a sample in it cannot be stored by halves, until it is found."""
+        try:
+            self._store.write(batch.samples, batch.outcomes)
+        except StoreUnavailable:
+            raise
+        except Exception as error:
+            if not isinstance(error, Unstorable):
+                logger.exception("the metric store has a defect")
+            self._store_parts(batch, str(error))
+        else:
+            self._stored += _counts(batch)
 
-    def _refuse(self, sample: Sample, error: Unstorable) -> None:
-        self._dropped += Counts(1, len(sample.rows))
-        self._tell(Refused(sample.target, sample.probe.name, str(error)))
+    def _store_parts(self, batch: Batch, error: str) -> None:
+        if len(batch.samples) > 1:
+            for half in batch.halves():
+                self._store_all(half)
+        elif batch.samples:
+            self._store_all(self._refused(batch, batch.samples, error))
+        else:
+            self._drop(_counts(batch), error)
+
+    def _refused(self, batch: Batch, samples: Sequence[Sample], error: str) -> Batch:
+        """Return the batch without samples that no store can hold."""
+        for sample in samples:
+            self._dropped += Counts(1, len(sample.rows))
+            self._tell(Refused(sample.target, sample.probe.name, error))
+        return batch.without(samples, f"not stored: {error}")
 
     def _keep(self, batch: Batch, now: float) -> None:
         """Keep what the store did not take: in the spool, or else in the queue as long as there is room."""
         if self._spool is not None and self._append(batch):
             return
         with self._lock:
-            if self._weight + batch.weight <= self._most_waiting:
+            if self._weight + batch.weight <= 2 * self._most_waiting:
                 self._queue.appendleft((now, batch))
                 self._weight += batch.weight
                 return
@@ -252,15 +280,12 @@ class MetricWriter:
 
     def _storable(self, batch: Batch) -> Batch:
         """Return the batch without the samples that no store can hold."""
-        kept = []
         for sample in batch.samples:
             try:
                 normal_columns(sample)
             except Unstorable as error:
-                self._refuse(sample, error)
-            else:
-                kept.append(sample)
-        return Batch(tuple(kept), batch.outcomes)
+                batch = self._refused(batch, [sample], str(error))
+        return batch
 
     def _replay(self, now: float) -> bool:
         """Write one batch of the spool. True: there may be more."""

@@ -87,10 +87,11 @@ class Connection(psycopg.Connection[TupleRow]):
             raise
 
 
-def connect(dsn: str) -> Connection:
+def connect(dsn: str, password: str | None = None) -> Connection:
     """Connect within some seconds. Raises psycopg.Error."""
     said = conninfo_to_dict(dsn)
     ours = {name: value for name, value in _DEFAULTS.items() if name not in said} | {"client_encoding": "UTF8"}
+    ours |= {} if password is None else {"password": password}
     return Connection.connect(make_conninfo(dsn, **ours), autocommit=True, prepare_threshold=None)
 
 

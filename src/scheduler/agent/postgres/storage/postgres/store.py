@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final
 
 from ...contract import ProbeOutcome, Sample, StoreUnavailable
@@ -60,12 +61,19 @@ _LAST: Final = """
 class PostgresMetrics:
     """A metric store in a schema of the server at `dsn`. Several agents may share it."""
 
-    def __init__(self, dsn: str, retention: Retention | None = None, *, schema: str = "timerqueue_metrics") -> None:
+    def __init__(
+        self,
+        dsn: str,
+        retention: Retention | None = None,
+        *,
+        schema: str = "timerqueue_metrics",
+        password: str | None = None,
+    ) -> None:
         if not 0 < len(schema.encode("utf-8", "replace")) <= _LONGEST_SCHEMA or "\0" in schema or "%" in schema:
             msg = f"schema={schema!r} is not a name for a schema: give 1 to {_LONGEST_SCHEMA} bytes, without % and NUL"
             raise ValueError(msg)
         self.retention = retention or Retention()
-        self._dsn = dsn
+        self._dial = partial(connect, dsn, password)
         self._schema = Schema(schema)
         self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
         self._connection: Connection | None = None
@@ -80,7 +88,7 @@ class PostgresMetrics:
         """Connect, and make the tables where there are none. Raises StoreUnavailable, StoreUnusable."""
         self.close()
         with errors(self._where):
-            self._connection = connect(self._dsn)
+            self._connection = self._dial()
             self._schema.prepare(self._connection)
             self._load()
 
@@ -123,12 +131,12 @@ class PostgresMetrics:
 
     def samples(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[StoredSample]:
         """See MetricReader. Over a connection of its own."""
-        with errors(self._where), connect(self._dsn) as connection:
+        with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).samples(target, probe, limit)
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """See MetricReader. Over a connection of its own."""
-        with errors(self._where), connect(self._dsn) as connection:
+        with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).outcomes(target, probe, limit)
 
     def interrupt(self) -> None:
@@ -148,7 +156,7 @@ class PostgresMetrics:
             msg = f"{self._where}: it is not open: call open first"
             raise StoreUnavailable(msg)
         if self._connection.closed:
-            self._connection = connect(self._dsn)
+            self._connection = self._dial()
             self._load()
         return self._connection
 

@@ -6,39 +6,15 @@ A batch stands alone: the release that replays it may have other columns, and th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from itertools import chain
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict
 
 from ...contract import Column, Failure, OutcomeKind, Probe, ProbeOutcome, Sample, Scope, Type
+from ..batch import Batch
 from ..values import normal_columns
 
 Row = tuple[Any, ...]
-
-
-@frozen
-class Batch:
-    """Samples and outcomes that are written in one transaction."""
-
-    samples: tuple[Sample, ...] = ()
-    outcomes: tuple[ProbeOutcome, ...] = ()
-
-    @property
-    def rows(self) -> int:
-        """How many rows its samples have."""
-        return sum(len(sample.rows) for sample in self.samples)
-
-    @property
-    def weight(self) -> int:
-        """Its rows, samples and outcomes together: what a queue counts."""
-        return self.rows + len(self.samples) + len(self.outcomes)
-
-
-def joined(batches: Sequence[Batch]) -> Batch:
-    """Return batches as one, in their order."""
-    return Batch(tuple(chain(*(each.samples for each in batches))), tuple(chain(*(each.outcomes for each in batches))))
 
 
 def encode(batch: Batch) -> bytes:

@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from .encoding import Batch, decode, encode, joined
+from ..batch import Batch, joined
+from .encoding import decode, encode
 from .segment import Counts, framed, read_record, survey, sync_folder
 
 if sys.platform != "win32":
