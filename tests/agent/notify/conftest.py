@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from kit import T0, settle
-from scheduler import JobFinished, RunEnded, Scheduler, SchedulerStarted
+from scheduler import ClockJumped, JobFinished, RunEnded, Scheduler, SchedulerStarted
 from scheduler.agent.checks import Resolver, Status
 from scheduler.agent.notify import TASK, Delivery, Means, Outbox, Rules, Undelivered, Way
 from scheduler.agent.targets import Closed, Incident, Opened
@@ -73,6 +73,7 @@ class World:
         delivery = Delivery(outbox, ways, Means(Resolver({}), self.clock))
         s.register(TASK, delivery.run)
         s.listen(outbox.listen, RunEnded, JobFinished)
+        s.listen(outbox.hear, ClockJumped)
         s.listen(lambda _: outbox.begin(), SchedulerStarted)
         async with s:
             await settle()

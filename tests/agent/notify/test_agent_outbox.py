@@ -1,5 +1,6 @@
 """Messages are jobs: each is delivered once it can be, in its order, whatever becomes of the process."""
 
+import pytest
 from attrs import evolve
 
 from kit import settle
@@ -62,6 +63,29 @@ async def test_the_end_waits_for_the_beginning_to_be_delivered(world):
         await world.clock.travel(600)
     assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
     assert world.said[0] == "channel ops: it is not well; messages are kept and tried again"
+
+
+@pytest.mark.parametrize("seconds", [-301.0, 301.0])
+async def test_a_clock_that_is_set_while_messages_wait_loses_none(world, seconds):
+    """What is tried again, what is held for a digest, and a reminder: each goes out, though its time is another now."""
+    world.rules = Rules(digest=Digest(1, 30), reminders=600)
+    world.targets = {"shop": None, "blog": None}
+    world.ops.refuses = 4
+    async with world.process() as process:
+        incidents = [process.opens(), process.opens("blog")]
+        await world.clock.travel(10)
+        world.clock.step(seconds)
+        await world.clock.travel(60)
+        assert sorted(world.ops.keys) == ["blog-1:ops:trigger", "shop-1:ops:trigger"]
+        await world.clock.travel(600 + 301)
+        world.ops.refuses = 1
+        assert world.ops.keys.count("shop-1:ops:reminder-1") == 1
+        for incident in incidents:
+            process.closes(incident)
+        world.clock.step(seconds)
+        await world.clock.travel(60)
+        assert process.jobs == []
+    assert sorted(world.ops.keys[-2:]) == ["blog-1:ops:resolved", "shop-1:ops:resolved"]
 
 
 async def test_the_same_incident_is_told_once_however_often_it_is_heard_of(world):

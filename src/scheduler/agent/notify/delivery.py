@@ -71,8 +71,8 @@ class Delivery:
             return {**self._outbox.settled_with(message.key), **about}
         if message.channel not in self._ways:
             return {"delivery": "there is no such channel any more", **about}
-        if not self._outbox.is_ready(found.key):
-            self._outbox.postpone(found.key, None)
+        if (left := self._outbox.wait(found.key)) != 0:
+            self._outbox.postpone(found.key, left)
             return {"delivery": NOT_YET, **about}
         why_not = self._why_not(found)
         if why_not is not None:

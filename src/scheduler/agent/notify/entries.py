@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never
 
 from attrs import define, evolve
 
@@ -85,13 +85,27 @@ class Entries:
 
     def is_ready(self, entry: Entry, now: float) -> bool:
         """Whether a message may be sent: its time has come, and the end of an incident comes after its beginning."""
+        return self.wait(entry, now) == 0
+
+    def wait(self, entry: Entry, now: float) -> float | None:
+        """Seconds until a message may be sent. None: it waits for something else than its time.
+
+        One that arose later than `now` did so before the clock was set back: it is held for no digest any more.
+        """
         message = entry.message
         match entry.kind:
             case MessageKind.RESOLVED:
-                is_its_turn = message.ended is not None and self.trigger_of(message) is None
-            case MessageKind.REMINDER | MessageKind.TRIGGER | MessageKind.TEST:
-                is_its_turn = message.at <= now
-        return is_its_turn and (message.held_until is None or message.held_until <= now)
+                if message.ended is None or self.trigger_of(message) is not None:
+                    return None
+            case MessageKind.REMINDER:
+                return max(message.at - now, 0.0)
+            case MessageKind.TRIGGER | MessageKind.TEST:
+                pass
+            case _:
+                assert_never(entry.kind)
+        if message.held_until is None or now < message.at:
+            return 0.0
+        return max(message.held_until - now, 0.0)
 
 
 def job_id(key: str) -> str:

@@ -12,7 +12,7 @@ its job ends. Lives on the loop, in calls of the scheduler's listeners.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from logging import getLogger
@@ -21,7 +21,7 @@ from typing import Final
 from attrs import evolve
 
 from schedule import At
-from scheduler import Job, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
+from scheduler import ClockJumped, Job, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
 
 from ..targets import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered
 from ..text import wording
@@ -113,6 +113,8 @@ class Outbox:
                     self._compare(target.name, target.incident, target.since)
             case GroupRecalled(name, incident, since):
                 self._compare(name, incident, since)
+            case ClockJumped():
+                self._start_ready(self._entries.all())  # what was to be sent at a time that is further away now
             case _:
                 pass
 
@@ -170,10 +172,10 @@ class Outbox:
         entry = self._entries.find(key)
         return None if entry is None else entry.message
 
-    def is_ready(self, key: str) -> bool:
-        """Whether the message of that key may be sent: the end of an incident comes after its beginning is settled."""
+    def wait(self, key: str) -> float | None:
+        """Seconds until the message of that key may be sent. None: it is told when, or was never here."""
         entry = self._entries.find(key)
-        return entry is not None and self._entries.is_ready(entry, self._now())
+        return None if entry is None else self._entries.wait(entry, self._now())
 
     def is_told(self, message: Message) -> bool:
         """Whether the trigger of the message's incident has been settled for its channel."""
@@ -198,11 +200,6 @@ class Outbox:
         if entry is not None:
             later = NEVER if seconds is None else timedelta(seconds=seconds)
             entry.job.set_next_start(_instant(self._now()) + later)
-
-    @property
-    def waiting(self) -> int:
-        """How many messages could be sent, and have not been taken yet."""
-        return sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
         """Settle messages that went out in the digest of another one. Their jobs start once more, to say so."""
@@ -310,6 +307,11 @@ class Outbox:
     def _let_go(self, entry: Entry, due: float) -> None:
         entry.job.set_next_start(_instant(due))
 
+    def _start_ready(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if self._entries.is_ready(entry, self._now()):
+                self._start_soon(entry)
+
     def _start_soon(self, entry: Entry) -> None:
         """Start the job now if it only waits for a later time, such as its next attempt."""
         with suppress(JobNotFound):
@@ -359,9 +361,7 @@ class Outbox:
         """Send at once what waits for its next attempt: the channel has just taken something."""
         if self._failing.pop(channel, None) is None:
             return
-        for entry in self._entries.of_channel(channel):
-            if self._entries.is_ready(entry, self._now()):
-                self._start_soon(entry)
+        self._start_ready(self._entries.of_channel(channel))
 
     # -- after a restart -----------------------------------------------------------------------------------------------
 

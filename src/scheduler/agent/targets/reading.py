@@ -180,10 +180,10 @@ def _marks_of(record: Record) -> Marks:
 def _read_incident(found: Mapping[str, Any] | None, name: str, clean: Callable[[str], str] = str) -> Incident | None:
     if found is None:
         return None
-    milliseconds, number = (_count(int(each)) for each in found["state"].split("-"))
+    milliseconds, number = map(int, found["state"].split("-"))
     error = _text(found["error"])
     return Incident(
-        id=state_id(name, milliseconds / 1000, number),
+        id=state_id(name, _instant(milliseconds / 1000), _count(number)),
         target=name,
         began=_instant(found["began"]),
         status=FLAPPING if found["status"] == FLAPPING else Status.DOWN,
