@@ -21,7 +21,18 @@ from schedule import After, Every, Missed, Schedule
 from scheduler import InvalidJob, JobNotFound, Overlap, Scheduler
 from timerqueue import Clock
 
-from .checks import STEPS, Holdups, Mode, PushCheck, Resolver, StepsRun, TargetCheck, prepared
+from .checks import (
+    STEPS,
+    TIMEOUT_OF_ALWAYS,
+    Holdups,
+    Mode,
+    PushCheck,
+    Resolver,
+    StepsCheck,
+    StepsRun,
+    TargetCheck,
+    prepared,
+)
 from .config import Network, Start, Target
 from .push import first_deadline
 from .relations import Groups, Parents
@@ -168,7 +179,7 @@ class Roster:
         is_push = isinstance(target.check, PushCheck)  # nobody can be asked again
         status.max_attempts, status.is_verified = 1 if is_push else target.max_attempts, not target.is_unverified
         status.grace = grace_of(target.schedule)
-        status.holds = partial(_holds, target)
+        status.holds = partial(holds, target, self._longest_doubt)
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
         status.need = target.need
@@ -249,14 +260,25 @@ def add_job(
         raise InvalidJob(msg) from None
 
 
-def _holds(target: Target, ended: float) -> float:
-    """Seconds after the end of a check within which the next one has ended, if nothing is wrong with us."""
+def holds(target: Target, gate: float, ended: float) -> float:
+    """Seconds after the end of a check within which the next one has ended, if nothing is wrong with us.
+
+    `gate`: seconds for which a failed check may wait to hear whether we are offline.
+    """
     schedule = target.schedule
-    allowed = grace_of(schedule) + target.max_attempts * target.timeout
+    allowed = grace_of(schedule) + _longest(target) + gate
     if isinstance(schedule, (Every, After)):
         return schedule.interval.total_seconds() + allowed
     following = schedule.next(datetime.fromtimestamp(ended, UTC))
     return math.inf if following is None else following.timestamp() - ended + allowed
+
+
+def _longest(target: Target) -> float:
+    """Seconds that a check of the target may take: all its attempts, of mode all with a lookup before them."""
+    timeout = target.timeout * (2 if target.mode is Mode.ALL else 1)
+    if isinstance(target.check, StepsCheck):
+        timeout += sum(each.timeout or TIMEOUT_OF_ALWAYS for each in target.check.steps if each.is_always)
+    return target.max_attempts * timeout
 
 
 def grace_of(schedule: Schedule) -> float:

@@ -30,7 +30,7 @@ from .http import Exchange
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
 from .net import ANYWHERE, Budget, Family, Reach, Resolver, Unresolved, certificates, dialled, reach
 from .push import LONGEST_LOG, PUSH, Inbox, PushCheck, Said, Signal, log_of
-from .steps import STEPS, StepsCheck, StepsRun, prepared, read_steps
+from .steps import STEPS, TIMEOUT_OF_ALWAYS, StepsCheck, StepsRun, prepared, read_steps
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "PORTS",
     "PUSH",
     "STEPS",
+    "TIMEOUT_OF_ALWAYS",
     "Attempt",
     "Budget",
     "Check",

@@ -8,7 +8,7 @@ bounds. Lives on the event loop.
 from __future__ import annotations
 
 from .reading import STEPS, read_steps
-from .run import StepsRun, prepared
+from .run import TIMEOUT_OF_ALWAYS, StepsRun, prepared
 from .step import Step, StepsCheck
 
-__all__ = ["STEPS", "Step", "StepsCheck", "StepsRun", "prepared", "read_steps"]
+__all__ = ["STEPS", "TIMEOUT_OF_ALWAYS", "Step", "StepsCheck", "StepsRun", "prepared", "read_steps"]
