@@ -16,6 +16,8 @@ from scheduler.agent.postgres.target import PostgresTarget
 from timerqueue import SystemClock
 
 OURS = "application_name = 'timerqueue'"
+NAME = "db.example"
+"""A name of the server that listens, in its certificate."""
 
 
 class MemoryMetrics:
@@ -70,15 +72,14 @@ def server_of(postgres, **options):
 
 
 @asynccontextmanager
-async def fleet_on(postgres, *probes, store=None, name="main", server=None, **options):
+async def fleet_on(postgres, *probes, store=None, name="main", server=None, hosts=(), **options):
     """Run these probes on a server for as long as the block lasts."""
     store = MemoryMetrics() if store is None else store
     clock = SystemClock()
     scheduler = Scheduler(clock=clock)
     target = PostgresTarget(name=name, server=server or server_of(postgres), **options)
-    fleet = Fleet(
-        [target], {each.name: each for each in probes}, scheduler, store=store, resolver=Resolver(), clock=clock
-    )
+    known = {each.name: each for each in probes}
+    fleet = Fleet([target], known, scheduler, store=store, resolver=Resolver(dict(hosts)), clock=clock)
     fleet.store, fleet.scheduler = store, scheduler
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group, fleet.running():

@@ -1,11 +1,15 @@
 """What the tests of probes share: a PostgreSQL of each version, started when the first test asks for it."""
 
 import contextlib
+import shutil
+import socket
+import subprocess
 
 import psycopg
 import pytest
 
 import postgres_versions
+from postgres_fleets import NAME, rows_on
 from postgres_server import until
 from scheduler.agent.postgres.contract import pick
 from scheduler.agent.postgres.probes import CATALOGUE
@@ -178,3 +182,54 @@ def standby_of():
             return made[probed.server.folder]
 
         yield of
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory):
+    """Make a certificate authority, ca.pem, and what it has certified: NAME, in cert.pem with key.pem; their folder."""
+    openssl, folder = shutil.which("openssl"), tmp_path_factory.mktemp("authority")
+    if openssl is None:
+        pytest.skip("needs the program openssl")
+
+    def run(*words):
+        subprocess.run([openssl, *" ".join(words).split()], check=True, capture_output=True, cwd=folder)
+
+    new = "req -x509 -newkey rsa:2048 -nodes -days 2"
+    run(new, "-subj /CN=authority -out ca.pem -keyout ca.key")
+    run(
+        new,
+        f"-CA ca.pem -CAkey ca.key -subj /CN={NAME} -addext subjectAltName=DNS:{NAME}",
+        "-out cert.pem -keyout key.pem",
+    )
+    run(new, "-subj /CN=stranger -out stranger.pem -keyout stranger.key")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def listening(authority):
+    """Start a server that listens on both loopback addresses, IPv4 and IPv6, with TLS, and has some databases.
+
+    The role `guarded` needs TLS and the password `open sesame`.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    try:
+        server = postgres_versions.server(18, listen_addresses="127.0.0.1,::1", port=port, ssl="on")
+    except postgres_versions.Missing as error:
+        pytest.skip(str(error))
+    server.dsn += f" port={port}"
+    server.port, data = port, server.folder / "data"
+    rules = data / "pg_hba.conf"
+    owner = rules.stat()
+    guarded = "hostssl all guarded all scram-sha-256\nhostnossl all guarded all reject\nlocal all guarded reject\n"
+    rules.write_text(guarded + rules.read_text())
+    for name, copied in (("server.crt", "cert.pem"), ("server.key", "key.pem")):
+        file = data / name
+        file.write_bytes((authority / copied).read_bytes())
+        file.chmod(0o600)
+        shutil.chown(file, owner.st_uid, owner.st_gid)
+    with server:
+        rows_on(server, "CREATE ROLE guarded LOGIN PASSWORD 'open sesame' IN ROLE pg_monitor")
+        for number in range(5):
+            rows_on(server, f"CREATE DATABASE shop_{number}")
+        yield server

@@ -7,9 +7,8 @@ import anyio
 import pytest
 from attrs import evolve
 
-import postgres_versions
 from kit import PATIENCE, until
-from postgres_fleets import MemoryMetrics, ours_on, probe, rows_on
+from postgres_fleets import NAME, MemoryMetrics, ours_on, probe
 from scheduler import Scheduler
 from scheduler.agent.checks import Resolver
 from scheduler.agent.libpq import Server
@@ -20,26 +19,8 @@ from scheduler.agent.postgres.reach import Connections, Dialler
 from scheduler.agent.postgres.target import PostgresTarget
 from timerqueue import SystemClock
 
-NAME = "db.example"
 NODE_ROLE = evolve(CATALOGUE["node_role"], every=0.2)
 EACH = probe("each", "SELECT 1 FROM pg_sleep(0.02)", every=0.2, scope=Scope.DATABASE)
-
-
-@pytest.fixture(scope="module")
-def listening():
-    """Start a server that listens on both loopback addresses, IPv4 and IPv6, with some databases."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    try:
-        server = postgres_versions.server(18, listen_addresses="127.0.0.1,::1", port=port)
-    except postgres_versions.Missing as error:
-        pytest.skip(str(error))
-    server.dsn += f" port={port}"
-    server.port = port
-    with server:
-        for number in range(5):
-            rows_on(server, f"CREATE DATABASE shop_{number}")
-        yield server
 
 
 def target_of(listening, host, name="main", **options):

@@ -1,16 +1,40 @@
 """What our queries cost a server is counted, and what is over the budget is asked less often, in a stated order."""
 
+from contextlib import ExitStack, closing, contextmanager
 from itertools import pairwise
 
+import psycopg
 import pytest
+from attrs import evolve
 
+import postgres_versions
 from kit import until
 from postgres_fleets import fleet_on, probe
+from scheduler.agent.postgres import CATALOGUE
 from scheduler.agent.postgres.budget import MOST, WINDOW, Budget
 from scheduler.agent.postgres.contract import Column, OutcomeKind, Type
 from scheduler.agent.postgres.jobs import job_id
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def nearly_full():
+    """Start a server with eight places."""
+    try:
+        with postgres_versions.server(17, max_connections=8, max_wal_senders=0) as server:
+            yield server
+    except postgres_versions.Missing as error:
+        pytest.skip(str(error))
+
+
+@contextmanager
+def guests(server, number):
+    """Have so many places taken."""
+    with ExitStack() as stack:
+        for _ in range(number):
+            stack.enter_context(closing(psycopg.connect(server.dsn)))
+        yield
 
 
 def after(budget, costs, windows=1, began=0.0):
@@ -85,3 +109,25 @@ async def test_blocking_for_more_than_five_seconds_has_a_closer_look(postgres_of
         member.reach.connections.sweep()
         fleet._end_burst(member)
         assert {job.schedule for job in jobs} == set(before.values())
+
+
+async def test_a_server_that_is_nearly_full_has_a_closer_look(nearly_full):
+    """More than nine in ten connections are taken, ours included: activity runs every second, if it may cost that."""
+    node_role = evolve(CATALOGUE["node_role"], every=0.2)
+    activity = probe("activity", every=30)
+    for share, is_expected in ((1.0, True), (0.000_001, False)):
+        async with fleet_on(nearly_full, node_role, activity, budget=share) as fleet:
+            member = fleet.members["main"]
+            member.budget.load = 0.0001
+            with guests(nearly_full, 6):
+                await looked_twice(fleet)
+                assert not member.usual
+                with guests(nearly_full, 1):
+                    await looked_twice(fleet)
+                    assert ("activity" in member.usual) is is_expected
+
+
+async def looked_twice(fleet):
+    """Wait for two more looks at what the server is."""
+    before = len(fleet.store.of("node_role"))
+    await until(lambda: len(fleet.store.of("node_role")) >= before + 2)

@@ -7,9 +7,10 @@ import pytest
 from attrs import evolve
 
 from kit import until
-from postgres_fleets import fleet_on, ours_on, probe, rows_on
+from postgres_fleets import OURS, fleet_on, ours_on, probe, rows_on
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, Scope
 from scheduler.agent.postgres.reach import Request
+from scheduler.agent.postgres.reach.reach import CUT_OFF
 
 
 async def test_each_tick_of_a_probe_has_one_outcome_and_what_is_stored_a_sample(postgres_of):
@@ -89,9 +90,9 @@ async def test_connections_never_exceed_the_limit_as_the_server_counts(postgres_
 
 async def test_who_waits_for_the_one_before_it_in_a_pipeline_is_not_charged_for_that(postgres_of):
     """Waiting and working are told apart: the wait of the second is the work of the first, and its work its own."""
-    slow, quick = probe("a", "SELECT 1 FROM pg_sleep(0.2)", every=60), probe("b", "SELECT 1", every=60)
+    slow, quick = probe("a", "SELECT 1 FROM pg_sleep(0.2)", every=0.5), probe("b", "SELECT 1", every=0.5)
     async with fleet_on(postgres_of(18), slow, quick) as fleet:
-        await until(lambda: len(fleet.store.outcomes) == 2)
+        await until(lambda: fleet.store.of("a") and fleet.store.of("b"))
     first, second = fleet.store.of("a")[0], fleet.store.of("b")[0]
     assert first.executed >= 0.2
     assert second.waited >= first.executed > second.executed
@@ -106,10 +107,10 @@ async def test_a_statement_has_what_is_left_of_the_budget_of_its_run(postgres_of
         await connection.fetch("SELECT pg_sleep(0.1)")
         return tuple((int(value),) for ((value,),) in (*found, await connection.fetch(asked)))
 
-    several = evolve(probe("several", every=60, timeout=7.0), variants=(), call=call)
-    setting = probe("one", "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'", every=60, timeout=7.0)
+    several = evolve(probe("several", every=0.5, timeout=7.0), variants=(), call=call)
+    setting = probe("one", "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'", every=0.5, timeout=7.0)
     async with fleet_on(postgres_of(18), several, setting) as fleet:
-        await until(lambda: len(fleet.store.samples) == 2)
+        await until(lambda: fleet.store.of("several") and fleet.store.of("one"))
     found = {sample.probe.name: [value for (value,) in sample.rows] for sample in fleet.store.samples}
     assert found["one"] == [7000]
     assert 7000 >= found["several"][0] >= found["several"][1] + 100
@@ -117,3 +118,15 @@ async def test_a_statement_has_what_is_left_of_the_budget_of_its_run(postgres_of
     again.begin(10.0)
     again.put_back(12.5)
     assert again.left == 4.5
+
+
+async def test_a_costly_probe_holds_up_nothing_cheap(postgres_of):
+    """It has a connection of its own, as long as there is one; cheap ones of the same database go on."""
+    slow = probe("slow", "SELECT 1 FROM pg_sleep(60)", every=0.5, timeout=60, is_cheap=False)
+    async with fleet_on(postgres_of(18), slow, probe(every=0.5), limit=2) as fleet:
+        asked = f"SELECT count(*) FROM pg_stat_activity WHERE {OURS} AND wait_event = 'PgSleep'"
+        await until(lambda: rows_on(postgres_of(18), asked)[0][0])
+        before = len(fleet.store.of("one"))
+        await until(lambda: len(fleet.store.of("one")) >= before + 3)
+    assert {each.kind for each in fleet.store.of("one")} == {OutcomeKind.STORED}
+    assert fleet.store.of("slow")[-1].reason == CUT_OFF

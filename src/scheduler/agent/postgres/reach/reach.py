@@ -1,6 +1,7 @@
 """One server and all that is asked of it: requests for one database that come together share a pipeline.
 
-A line holds the requests for one database. While there are any, one driver takes a connection, and all that stands in
+A line holds the requests for one database; what is costly there has a line of its own, so that nothing cheap waits for
+it while there is another connection. While there are any, one driver takes a connection, and all that stands in
 the line by then; what comes later goes into its next round. Who gives up leaves its request behind: it is not sent any
 more, or its answer is dropped; if nobody wants anything of a pipeline, it is cancelled on the server.
 """
@@ -32,8 +33,8 @@ EXTENSIONS_WITHIN: Final = 2.0
 
 CUT_OFF: Final = "cut off: its job was removed, or the agent stopped"
 
-Line = tuple[str | None, bool]
-"""A database, and whether its requests need a connection of their own that was just made."""
+Line = tuple[str | None, bool, bool]
+"""A database, whether its requests need a connection of their own that was just made, and whether they are cheap."""
 
 
 @define(eq=False)
@@ -76,7 +77,7 @@ class Reach:
 
     def ask(self, request: Request) -> None:
         """Have a request answered. It ends in any case, also with what keeps it from being asked."""
-        line = (request.database, request.probe.call is not None)
+        line = (request.database, request.probe.call is not None, request.probe.is_cheap)
         if self._is_closed:
             request.end(skipped(CUT_OFF))
             return
@@ -113,7 +114,7 @@ class Reach:
 
     async def _round(self, line: Line, waiting: list[Request]) -> None:
         """Take a connection, then all requests that there are, and answer them."""
-        database, needs_fresh = line
+        database, needs_fresh, _ = line
         open_ones = [request for request in waiting if request.is_open]
         patience = min(request.wait_until for request in open_ones) - self._clock.monotonic()
         try:
