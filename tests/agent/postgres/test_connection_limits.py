@@ -136,6 +136,21 @@ async def test_a_limit_may_change_while_connections_are_borrowed(listening):
         assert ours_on(listening) == 2
 
 
+async def test_a_target_that_is_changed_keeps_its_limit_while_its_old_connections_leave(listening):
+    """Another role, or another password: they are closed beside all else, and counted until they are gone."""
+    target = target_of(listening, "127.0.0.1", limit=2)
+    other = evolve(target, server=evolve(target.server, options={"sslmode": "require"}))
+    async with fleet_of([target], EACH) as fleet:
+
+        def rounds(number):
+            return lambda: len(fleet.store.of("each")) >= number
+
+        assert await most_of_ours(listening, rounds(12)) == 2
+        for number in range(6):
+            fleet.follow([target if number % 2 else other])
+            assert await most_of_ours(listening, rounds(len(fleet.store.of("each")) + 6)) <= 2
+
+
 @pytest.fixture
 def silent(listening):
     """Listen at another address, on the port of the server, and say nothing."""

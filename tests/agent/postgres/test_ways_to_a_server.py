@@ -15,7 +15,7 @@ from postgres_fleets import NAME, fleet_on, probe, rows_on, server_of
 from scheduler.agent.config import read_config
 from scheduler.agent.postgres import CATALOGUE
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, Role
-from scheduler.agent.postgres.fleet import job_id
+from scheduler.agent.postgres.jobs import job_id
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +112,8 @@ def pooler(postgres_of, tmp_path_factory):
     (folder / "config.ini").write_text(
         f"[databases]\n* = host={server.folder}\n"
         "[pgbouncer]\npool_mode = transaction\ndefault_pool_size = 2\n"
-        f"listen_addr =\nunix_socket_dir = {folder}\nlisten_port = 6432\nauth_type = trust\nauth_file = {folder}/users\n"
+        f"listen_addr =\nunix_socket_dir = {folder}\nlisten_port = 6432\n"
+        f"auth_type = trust\nauth_file = {folder}/users\n"
     )
     user = {"user": "nobody", "extra_groups": []} if os.getuid() == 0 else {}
     if user:

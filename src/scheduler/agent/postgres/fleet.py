@@ -232,7 +232,10 @@ class Fleet:
             self._share(member)
 
     def _share(self, member: Member) -> None:
-        """Have targets that are one server, by its address or by what it says of itself, share one limit."""
+        """Have targets that are one server, by its address or by what it says of itself, share one limit.
+
+        What is leaving takes part: the server counts it until it is gone.
+        """
         connections = member.reach.connections
         others = [each for each in (*self.members.values(), *self._left) if each is not member]
         same = [each.reach.connections for each in others if each.is_same_as(member)]
