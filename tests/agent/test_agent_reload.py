@@ -226,13 +226,27 @@ async def test_limits_are_followed_and_a_host_that_is_named_no_more_is_one_of_al
         assert (sizes["tcp"], sizes["host:127.0.0.1"]) == (5, 7)
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "nothing has changed"),
+        ('[[channel]]\nname = "ops"\nkind = "webhook"\nurl = "http://h"\n', "other channels"),
+        ('[notify]\nreminders = "1h"\n', "other rules of notification"),
+        ('[[group]]\nname = "g"\nmembers = ["a"]\n[limits]\ntcp = 3\n', "other limits, other groups"),
+    ],
+)
+def test_what_is_no_target_is_said_too(more, said):
+    """A channel that is new is a change."""
+    before, after = (parse_config(MEMORY + check("a", 1) + each, "uptime.toml", {}) for each in ("", more))
+    assert list(told_of(Changes(), before, after)) == [f"configuration read again: {said}"]
+
+
 def test_what_needs_a_new_start_is_said():
     """A store cannot be changed under a scheduler that runs."""
     one = check("a", 1)
     before = parse_config(MEMORY + one, "uptime.toml", {})
     after = parse_config('store = "sqlite:///other.db"\n[history]\nage = "5d"\n' + one, "uptime.toml", {})
     assert list(told_of(Changes(), before, after)) == [
-        "configuration read again: nothing has changed",
         "store has changed in the configuration: that takes effect when the agent starts again",
         "retention has changed in the configuration: that takes effect when the agent starts again",
     ]

@@ -193,6 +193,19 @@ async def test_two_agents_cannot_have_one_store(started, ran, config, up):
         assert (code, out.count("-> ")) == (1, 2)
 
 
+async def test_the_second_agent_says_store_before_port(started, ran, config, free_port):
+    """It has both from the first one. The store is why it may not start; the port would follow."""
+    file = config(f'[push]\nlisten = "127.0.0.1:{free_port}"\n')
+    async with started("run", file) as command:
+        await command.line_with("-> UP")
+        code, out, err = await ran("run", file)
+        assert (code, out) == (2, "")
+        assert "is in use by process" in err
+        assert "cannot listen" not in err
+        code, _, err = await ran("run", file, "--store", "memory")
+        assert (code, err) == (2, f"cannot listen for signals at 127.0.0.1 port {free_port}: address already in use\n")
+
+
 def of_a_later_release(file):
     """Make a store whose tables nobody knows yet."""
     rows(file, "PRAGMA application_id = 0x54695175")

@@ -29,7 +29,7 @@ from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
-from .push import Signals, listen, serve
+from .push import NotListening, Signals, listen, serve
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -178,7 +178,7 @@ class _Agent:
     async def _run_checks(self) -> bool:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
         plan, scheduler = self._plan, self._scheduler
-        listener = None if self._config.push is None or plan.once else await listen(*self._config.push)
+        listener = None if self._config.push is None or plan.once else await self._listening(*self._config.push)
         async with _watched(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
             group.start_soon(self._ways.holdups.watch)
             if self._reload is not None:
@@ -262,6 +262,14 @@ class _Agent:
         async with listener:
             await self._is_open.wait()
             await serve(listener, self._clock, self._signals.take)
+
+    async def _listening(self, host: str, port: int) -> Listener[SocketStream]:
+        """Listen for signals. Another agent that has the store has the port too: then the store is what to tell of."""
+        try:
+            return await listen(host, port)
+        except NotListening:
+            self._config.store.check_free()
+            raise
 
     async def _stop_after(self, seconds: float) -> None:
         await self._is_open.wait()

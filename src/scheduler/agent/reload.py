@@ -32,6 +32,17 @@ FOLLOWED: Final = frozenset(
 )
 """What of a configuration is followed while the agent runs."""
 
+_OTHER: Final = {
+    "limits": "other limits",
+    "hosts": "other hosts",
+    "reach": "another reach",
+    "maintenance": "other maintenance",
+    "groups": "other groups",
+    "channels": "other channels",
+    "rules": "other rules of notification",
+}
+"""Words for what is followed and is no target."""
+
 Stamp = tuple[int, int, int] | None
 """What changes with a file: when it was written, its size, which one it is. None: it cannot be seen."""
 
@@ -132,20 +143,13 @@ def told_of(changes: Changed, before: Config, after: Config, servers: Changed | 
     `changes`: of targets. `servers`: of those that are probed.
     """
     parts = [*_counts(changes), *(f"PostgreSQL: {each}" for each in _counts(servers))]
-    if before.limits != after.limits:
-        parts.append("other limits")
-    if before.hosts != after.hosts:
-        parts.append("other hosts")
-    if before.reach != after.reach:
-        parts.append("another reach")
-    if before.maintenance != after.maintenance:
-        parts.append("other maintenance")
-    if before.groups != after.groups:
-        parts.append("other groups")
-    yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"
-    for each in fields(Config):
-        if each.name not in FOLLOWED and getattr(before, each.name) != getattr(after, each.name):
-            yield f"{each.name} has changed in the configuration: that takes effect when the agent starts again"
+    parts += [what for name, what in _OTHER.items() if getattr(before, name) != getattr(after, name)]
+    names = [each.name for each in fields(Config) if each.name not in FOLLOWED]
+    later = [name for name in names if getattr(before, name) != getattr(after, name)]
+    if parts or not later:
+        yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"
+    for name in later:
+        yield f"{name} has changed in the configuration: that takes effect when the agent starts again"
 
 
 def _counts(changes: Changed | None) -> list[str]:

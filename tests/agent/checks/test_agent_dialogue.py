@@ -133,10 +133,10 @@ async def test_each_example_is_down_at_a_server_that_turns_it_away(example, serv
     result = await target_check(tcp(server.port, **options)).run()
     assert result.status is Status.DOWN
     if example["name"] == "redis":  # which waits for a text, and not for a line
-        assert result.error == 'closed after 23 bytes without "+PONG"'
+        assert result.error == 'step 2, expect: closed after 23 bytes without "+PONG"'
     else:
         wanted = options["dialogue"][0]["expect"]
-        assert result.error == f'closed after "421 too busy, go away", expected "{wanted}"'
+        assert result.error == f'step 1, expect: closed after "421 too busy, go away", expected "{wanted}"'
 
 
 async def test_a_certificate_is_checked_after_starttls(servers, serve, target_check):
@@ -157,7 +157,10 @@ async def test_what_is_said_in_the_open_does_not_count_as_said_over_tls(serve, t
     server = await serve(injected)
     steps = [{"expect": "220 *"}, {"starttls": True}, {"expect": "250 *"}]
     result = await target_check(tcp(server.port, dialogue=steps, verify=False)).run()
-    assert (result.status, result.error) == (Status.DOWN, 'said more before TLS began: "250 trust me"')
+    assert (result.status, result.error) == (
+        Status.DOWN,
+        'step 2, starttls: said more before TLS began: "250 trust me"',
+    )
 
 
 async def test_what_came_too_early_is_there_for_the_next_step(serve, target_check):
@@ -184,7 +187,10 @@ async def test_a_regular_expression_is_found_in_a_line(serve, target_check):
     steps = [{"regex": "^220 .* ESMTP"}, {"regex": "^2[0-9]+ ok$"}]
     assert (await target_check(tcp(server.port, dialogue=steps)).run()).status is Status.UP
     result = await target_check(tcp(server.port, dialogue=[{"regex": "^5"}]), timeout=0.2).run()
-    assert (result.status, result.error.partition(" from ")[0]) == (Status.DOWN, '"250 ok" instead of "^5"')
+    assert (result.status, result.error.partition(" from ")[0]) == (
+        Status.DOWN,
+        'step 1, regex: "250 ok" instead of "^5"',
+    )
 
 
 async def test_a_certificate_that_ends_soon_is_degraded_after_starttls_too(servers, serve, certificate, target_check):
@@ -219,7 +225,34 @@ async def test_silence_after_a_wrong_line_tells_the_line(serve, target_check, cl
     check = target_check(tcp(server.port, dialogue=[{"expect": "220 *"}]), timeout=0.2)
     result = await check.run()
     assert result.status is Status.DOWN
-    assert result.error.startswith('"554 \\x1b[31mno\\x1b[0m" instead of "220 *" from 127.0.0.1:')
+    assert result.error.startswith('step 1, expect: "554 \\x1b[31mno\\x1b[0m" instead of "220 *" from 127.0.0.1:')
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        ([{"expect": "220 *"}, {"expect": "250 *"}], 'step 2, expect: closed without a word, expected "250 *"'),
+        ([{"expect": "220 "}, {"expect": "250"}], 'step 2, expect: closed after 3 bytes without "250"'),
+        ([{"expect": "221 *"}], 'step 1, expect: closed after "220 a", expected "221 *"'),
+        ([{"expect": "220"}, {"starttls": True}], 'step 2, starttls: said more before TLS began: " a"'),
+    ],
+)
+async def test_the_step_that_fails_is_named(serve, target_check, steps, said):
+    """A dialogue has up to fifty."""
+
+    async def brief(server, stream):
+        await stream.send(b"220 a\r\n")
+
+    server = await serve(brief)
+    result = await target_check(tcp(server.port, dialogue=steps)).run()
+    assert (result.status, result.error) == (Status.DOWN, said)
+
+
+async def test_a_step_that_hears_nothing_is_named(serve, answers, target_check):
+    """With the time for which it was waited."""
+    server = await serve(answers.silent)
+    result = await target_check(tcp(server.port, dialogue=[{"send": "a"}, {"expect": "b"}]), timeout=0.2).run()
+    assert result.error.startswith("step 2, expect: no answer from 127.0.0.1:")
 
 
 async def test_lines_without_end_are_cut_off(serve, target_check):
@@ -233,7 +266,7 @@ async def test_lines_without_end_are_cut_off(serve, target_check):
     with anyio.fail_after(PATIENCE):
         result = await target_check(tcp(server.port, dialogue=[{"expect": "220 *"}])).run()
     assert result.status is Status.DOWN
-    assert result.error == f'sent more than {MOST_READ:,} bytes without "220 *"'
+    assert result.error == f'step 1, expect: sent more than {MOST_READ:,} bytes without "220 *"'
 
 
 async def test_tls_from_the_start_is_judged_as_elsewhere(serve, servers, target_check):

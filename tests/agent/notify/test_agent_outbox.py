@@ -24,7 +24,7 @@ async def test_an_incident_is_told_when_it_begins_and_when_it_ends(world):
         assert process.jobs == []
     trigger, resolved = (notification.messages[0] for notification in world.ops.taken)
     assert trigger.text == "shop is down: connection refused"
-    assert resolved.text == "shop is up again, and was down for 1s: connection refused"
+    assert resolved.text == "shop is up again, and was down for 1s; it was: connection refused"
 
 
 async def test_without_a_store_the_same_jobs_live_in_memory(world):

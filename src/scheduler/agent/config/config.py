@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -215,9 +215,10 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     taken: dict[str, Section] = {}
     targets = _targets(top, common, within, file.parent, taken)
     of_groups = _sections(top, "group")
-    groups = read_groups(of_groups, targets, channel_names(top))
+    broken = _broken(top, targets)
+    groups = read_groups(of_groups, targets, channel_names(top), broken)
     check_parents(targets, taken, groups, {str(each.table.get("name")) for each in of_groups})
-    maintenance = read_maintenance(_sections(top, "maintenance"), targets)
+    maintenance = read_maintenance(_sections(top, "maintenance"), targets, broken)
     rules = read_rules(_table(top, "notify"))
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
     metrics = read_metrics(top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres))
@@ -302,6 +303,21 @@ def _targets(
         check_channels(section, common if target is None else target, names)
         found += [] if target is None else [target]
     return tuple(found)
+
+
+def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
+    """Names and tags of the checks in which something is wrong: of these no more is to be said than that."""
+    tables = top.take("check", _tables("check"), [], _TABLES["check"])
+    if len(targets) == len(tables):
+        return frozenset()
+    known = {each.name for each in targets}
+    rest = [table for table in tables if table.get("name", table.get("url")) not in known]
+    given = [each for table in rest for each in (table.get("name"), table.get("url"), *_listed(table.get("tags")))]
+    return frozenset(each for each in given if isinstance(each, str))
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _hosts_beyond(target: Target, within: Reach) -> list[str]:

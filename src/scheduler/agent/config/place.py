@@ -76,6 +76,17 @@ class StorePlace:
         if store is not None:
             store.preflight()
 
+    def check_free(self) -> None:
+        """Raise StoreError if another agent has the file. A server is taken over, so that nobody has it for good."""
+        if self.file is None or not self.file.exists():
+            return
+        store = self._made()
+        assert store is not None
+        try:
+            store.open(0, lambda: None)
+        finally:
+            store.close()
+
     def make(self) -> Store | None:
         """Make a store that nobody has opened yet; None: memory.
 

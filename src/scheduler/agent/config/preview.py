@@ -32,7 +32,11 @@ def config_lines(config: Config, now: datetime) -> Iterator[str]:
     for target in config.targets:
         yield from _target_lines(target, now)
     enabled = [target for target in config.targets if target.is_enabled]
+    yield from _group_lines(config)
+    yield from _maintenance_lines(config, now)
+    yield from _server_lines(config)
     yield from shown(config.channels)
+    yield from _place_lines(config)
     yield from _load_lines(config, enabled, now)
     yield from _too_slow(enabled)
     for warning in (*config.all_warnings, *_unused_hosts(config)):
@@ -82,6 +86,43 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
     if isinstance(target.schedule, Cron):
         for warning in target.schedule.warnings:
             yield f"    note: {warning}"
+
+
+def _group_lines(config: Config) -> Iterator[str]:
+    for group in config.groups:
+        members = ", ".join(map(wording.printable, group.members))
+        needed = len(group.members) if group.at_least is None else group.at_least
+        yield f"group {wording.printable(group.name)}: {members}; down if {needed} of {len(group.members)} are"
+
+
+def _maintenance_lines(config: Config, now: datetime) -> Iterator[str]:
+    for planned in config.maintenance:
+        coming = ", ".join(wording.stamp(each.timestamp()) for each in starts(planned.window.starts, now, SHOWN))
+        about = (
+            f"{wording.span(planned.window.length.total_seconds())}, {wording.count(len(planned.targets), 'target')}"
+        )
+        yield f"maintenance {wording.printable(planned.name)}: {about}; next: {coming or 'never again'}"
+
+
+def _server_lines(config: Config) -> Iterator[str]:
+    if not config.postgres:  # their probes take as long to import as all checks
+        return
+    from ..postgres import CATALOGUE  # noqa: PLC0415
+
+    for server in config.postgres:
+        on = sum(server.plan(probe).is_enabled for probe in CATALOGUE.values()) if server.is_enabled else 0
+        about = [wording.count(on, "probe"), f"at most {wording.count(server.limit, 'connection')}"]
+        about += [] if server.is_enabled else ["disabled"]
+        yield f"server {wording.printable(server.name)}: {server.server}, {', '.join(about)}"
+
+
+def _place_lines(config: Config) -> Iterator[str]:
+    if config.push is not None:
+        host, port = config.push
+        yield f"signals come in at {f'[{host}]' if ':' in host else host}:{port}"
+    if config.network.probes:
+        probes = ", ".join(str(each.check.url) for each in config.network.probes)
+        yield f"offline if none of these answers: {probes}"
 
 
 def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterator[str]:

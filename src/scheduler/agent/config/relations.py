@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 from schedule import After, Every, Schedule, ScheduleError, Window, parse
 
 from ..relations import GroupPlan, circle
 from ..targets import Planned
+from ..text import starts, wording
 from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
 from .target import Target, check_channels, named
 
@@ -19,10 +22,16 @@ MOST_GROUPS: Final = 8
 
 MOST_MEMBERS: Final = 100_000
 
+SOME_DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+LOOK_AHEAD: Final = 100
+"""Windows from that day on whose distances are looked at. Reading a file needs no clock."""
 
-def read_maintenance(sections: Iterable[Section], targets: Collection[Target]) -> tuple[Planned, ...]:
-    """Read each [[maintenance]] in the file, which names targets that are there."""
-    found = [_read(section, targets) for section in sections]
+
+def read_maintenance(
+    sections: Iterable[Section], targets: Collection[Target], broken: Collection[str] = ()
+) -> tuple[Planned, ...]:
+    """Read each [[maintenance]] in the file, which names targets that are there. `broken`: see `named`."""
+    found = [_read(section, targets, broken) for section in sections]
     return tuple(each for each in found if each is not None)
 
 
@@ -45,9 +54,9 @@ def check_parents(
         sections[next(each for each in around if each in ways)].complain(text, "depends_on")
 
 
-def _read(section: Section, targets: Collection[Target]) -> Planned | None:
+def _read(section: Section, targets: Collection[Target], broken: Collection[str]) -> Planned | None:
     name = section.require("name", label, "stands in history")
-    starts = section.require(
+    opens = section.require(
         "schedule", _starts, "when a window opens, by the calendar: `CRON_TZ=Europe/Berlin 0 2 * * sun`"
     )
     length = section.require("duration", seconds, "how long it is open")
@@ -59,22 +68,37 @@ def _read(section: Section, targets: Collection[Target]) -> Planned | None:
         "not made are checks that have one of these tags. Neither `targets` nor `tags`: all checks",
     )
     section.end()
-    if name is None or starts is None or length is None:
+    if name is None or opens is None or length is None:
         return None
-    of = None if names is None and tags is None else named(section, targets, names or (), tags or ())
+    _check_length(section, opens, length)
+    of = None if names is None and tags is None else named(section, targets, names or (), tags or (), broken)
     chosen = frozenset(each.name for each in targets) if of is None else of
-    return Planned(name, Window(starts, timedelta(seconds=length), reason=name), chosen)
+    return Planned(name, Window(opens, timedelta(seconds=length), reason=name), chosen)
+
+
+def _check_length(section: Section, opens: Schedule, length: float) -> None:
+    """Note windows as a problem that are longer than the time from one to the next."""
+    coming = starts(opens, SOME_DAY, LOOK_AHEAD)
+    shortest = min(((later - sooner).total_seconds() for sooner, later in pairwise(coming)), default=math.inf)
+    if length > shortest:
+        text = f"{wording.span(length)} is longer than the {wording.span(shortest)} from one window to the next"
+        section.complain(f"duration: {text}: they would overlap", "duration")
 
 
 def read_groups(
-    sections: Iterable[Section], targets: Collection[Target], channels: Collection[str]
+    sections: Iterable[Section],
+    targets: Collection[Target],
+    channels: Collection[str],
+    broken: Collection[str] = (),
 ) -> tuple[GroupPlan, ...]:
-    """Read each [[group]] in the file, of targets that are there. `channels`: names of those that may be told."""
+    """Read each [[group]] in the file, of targets that are there. `channels`: names of those that may be told.
+    `broken`: see `named`.
+    """
     taken = {each.name for each in targets}
     of: Counter[str] = Counter()
     found: list[GroupPlan] = []
     for section in sections:
-        plan = _group(section, targets)
+        plan = _group(section, targets, broken)
         if plan is None:
             continue
         if plan.name in taken:
@@ -88,7 +112,7 @@ def read_groups(
     return tuple(found)
 
 
-def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
+def _group(section: Section, targets: Collection[Target], broken: Collection[str]) -> GroupPlan | None:
     name = section.require("name", label, "no check and no other group has it")
     asked = section.require("members", labels, "names of checks, or tags. A target is in at most eight groups")
     down_if = section.take(
@@ -113,12 +137,13 @@ def _group(section: Section, targets: Collection[Target]) -> GroupPlan | None:
         targets,
         [each for each in asked if each not in tags or each in names],
         [each for each in asked if each in tags and each not in names],
+        broken,
     )
     members = tuple(each.name for each in targets if each.name in chosen)
     if down_if is None:
         return GroupPlan(name, members, notify=notify)
     at_least, of = down_if
-    if of is not None and of != len(members):
+    if of is not None and of != len(members) and not broken:
         section.complain(f"down_if: of {of}, but the group has {len(members)} members", "down_if")
     return GroupPlan(name, members, at_least, notify)
 

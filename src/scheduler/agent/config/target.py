@@ -238,7 +238,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
     if url is not None:
         _check_family(section, url, chosen.family)
         _check_resolved(section, kind)
-        if section.has("need") and chosen.mode is Mode.ANY:
+        if section.has("need") and chosen.mode is Mode.ANY and section.table.get("mode") in (None, Mode.ANY.value):
             section.complain('need: is for mode = "all", which checks every address', "need")
         _check_name(section, name)
     _claim(section, name, taken)
@@ -380,8 +380,17 @@ def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
     section.end(also_known=options)
 
 
-def named(section: Section, targets: Collection[Target], names: Iterable[str], tags: Iterable[str]) -> frozenset[str]:
-    """The names of the targets that a table asks for, by name or by tag. What there is not is a problem."""
+def named(
+    section: Section,
+    targets: Collection[Target],
+    names: Iterable[str],
+    tags: Iterable[str],
+    broken: Collection[str] = (),
+) -> frozenset[str]:
+    """The names of the targets that a table asks for, by name or by tag. What there is not is a problem.
+
+    `broken`: names and tags of checks in which something is wrong. Who asks for these has done nothing wrong.
+    """
     by_name = {each.name for each in targets}
     of_tag: dict[str, set[str]] = {}
     for target in targets:
@@ -391,10 +400,10 @@ def named(section: Section, targets: Collection[Target], names: Iterable[str], t
     for name in names:
         if name in by_name:
             found.add(name)
-        else:
+        elif name not in broken:
             section.complain(f"there is no check called '{name}'{suggestion(name, by_name)}")
     for tag in tags:
-        if tag not in of_tag:
+        if tag not in of_tag and tag not in broken:
             section.complain(f"no check has the tag '{tag}'{suggestion(tag, of_tag)}")
         found |= of_tag.get(tag, set())
     return frozenset(found)

@@ -34,7 +34,8 @@ def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
     """A record as a line: when, what, which target, what was found, how late it started. `clean` masks secrets."""
     parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
-    parts += [] if record.lateness is None else [f"started {wording.latency(record.lateness)} late"]
+    if record.lateness is not None and not record.job_id.startswith(_MESSAGE):  # which was due when it was told to be
+        parts.append(f"started {wording.latency(record.lateness)} late")
     return "  ".join(parts)
 
 

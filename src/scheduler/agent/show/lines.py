@@ -51,7 +51,7 @@ class PlainLines(_Lines):
         assert verdict is not None
         assert run is not None
         state = _arrow(target.previous, verdict.status) if is_change else verdict.status.name
-        more = "" if verdict.is_final else f" (attempt {verdict.attempt} of {target.max_attempts}, another follows)"
+        more = _more(verdict, target.max_attempts)
         parts = [f"{state:<16}", wording.printable(target.name), f"{found_text(verdict)}{more}"]
         self._say("  ".join((*parts, f"started {wording.latency(run.lateness)} late")), run.ended)
 
@@ -216,7 +216,17 @@ def found_text(verdict: Verdict) -> str:
         return f"{verdict.error or each}{_in(verdict.latency, verdict.error)}"
     (result,) = verdict.results
     measured = f" ({wording.phases(result.phases)} ms)" if result.phases else ""
-    return f"{result_text(result)}{_in(result.latency, result.error)}{measured}"
+    return f"{verdict.error or result_text(result)}{_in(result.latency, verdict.error or result.error)}{measured}"
+
+
+def _more(verdict: Verdict, attempts: int) -> str:
+    """Words for what follows on a verdict that is not the last; nothing if it is."""
+    if verdict.is_final:
+        return ""
+    if verdict.asks:
+        have = "has" if len(verdict.asks) == 1 else "have"
+        return f" (once more when {' and '.join(map(wording.printable, verdict.asks))} {have} been checked)"
+    return f" (attempt {verdict.attempt} of {attempts}, another follows)"
 
 
 def _in(latency: float | None, error: str | None) -> str:

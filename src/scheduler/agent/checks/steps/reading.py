@@ -109,7 +109,8 @@ def _read_step(section: Section, position: int, before: list[Step]) -> Step | No
     if check is None:
         return None
     step = Step(name, check, position, is_always, timeout)
-    _check_names(section, step, before)
+    if len(before) == position:  # or who knows what those hand on in which something is wrong
+        _check_names(section, step, before)
     return step
 
 

@@ -11,7 +11,7 @@ Where TLS begins in the middle, nothing may be left over from before it: somebod
 from __future__ import annotations
 
 import ssl
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import anyio
 from anyio.abc import ByteStream
@@ -34,6 +34,8 @@ _STEPS: Final = 'a list of steps such as [{ expect = "220 *" }, { send = "QUIT\\
 @frozen
 class Expect:
     """A step that waits for a text or, with `is_pattern`, for a line in which `*` stands for anything."""
+
+    word: ClassVar[str] = "expect"
 
     text: str
     is_pattern: bool = False
@@ -61,6 +63,8 @@ class Expect:
 class Search:
     """A step that waits for a line in which a regular expression is found."""
 
+    word: ClassVar[str] = "regex"
+
     regex: Pattern
 
     @property
@@ -73,12 +77,16 @@ class Search:
 class Send:
     """A step that sends a text."""
 
+    word: ClassVar[str] = "send"
+
     text: str
 
 
 @frozen
 class StartTls:
     """A step with which TLS begins."""
+
+    word: ClassVar[str] = "starttls"
 
 
 Step = Expect | Search | Send | StartTls
@@ -120,6 +128,12 @@ class Conversation:
         self._stream = stream
         self._watch = watch
         self._received = bytearray()
+        self._where = ""
+
+    def begin(self, where: str) -> None:
+        """Begin a step: `where` stands before what goes wrong in it."""
+        self._where = where
+        self._watch.heard = f"{where}no answer" if where else None
 
     async def send(self, said: str) -> None:
         """Send a text."""
@@ -131,8 +145,7 @@ class Conversation:
         asked, and that in the open.
         """
         if self._received:
-            raise CheckFailed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
-        self._watch.heard = None
+            raise self._failed(f"said more before TLS began: {_quoted(bytes(self._received).rstrip())}")
         self._stream = await secured(self._stream, self._watch, context, host)
         return self._stream
 
@@ -150,8 +163,8 @@ class Conversation:
         while (found := self._received.find(sought, looked_through)) < 0:
             looked_through = max(len(self._received) - len(sought) + 1, 0)
             if not await self._more(wanted):
-                raise CheckFailed(f'closed after {len(self._received):,} bytes without "{wanted.text}"')
-            self._watch.heard = f'{len(self._received):,} bytes without "{wanted.text}"'
+                raise self._failed(f'closed after {len(self._received):,} bytes without "{wanted.text}"')
+            self._watch.heard = f'{self._where}{len(self._received):,} bytes without "{wanted.text}"'
         del self._received[: found + len(sought)]
 
     async def _line(self, wanted: Expect | Search) -> None:
@@ -170,19 +183,22 @@ class Conversation:
             if await _is_found(wanted, last):
                 del self._received[:begin]
                 return
-            self._watch.heard = f'{_quoted(last)} instead of "{wanted.text}"'
+            self._watch.heard = f'{self._where}{_quoted(last)} instead of "{wanted.text}"'
         said = "closed without a word" if last is None else f"closed after {_quoted(last)}"
-        raise CheckFailed(f'{said}, expected "{wanted.text}"')
+        raise self._failed(f'{said}, expected "{wanted.text}"')
 
     async def _more(self, wanted: Expect | Search) -> bool:
         """Receive some more. False: that was all. Raises CheckFailed if it has been too much."""
         if len(self._received) > MOST_READ:
-            raise CheckFailed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
+            raise self._failed(f'sent more than {MOST_READ:,} bytes without "{wanted.text}"')
         try:
             self._received += await self._stream.receive()
         except anyio.EndOfStream:
             return False
         return True
+
+    def _failed(self, why: str) -> CheckFailed:
+        return CheckFailed(f"{self._where}{why}")
 
 
 async def _is_found(wanted: Expect | Search, line: bytes) -> bool:

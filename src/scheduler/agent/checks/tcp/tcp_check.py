@@ -69,7 +69,8 @@ class TcpCheck:
         async with dialled(at, self.url.port, budget, tls=tls, host=host) as stream:
             conversation = Conversation(stream, at.watch)
             expiry = None if tls is None else expiry_of(stream, host)
-            for step in self.steps:
+            for number, step in enumerate(self.steps, start=1):
+                conversation.begin(f"step {number}, {step.word}: " if self.dialogue else "")
                 match step:
                     case Send():
                         await conversation.send(step.text)

@@ -97,7 +97,7 @@ class Message:
         if self.is_gone:
             said = f"{self.target} is not checked any more, and {was} {length}"
         else:
-            said = f"{self.target} is up again, and {was} {length}{f': {self.error}' if self.error else ''}"
+            said = f"{self.target} is up again, and {was} {length}{f'; it was: {self.error}' if self.error else ''}"
         said = f"{said}; now: {self.still}" if self.still else said
         return said if self.was_told else f"{said} (the alarm of {wording.stamp(self.began)} could not be delivered)"
 

@@ -1,0 +1,65 @@
+"""What `timerqueue check` says of a file beside its checks: groups, windows, servers, signals, the network."""
+
+from datetime import UTC, datetime
+
+from scheduler.agent.config.config import parse_config
+from scheduler.agent.config.preview import config_lines
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def lines(text):
+    """Return what is said of a file of that text."""
+    return list(config_lines(parse_config(text, "uptime.toml", {}), NOW))
+
+
+def test_everything_that_a_file_has_is_shown():
+    """One line for each."""
+    told = lines("""
+        [[check]]
+        name = "a"
+        url = "http://h"
+        [[check]]
+        name = "b"
+        url = "push://b"
+        token = "tttttttttttttttttttt"
+        [[group]]
+        name = "shop"
+        members = ["a", "b"]
+        down_if = "1 of 2"
+        [[group]]
+        name = "all"
+        members = ["a", "b"]
+        [[maintenance]]
+        name = "backup"
+        schedule = "0 2 * * *"
+        duration = "1h"
+        targets = ["a"]
+        [[postgres]]
+        name = "orders"
+        host = "db.example"
+        user = "monitor"
+        [[postgres]]
+        name = "old"
+        host = "old.example"
+        enabled = false
+        [push]
+        listen = "[::1]:8075"
+        [network]
+        probe = ["tcp://192.0.2.1:53"]
+    """)
+    assert "group shop: a, b; down if 1 of 2 are" in told
+    assert "group all: a, b; down if 2 of 2 are" in told
+    nights = ", ".join(f"2026-11-{day}T02:00:00.000Z" for day in (22, 23, 24))
+    assert f"maintenance backup: 1h00m, 1 target; next: {nights}" in told
+    (orders,) = (line for line in told if line.startswith("server orders: monitor@db.example:5432, "))
+    assert orders.endswith(" probes, at most 3 connections")
+    assert "server old: old.example:5432, 0 probes, at most 3 connections, disabled" in told
+    assert "signals come in at [::1]:8075" in told
+    assert "offline if none of these answers: tcp://192.0.2.1:53" in told
+
+
+def test_a_file_without_them_says_nothing_of_them():
+    """No line that says that there is none."""
+    told = "\n".join(lines('[[check]]\nurl = "http://h"\n'))
+    assert not any(word in told for word in ("group", "maintenance", "server", "signals", "offline"))
