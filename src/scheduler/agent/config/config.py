@@ -310,7 +310,7 @@ def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
     if len(targets) == len(tables):
         return frozenset()
-    known = {each.name for each in targets}
+    known = [each.name for each in targets]
     rest = [table for table in tables if table.get("name", table.get("url")) not in known]
     given = [each for table in rest for each in (table.get("name"), table.get("url"), *_listed(table.get("tags")))]
     return frozenset(each for each in given if isinstance(each, str))

@@ -15,7 +15,7 @@ from ..relations import GroupPlan, circle
 from ..targets import Planned
 from ..text import starts, wording
 from ..toml import Section, Unfit, label, labels, seconds, suggestion, text
-from .target import Target, check_channels, named
+from .target import Target, check_channels
 
 MOST_GROUPS: Final = 8
 """Groups that one target is in: its report says of each how it stands."""
@@ -172,3 +172,32 @@ def _starts(value: Any) -> Schedule:
     if isinstance(found, After) or (isinstance(found, Every) and found.anchor is None):
         raise Unfit(f"{expected}, for an interval has no place in it", value)
     return found
+
+
+def named(
+    section: Section,
+    targets: Collection[Target],
+    names: Iterable[str],
+    tags: Iterable[str],
+    broken: Collection[str] = (),
+) -> frozenset[str]:
+    """The names of the targets that a table asks for, by name or by tag. What there is not is a problem.
+
+    `broken`: names and tags of checks in which something is wrong. Who asks for these has done nothing wrong.
+    """
+    by_name = {each.name for each in targets}
+    of_tag: dict[str, set[str]] = {}
+    for target in targets:
+        for tag in target.tags:
+            of_tag.setdefault(tag, set()).add(target.name)
+    found: set[str] = set()
+    for name in names:
+        if name in by_name:
+            found.add(name)
+        elif name not in broken:
+            section.complain(f"there is no check called '{name}'{suggestion(name, by_name)}")
+    for tag in tags:
+        if tag not in of_tag and tag not in broken:
+            section.complain(f"no check has the tag '{tag}'{suggestion(tag, of_tag)}")
+        found |= of_tag.get(tag, set())
+    return frozenset(found)

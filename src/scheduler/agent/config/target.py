@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -378,32 +378,3 @@ def _end(section: Section, options: Mapping[str, Callable[[Any], Any]]) -> None:
                 section.take(key, lambda _: None, None)
                 section.complain(f"{key}: is for {kind.name} checks", key)
     section.end(also_known=options)
-
-
-def named(
-    section: Section,
-    targets: Collection[Target],
-    names: Iterable[str],
-    tags: Iterable[str],
-    broken: Collection[str] = (),
-) -> frozenset[str]:
-    """The names of the targets that a table asks for, by name or by tag. What there is not is a problem.
-
-    `broken`: names and tags of checks in which something is wrong. Who asks for these has done nothing wrong.
-    """
-    by_name = {each.name for each in targets}
-    of_tag: dict[str, set[str]] = {}
-    for target in targets:
-        for tag in target.tags:
-            of_tag.setdefault(tag, set()).add(target.name)
-    found: set[str] = set()
-    for name in names:
-        if name in by_name:
-            found.add(name)
-        elif name not in broken:
-            section.complain(f"there is no check called '{name}'{suggestion(name, by_name)}")
-    for tag in tags:
-        if tag not in of_tag and tag not in broken:
-            section.complain(f"no check has the tag '{tag}'{suggestion(tag, of_tag)}")
-        found |= of_tag.get(tag, set())
-    return frozenset(found)
