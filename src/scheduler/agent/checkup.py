@@ -11,6 +11,7 @@ from timerqueue import SystemClock
 from .checks import Resolver
 from .config import Config
 from .postgres import CATALOGUE, examine
+from .probing import server_of
 from .text import Redactor, printable
 
 
@@ -19,11 +20,7 @@ def check_up(config: Config, name: str) -> tuple[list[str], bool]:
 
     Raises LookupError, with the names that there are.
     """
-    target = next((each for each in config.postgres if each.name == name), None)
-    if target is None:
-        names = ", ".join(each.name for each in config.postgres) or "none at all"
-        msg = f"there is no [[postgres]] with the name {name!r}, but: {names}"
-        raise LookupError(msg)
+    target = server_of(config, name)
     resolver, clean = Resolver(config.hosts, reach=config.reach), Redactor(config.secrets).clean
     found = anyio.run(partial(examine, target, CATALOGUE.values(), resolver, SystemClock()))
     return [printable(clean(str(each))) for each in found], all(each.is_well for each in found if each.is_on)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from .fleet_commands import doctor, explain
 from .options import Duration, Place, Zone, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
 
@@ -264,23 +265,8 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     end(text, code) if code else print_lines([text])
 
 
-@cli.command()
-@click.argument("target")
-@click.argument("file", type=click.Path(path_type=Path))
-def doctor(target: str, file: Path) -> None:
-    """Run each probe once on TARGET, a [[postgres]] of FILE, and say what works and what is missing.
-
-    Exit code 1 if a probe that is on does not work.
-    """
-    from .checkup import check_up
-    from .config import read_config
-
-    try:
-        lines, is_well = check_up(config_or_end(lambda: read_config(file, os.environ)), target)
-    except LookupError as exc:
-        end(str(exc), BAD_USAGE)
-    print_lines(lines)
-    sys.exit(0 if is_well else FAILED)
+for _each in (doctor, explain):
+    cli.add_command(_each)
 
 
 @cli.command("next")

@@ -28,7 +28,8 @@ MOST_SAID: Final = 3
 """Problems of a file that are told; the others are counted."""
 
 FOLLOWED: Final = frozenset(
-    {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules", "postgres", "warnings"}
+    {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
+    | {"postgres", "probes", "warnings"}
 )
 """What of a configuration is followed while the agent runs."""
 

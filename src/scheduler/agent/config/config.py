@@ -42,7 +42,7 @@ from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target, with_files_of
 
 if TYPE_CHECKING:
-    from ..postgres import PostgresTarget
+    from ..postgres import Layer, PostgresTarget
 
 MOST_RECORDS: Final = 1_000_000
 LARGEST_FILE: Final = 4_000_000
@@ -62,6 +62,9 @@ _TABLES: Final = {
     "push": "where targets report to",
     "metrics": "where what probes of PostgreSQL find is kept, and for how long: see "
     "[where it is kept](watching-postgres.md#where-it-is-kept)",
+    "probes": "what holds for each [probe](postgres-probes.md) on all PostgreSQL servers that do not say otherwise, by "
+    'its name: `true` (on), `false` (off), an interval (`"30s"`), which turns it on, or a table of `enabled`, '
+    "`interval`, `timeout` (at most 5 minutes) and `age`, which says for how long samples are kept",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
 """The tables of a file, and what each says, in words of docs/configuration.md."""
@@ -85,6 +88,7 @@ class Config:
     channels: Mapping[str, Way] = field(factory=dict)
     postgres: tuple[PostgresTarget, ...] = ()
     metrics: MetricsPlace = field(factory=MetricsPlace)
+    probes: tuple[Layer, ...] = ()
     rules: Rules = field(factory=Rules)
     push: Place | None = None
     warnings: tuple[str, ...] = ()
@@ -220,7 +224,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     check_parents(targets, taken, groups, {str(each.table.get("name")) for each in of_groups})
     maintenance = read_maintenance(_sections(top, "maintenance"), targets, broken)
     rules = read_rules(_table(top, "notify"))
-    postgres = _servers(_sections(top, "postgres"), file.parent, environment, needs_secrets=needs_secrets)
+    probes = _probes(_table(top, "probes"))
+    postgres = _servers(_sections(top, "postgres"), file.parent, environment, probes, needs_secrets=needs_secrets)
     metrics = read_metrics(top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres))
     push, of_push = read_push(_table(top, "push"), targets)
     top.end()
@@ -237,6 +242,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         channels=channels,
         postgres=postgres,
         metrics=metrics,
+        probes=probes,
         rules=rules,
         push=push,
         warnings=(*warnings, *of_push, *known_kinds().troubles.values()),
@@ -244,13 +250,28 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
 
 
 def _servers(
-    sections: list[Section], folder: Path, environment: Mapping[str, str], *, needs_secrets: bool
+    sections: list[Section],
+    folder: Path,
+    environment: Mapping[str, str],
+    probes: tuple[Layer, ...],
+    *,
+    needs_secrets: bool,
 ) -> tuple[PostgresTarget, ...]:
     if not sections:  # their probes take as long to import as all checks: not for a file without them
         return ()
     from .postgres import read_postgres  # noqa: PLC0415
 
-    return read_postgres(sections, folder, environment, needs_secrets=needs_secrets)
+    return read_postgres(sections, folder, environment, probes, needs_secrets=needs_secrets)
+
+
+def _probes(section: Section) -> tuple[Layer, ...]:
+    """Read what holds for probes on all servers: a scope around them, or none."""
+    if not section.table:
+        return ()
+    from ..postgres import Layer  # noqa: PLC0415 - as above
+    from .postgres import read_choices  # noqa: PLC0415
+
+    return (Layer("file", read_choices(section)),)
 
 
 def _retention(section: Section) -> Retention:

@@ -159,14 +159,13 @@ class MetricsPlace:
 
     def retention(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> Retention:
         """Return for how long metrics are kept: what a server says of a probe counts before what is said here."""
-        from ..postgres import CATALOGUE, Retention  # noqa: PLC0415
+        from ..postgres import Retention  # noqa: PLC0415
 
         is_memory = self.beside(history) == StorePlace()
-        plans = {(server.name, probe.name): server.plan(probe) for server in servers for probe in CATALOGUE.values()}
         return Retention(
             default=min(self.age, MEMORY_KEEPS) if is_memory else self.age,
             probes=self.ages,
-            targets={key: plan.retention for key, plan in plans.items() if plan.retention is not None},
+            targets={(each.name, probe): kept for each in servers for probe, kept in each.retention.items()},
         )
 
     def _base(self, history: StorePlace) -> Path | None:

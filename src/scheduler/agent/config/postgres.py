@@ -9,8 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
+from attrs import evolve
+
 from ..libpq import NoDriver, Server, read_dsn
-from ..postgres import CATALOGUE, Choice, PostgresTarget
+from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
 from ..toml import Reader, Section, Unfit, Unset, boolean, label, labels, seconds, text, whole
 
 HIGHEST_PORT: Final = 65_535
@@ -18,6 +20,7 @@ MOST_CONNECTIONS: Final = 100
 MOST_DATABASES: Final = 10_000
 SHORTEST: Final = 1.0
 """Seconds. No probe is run more often by a configuration; a burst does so for a minute."""
+LONGEST_TIMEOUT: Final = 300.0
 LARGEST_SECRET: Final = 64_000
 _OF_LIBPQ: Final = {
     "sslmode": "how the connection is encrypted",
@@ -33,9 +36,17 @@ _OF_SERVER: Final = ("host", "port", "user", "password", "database", *_OF_LIBPQ)
 
 
 def read_postgres(
-    sections: list[Section], folder: Path, environment: Mapping[str, str], *, needs_secrets: bool = True
+    sections: list[Section],
+    folder: Path,
+    environment: Mapping[str, str],
+    inherited: tuple[Layer, ...] = (),
+    *,
+    needs_secrets: bool = True,
 ) -> tuple[PostgresTarget, ...]:
-    """Read all servers. Without `needs_secrets`, those whose secrets are not there are left out."""
+    """Read all servers. Without `needs_secrets`, those whose secrets are not there are left out.
+
+    `inherited`: the scopes around all of them.
+    """
     lines: dict[str, int] = {}
     found: list[PostgresTarget] = []
     for section in sections:
@@ -46,7 +57,7 @@ def read_postgres(
         if target.name in lines:
             section.complain(f"the name is taken by the server on line {lines[target.name]}: give one another name")
         lines.setdefault(target.name, section.lines.get(section.path, 1))
-        found.append(target)
+        found.append(evolve(target, inherited=inherited))
     return tuple(found)
 
 
@@ -195,19 +206,14 @@ def _share(value: Any) -> float:
 
 
 def _choices(section: Section) -> dict[str, Choice]:
-    """Read [postgres.probes]: a probe is on or off (true, false), or has an interval, or a table that says more."""
-    probes = section.section(
-        "probes",
-        "[probes](postgres-probes.md) by name, each on (`true`), off (`false`) or with an interval of its own "
-        '(`"30s"`), or `{ interval = "30s", age = "90d", enabled = true }`, where `age` is how long it is kept',
-    )
-    return read_choices(probes)
+    """Read [postgres.probes]: what holds for probes on one server."""
+    return read_choices(section.section("probes", "what holds for probes on this server, as in `[probes]`"))
 
 
 def read_choices(probes: Section) -> dict[str, Choice]:
     """Read what a scope says of probes, by their names."""
     found = {}
-    for name in probes.table:
+    for name in [each for each in probes.table if not probes.is_asked(each)]:
         if name in CATALOGUE:
             found[name] = _choice_of(probes, name)
             continue
@@ -219,12 +225,15 @@ def read_choices(probes: Section) -> dict[str, Choice]:
 
 
 def _choice_of(probes: Section, name: str) -> Choice:
+    """Read one probe: on or off (true, false), an interval, which turns it on, or a table that says more."""
     if not isinstance(probes.table[name], dict):
         return probes.take(name, _choice, Choice())
     section = probes.section(name)
+    every = section.take("interval", read_interval, None)
     found = Choice(
-        is_enabled=section.take("enabled", boolean, None),
-        every=section.take("interval", _interval, None),
+        is_enabled=section.take("enabled", boolean, None if every is None else True),
+        every=every,
+        timeout=section.take("timeout", read_timeout, None),
         retention=section.take("age", seconds, None),
     )
     section.end()
@@ -232,19 +241,27 @@ def _choice_of(probes: Section, name: str) -> Choice:
 
 
 def _choice(value: Any) -> Choice:
-    """Read true, false, or an interval, which turns the probe on."""
     if isinstance(value, bool):
         return Choice(is_enabled=value)
     try:
-        return Choice(is_enabled=True, every=_interval(value))
+        return Choice(is_enabled=True, every=read_interval(value))
     except Unfit as exc:
         if isinstance(value, str):
             raise
         raise Unfit('true, false, an interval such as "30s", or { interval = "30s", age = "90d" }', value) from exc
 
 
-def _interval(value: Any) -> float:
+def read_interval(value: Any) -> float:
+    """Read an interval that a probe may have."""
     every = seconds(value)
     if every < SHORTEST:
         raise Unfit(f"an interval of at least {SHORTEST:g} s", value)
     return every
+
+
+def read_timeout(value: Any) -> float:
+    """Read how long a probe may take."""
+    found = seconds(value)
+    if found > LONGEST_TIMEOUT:
+        raise Unfit(f"a timeout of at most {LONGEST_TIMEOUT:g} s", value)
+    return found

@@ -13,7 +13,6 @@ from typing import Any, Final
 from attrs import evolve, field, fields, frozen
 
 from .contract import Probe
-from .storage import Retention
 
 BUILT_IN: Final = "built-in"
 """The scope around all others: what the probe says of itself."""
@@ -48,10 +47,10 @@ class Origin:
 KEYS: Final = tuple(each.name for each in fields(Choice))
 
 
-def origins(probe: Probe, layers: Iterable[Layer], retention: float) -> dict[str, Origin]:
+def origins(probe: Probe, layers: Iterable[Layer], retention: float | None = None) -> dict[str, Origin]:
     """Return each value of a probe with the scope that gives it. `layers`: the innermost one first.
 
-    `retention`: for how long samples are kept if no scope says so.
+    `retention`: seconds for which samples are kept if no scope says so.
     """
     known = list(layers)
     built_in = Choice(probe.is_enabled, probe.every, probe.timeout, retention)
@@ -67,24 +66,16 @@ def _said(key: str, probe: str, layers: Iterable[Layer]) -> Iterator[Origin]:
 
 @frozen
 class Plan:
-    """How one probe is run on one target: the probe with the timeout of there, every so many seconds, or not at all.
-
-    `retention`: seconds; None: as long as the store says.
-    """
+    """How one probe is run on one target: the probe with the timeout of there, every so many seconds, or not at all."""
 
     probe: Probe
     is_enabled: bool
     every: float
-    retention: float | None = None
 
 
 def planned(probe: Probe, layers: Iterable[Layer]) -> Plan:
     """Return how a probe is run where these scopes hold, the innermost one first."""
-    found = origins(probe, layers, Retention().default)
-    timeout, retention = found["timeout"].value, found["retention"]
-    return Plan(
-        probe if timeout == probe.timeout else evolve(probe, timeout=timeout),
-        found["is_enabled"].value,
-        found["every"].value,
-        None if retention.scope == BUILT_IN else retention.value,
-    )
+    found = origins(probe, layers)
+    timeout = found["timeout"].value
+    fitted = probe if timeout == probe.timeout else evolve(probe, timeout=timeout)
+    return Plan(fitted, found["is_enabled"].value, found["every"].value)

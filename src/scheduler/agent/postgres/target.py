@@ -53,6 +53,14 @@ class PostgresTarget:
         """The scopes that hold here, the innermost one first."""
         return (Layer(OWN, self.probes), *self.inherited)
 
+    @property
+    def retention(self) -> dict[str, float]:
+        """Seconds for which samples are kept, by the names of those probes of which a scope says so."""
+        said: dict[str, float] = {}
+        for layer in reversed(self.layers):
+            said |= {name: each.retention for name, each in layer.choices.items() if each.retention is not None}
+        return said
+
     def plan(self, probe: Probe) -> Plan:
         """Return how a probe is run here."""
         return planned(probe, self.layers)

@@ -1,12 +1,13 @@
 """Probing, as an application does it: the servers that a configuration names, while the agent runs and when asked.
 
-Offers `Probing`, which has a fleet follow the configuration. Does not know how a server is asked, nor where a
-configuration comes from. Lives on the event loop. The probes are imported once there is a server: they take as long as
-all checks.
+Offers `Probing`, which has a fleet follow the configuration, `server_of`, and what explains a server. Does not know how
+a server is asked, nor where a configuration comes from. Lives on the event loop. The probes are imported once there is
+a server: they take as long as all checks.
 """
 
 from __future__ import annotations
 
-from .probing import Probing
+from .explain import explained, explained_in_json
+from .probing import Probing, server_of
 
-__all__ = ["Probing"]
+__all__ = ["Probing", "explained", "explained_in_json", "server_of"]

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from ..postgres import Changes, Drained, Fleet, PostgresTarget, ReadableStore
 
 
+def server_of(config: Config, name: str) -> PostgresTarget:
+    """Return the server of that name. Raises LookupError, with the names that there are."""
+    found = next((each for each in config.postgres if each.name == name), None)
+    if found is None:
+        names = ", ".join(each.name for each in config.postgres) or "none at all"
+        msg = f"there is no [[postgres]] with the name {name!r}, but: {names}"
+        raise LookupError(msg)
+    return found
+
+
 class Probing:
     """The servers that are probed by now. `resized` is called when `places` has changed."""
 

@@ -97,6 +97,10 @@ class Section:
         """Whether the key is there."""
         return key in self.table
 
+    def is_asked(self, key: str) -> bool:
+        """Whether somebody has asked for the key."""
+        return key in self._asked
+
     def has_any(self, keys: Mapping[str, None]) -> bool:
         """Whether one of these keys is there, all of which are known from now on."""
         self._asked.update(keys)
