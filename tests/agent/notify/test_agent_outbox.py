@@ -7,6 +7,7 @@ from kit import settle
 from scheduler import Outcome
 from scheduler.agent.notify import Digest, Rate, Rules, Way
 from scheduler.agent.targets import Board, GroupRecalled, Remembered, TargetStatus
+from scheduler.agent.targets.flapping import Standing, TargetState
 
 DAY = 86_400
 
@@ -243,7 +244,9 @@ async def test_a_target_that_is_taken_out_while_it_is_down_is_not_said_to_be_up(
 
 
 async def test_what_an_earlier_process_could_not_ask_for_is_made_good_for(world):
-    """How a target stands counts, and not which news were heard."""
+    """How a target stands counts, and not which news were heard: it ended when it stood as up, not with the first check
+    that was up, after which it may have flapped.
+    """
     async with world.process() as process:
         incident = process.opens()
         await world.clock.travel(3)
@@ -252,9 +255,12 @@ async def test_what_an_earlier_process_could_not_ask_for_is_made_good_for(world)
         blog = TargetStatus("blog", "http://blog.example", "http")
         blog.incident = evolve(incident, id="blog-7", target="blog")
         process.outbox.hear(Remembered(blog))
-        process.outbox.hear(Remembered(TargetStatus("shop", "http://shop.example", "http")))
+        shop = TargetStatus("shop", "http://shop.example", "http", since=incident.began + 1)
+        shop.state = TargetState(id="shop-2", number=2, started_at=incident.began + 2, status=Standing.UP)
+        process.outbox.hear(Remembered(shop))
         await world.clock.travel(3)
     assert world.ops.keys == ["shop-1:ops:trigger", "blog-7:ops:trigger", "shop-1:ops:resolved"]
+    assert world.ops.taken[-1].messages[0].ended == incident.began + 2
 
 
 async def test_what_an_earlier_process_could_not_ask_for_of_a_group_is_made_good_for(world):

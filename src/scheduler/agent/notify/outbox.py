@@ -110,7 +110,7 @@ class Outbox:
             case Checked(target) | Remembered(target):
                 if target.name not in self._compared:
                     self._compared.add(target.name)
-                    self._compare(target.name, target.incident, target.since)
+                    self._compare(target.name, target.incident, target.state_since)
             case GroupRecalled(name, incident, since):
                 self._compare(name, incident, since)
             case ClockJumped():

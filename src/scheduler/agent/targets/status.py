@@ -203,6 +203,11 @@ class TargetStatus:
         """Whether it is not known to be down or to flap."""
         return self.state is None or self.state.status is Standing.UP
 
+    @property
+    def state_since(self) -> float | None:
+        """Since when its state is what it is, in UTC seconds: if it is up, that ended its last incident."""
+        return None if self.state is None else self.state.started_at
+
     def last_detail(self) -> Detail:
         """Return the detail of the last result, of whichever process."""
         return {} if self.last is None or not self.last.results else self.last.results[0].detail
