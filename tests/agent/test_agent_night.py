@@ -1,52 +1,94 @@
 """A short night in simulation (tests/night.py): no false alarm, no missed one, and the same log for the same seed."""
 
 import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-import anyio
 import pytest
 
 import night
+import night_life
+from night_judge import judge
 from scheduler.agent.checks.contract.result import Finding
 
 pytestmark = pytest.mark.slow
 
-MONITORS, HOURS = 12, 2.0
+MONITORS, HOURS, SEED = 24, 2.0, 3
+"""So many that some are added, some changed, and some removed."""
 
 
-def live(seed):
-    return anyio.run(night.play, seed, MONITORS, HOURS)
+@pytest.fixture(scope="module")
+def lived():
+    """A night, and the lines of its log."""
+    lines = []
+    return night.live(SEED, MONITORS, HOURS, keeps=lines), lines
 
 
-def test_a_night_has_no_violation_and_the_same_log_again():
-    """With kills, an hour offline, steps of the clock and reloads."""
-    first, second = live(3), live(3)
-    assert night.judge(first) == []
-    assert first.lives > HOURS * night.HOUR / night.KILLED_EVERY - 1
-    assert sum(map(len, first.log.told.values())) > 2
-    assert first.log.lines == second.log.lines
-    words = "\n".join(map(str, first.log.lines))
-    for befallen in ("the clock of this machine was set", "configuration read again", "unknown"):
+def test_a_night_has_no_violation(lived):
+    """With deaths, an hour offline, steps of the clock, a channel that is down, and reloads."""
+    played, lines = lived
+    counts, violations = judge(played)
+    assert violations == []
+    assert counts["lives of the agent"] == 1 + len(played.world.deaths) > 4
+    assert counts["triggers at ops"] == counts["resolved at pager"] == counts["incidents expected"] > 5
+    assert counts["attempts in vain"] > 0
+    words = "\n".join(map(str, lines))
+    for befallen in ("the clock of this machine was set", "added", "removed", "changed", "unknown", "dead"):
         assert befallen in words
+
+
+def test_another_process_has_the_same_log(lived):
+    """With another seed for the hashes of texts too."""
+    played, _ = lived
+    script = Path(night.__file__)
+    command = [sys.executable, script, "--monitors", str(MONITORS), "--hours", str(HOURS), "--seed", str(SEED)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": "271828"}
+    )
+    assert f"digest {played.log.digest.hexdigest()}" in done.stdout
 
 
 async def never_down(check, at):
     """A defect: whatever is true, the target is up."""
+    check.night.life.asked[check.name] = (check.night.world.now, True)
     with at.watch.measure("connect"):
-        await check.world.clock.sleep(night.ANSWERS_IN)
+        await check.night.world.clock.sleep(night_life.ANSWERS_IN)
     return Finding()
 
 
 async def blames_the_target(check, at):
     """A defect: when we are offline it is the target that refuses."""
-    if check.world.offline.holds(check.world.now):
+    if check.night.world.offline.holds(check.night.world.now):
+        check.night.life.asked[check.name] = (check.night.world.now, None)
         raise OSError(errno.ECONNREFUSED, "refused")
     return await never_down(check, at)
 
 
+def deaf(log, channel, notification, life):
+    """A defect: what a channel takes goes nowhere."""
+
+
 @pytest.mark.parametrize(
-    ("defect", "words"), [(never_down, "0 incidents for the outage"), (blames_the_target, "false alarm")]
+    ("part", "name", "defect", "words"),
+    [
+        (night_life.Simulated, "attempt", never_down, "nobody heard of the outage"),
+        (night_life.Simulated, "attempt", blames_the_target, "which was not so"),
+        (night_life.Log, "take", deaf, "incidents were to be told, 0 were"),
+    ],
 )
-def test_the_judge_finds_planted_defects(monkeypatch, defect, words):
+def test_the_judge_finds_planted_defects(monkeypatch, part, name, defect, words):
     """Else it would prove nothing."""
-    monkeypatch.setattr(night.Simulated, "attempt", defect)
-    assert any(words in each for each in night.judge(live(3)))
+    if defect is blames_the_target:  # and nobody asks whether we are offline
+        monkeypatch.setattr(night_life.Gateway, "attempt", never_offline)
+    monkeypatch.setattr(part, name, defect)
+    _, violations = judge(night.live(SEED, MONITORS, HOURS / 2))
+    assert any(words in each for each in violations), violations
+
+
+async def never_offline(gateway, at):
+    """The gateway answers whatever is true."""
+    with at.watch.measure("connect"):
+        await gateway.world.clock.sleep(night_life.ANSWERS_IN)
+    return Finding()
