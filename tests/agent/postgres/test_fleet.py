@@ -7,8 +7,9 @@ import pytest
 from attrs import evolve
 
 from kit import until
-from postgres_fleets import OURS, fleet_on, ours_on, probe, rows_on
+from postgres_fleets import OURS, MemoryMetrics, fleet_on, ours_on, probe, rows_on
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, Scope
+from scheduler.agent.postgres.jobs import job_id
 from scheduler.agent.postgres.reach import Request
 from scheduler.agent.postgres.reach.reach import CUT_OFF
 
@@ -130,3 +131,51 @@ async def test_a_costly_probe_holds_up_nothing_cheap(postgres_of):
         await until(lambda: len(fleet.store.of("one")) >= before + 3)
     assert {each.kind for each in fleet.store.of("one")} == {OutcomeKind.STORED}
     assert fleet.store.of("slow")[-1].reason == CUT_OFF
+
+
+def checked_ticks(outcomes, every, names):
+    """Return the ticks of a probe of which there are records, having seen that each has one for each database."""
+    ticks = {}
+    for each in outcomes:
+        ticks.setdefault(round(each.due, 3), []).append(each.database)
+    unknown = [None]  # the list of databases was not there yet
+    assert all(sorted(found, key=str) in (names, unknown) for found in ticks.values()), ticks
+    dues = sorted(ticks)
+    assert {round(after - before, 3) for before, after in pairwise(dues)} <= {every}
+    return dues
+
+
+@pytest.mark.slow
+async def test_each_due_probe_has_one_record_under_load_and_over_a_restart(postgres_of, databases):
+    """More is due than two connections can do: what was late, left out or cut off at the end has its record as well."""
+    servers = [probe(f"server{n}", "SELECT 1 FROM pg_sleep(0.03)", every=0.1, is_cheap=False) for n in range(4)]
+    each_one = [
+        probe(f"each{n}", "SELECT 1 FROM pg_sleep(0.01)", every=0.2, scope=Scope.DATABASE, is_cheap=False)
+        for n in range(3)
+    ]
+    store = MemoryMetrics()
+    lives = []
+    for count in (700, 1_400):
+        store.last_at = {("main", name): due for name, due in latest(store.outcomes).items()}
+        async with fleet_on(
+            postgres_of(18), *servers, *each_one, store=store, limit=2, wait=0.3, include=("shop_*",)
+        ) as fleet:
+            await until(lambda count=count: len(store.outcomes) >= count)
+        counts = {each.id: each.statistics() for each in fleet._scheduler.jobs()}
+        lives.append((fleet._clock.wall(), counts))
+    kinds = {each.kind for each in store.outcomes}
+    assert {OutcomeKind.STORED, OutcomeKind.SKIPPED} <= kinds
+    assert any(each.lateness for each in store.outcomes)
+    for each in (*servers, *each_one):
+        names = sorted(databases) if each.scope is Scope.DATABASE else [None]
+        records = store.of(each.name)
+        first = [record for record in records if record.due <= lives[0][0]]
+        second = [record for record in records if record.due > lives[0][0]]
+        for found, (_, counts) in zip((first, second), lives, strict=True):
+            counted = counts[job_id("main", each.name)]
+            assert len(checked_ticks(found, each.every, names)) == counted.runs + counted.missed
+
+
+def latest(outcomes):
+    """Return when each probe was last due, by name."""
+    return {each.probe: each.due for each in sorted(outcomes, key=lambda each: each.due)}
