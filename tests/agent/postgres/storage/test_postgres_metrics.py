@@ -255,3 +255,18 @@ def test_no_error_shows_a_password():
     with pytest.raises(ValueError, match="not what libpq understands") as wrong:
         postgres_metrics("postgresql://me:hunter2@[host")
     assert "hunter2" not in str(wrong.value)
+
+
+def test_samples_of_one_probe_go_together_though_some_are_there_already(opened):
+    """Parts of some thousand rows: what is new in them is written, and nothing else, whatever stands between."""
+    store, rows = opened(), tuple((f"row {number}", number) for number in range(700))
+    batch = [sample(at, *rows, target=f"db{at % 3}") for at in range(12)]
+    other = [sample(at, (str(at), None), probe=make_probe("other", *sample().probe.columns)) for at in range(12)]
+    store.write([each for number, each in enumerate(batch) if number % 4], [])
+    mixed = [each for pair in zip(batch, other, strict=True) for each in pair]
+    store.write([*mixed, sample(0, target="empty"), *mixed, sample(0, ("a", 1), target="empty")], [])
+    assert {each.at - T0: each.rows for each in store.samples(probe="wal") if each.target != "empty"} == dict.fromkeys(
+        range(12), rows
+    )
+    assert [each.rows for each in store.samples("empty")] == [()]
+    assert times(store, probe="other") == list(range(12))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from types import NoneType
@@ -17,7 +18,7 @@ from typing import Any, Final, assert_never
 
 from attrs import evolve
 
-from ..contract import Column, Sample, Type
+from ..contract import Column, Probe, Row, Sample, Type
 from .errors import Unstorable
 
 Values = tuple[Any, ...]
@@ -39,21 +40,31 @@ def microseconds(seconds: float) -> int:
 
 def normal_columns(sample: Sample) -> list[Values]:
     """Return the values of each column, in the order of the rows. Raises Unstorable for what does not fit there."""
-    columns = sample.probe.columns
-    if not sample.rows:
+    return normal_values(sample.probe, sample.rows)
+
+
+def normal_values(probe: Probe, rows: Sequence[Row]) -> list[Values]:
+    """Return the values of each column of rows of a probe, of one sample or of many. See `normal_columns`."""
+    columns = probe.columns
+    if not rows:
         return [()] * len(columns)
-    if set(map(len, sample.rows)) != {len(columns)}:
-        msg = f"a row of probe {sample.probe.name} has not its {len(columns)} columns: {_names(columns)}"
+    if set(map(len, rows)) != {len(columns)}:
+        msg = f"a row of probe {probe.name} has not its {len(columns)} columns: {_names(columns)}"
         raise Unstorable(msg)
-    given = zip(*sample.rows, strict=True)
-    return [_normal(sample, column, values) for column, values in zip(columns, given, strict=True)]
+    given = zip(*rows, strict=True)
+    return [_normal(probe, column, values) for column, values in zip(columns, given, strict=True)]
 
 
-def fingerprint(sample: Sample) -> str:
-    """Return the sample's fingerprint, equal over restarts, drivers and the spool: that of its values in one form."""
+def fingerprint(sample: Sample, normal: Sequence[Values] | None = None) -> str:
+    """Return the sample's fingerprint, equal over restarts, drivers and the spool: that of its values in one form.
+
+    `normal`: its `normal_columns`, for who has them.
+    """
     columns = [
         [_spoken(column.type, value) for value in values]
-        for column, values in zip(sample.probe.columns, normal_columns(sample), strict=True)
+        for column, values in zip(
+            sample.probe.columns, normal_columns(sample) if normal is None else normal, strict=True
+        )
     ]
     return evolve(sample, rows=tuple(zip(*columns, strict=True))).fingerprint()
 
@@ -72,14 +83,14 @@ def _spoken(type_: Type, value: Any) -> Any:
     return Decimal(value) if type_ is Type.NUMERIC else value
 
 
-def _normal(sample: Sample, column: Column, values: Values) -> Values:
+def _normal(probe: Probe, column: Column, values: Values) -> Values:
     kinds = set(map(type, values)) - {NoneType}
     if not kinds or _is_normal(column.type, kinds, values):
         return values
     try:
         return tuple([None if value is None else _converted(column.type, value) for value in values])
     except (ArithmeticError, TypeError, ValueError) as error:
-        msg = f"column {column.name} of probe {sample.probe.name} ({column.type.value}): {error}"
+        msg = f"column {column.name} of probe {probe.name} ({column.type.value}): {error}"
         raise Unstorable(msg) from None
 
 
@@ -92,7 +103,8 @@ def _is_normal(type_: Type, kinds: set[type], values: Values) -> bool:
         case Type.NUMERIC:
             return kinds == {int} and _is_within(values, _LEAST, _MOST)
         case Type.DOUBLE:
-            return kinds == {float} and all(value == value for value in values)  # noqa: PLR0124 - NaN is not
+            total = sum(_present(values)) if kinds == {float} else math.nan
+            return total == total  # noqa: PLR0124 - NaN is not, and what holds one adds up to it
         case Type.BOOLEAN:
             return kinds == {bool}
         case Type.TEXT:
@@ -105,8 +117,12 @@ def _is_normal(type_: Type, kinds: set[type], values: Values) -> bool:
 
 
 def _is_within(values: Values, least: int, most: int) -> bool:
-    present = [value for value in values if value is not None]
+    present = _present(values)
     return bool(least <= min(present) and max(present) <= most)
+
+
+def _present(values: Values) -> Sequence[Any]:
+    return [value for value in values if value is not None] if None in values else values
 
 
 def _converted(type_: Type, value: Any) -> Any:

@@ -1,9 +1,14 @@
-"""Rows as the text of COPY, written column by column: the driver would look at each value for what it may be."""
+"""Rows as the text of COPY, written column by column, of many samples of a probe at once.
+
+The driver would look at each value for what it may be. Here each column is looked at as a whole, and a sample of one
+row costs no more than a row of a large one.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from ...contract import Column, Type
@@ -13,14 +18,19 @@ _SPECIAL: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "
 _NOTHING: Final = "\\N"
 
 
-def copy_text(at_us: int, series: int, columns: Sequence[Column], values: Sequence[tuple[Any, ...]], count: int) -> str:
-    """Return the lines of one sample: its series, its instant, the number of the row, then the columns."""
+def row_heads(series: int, at_us: int, count: int) -> list[str]:
+    """Return how the lines of one sample begin: with its series, its instant, and the number of the row."""
     head = f"{series}\t{spelled_instant(at_us)}\t"
-    numbers = [f"{head}{number}" for number in range(count)]
+    return [head + number for number in map(str, range(count))]
+
+
+def copy_text(heads: Sequence[str], columns: Sequence[Column], values: Sequence[Sequence[Any]]) -> bytes:
+    """Return lines that begin with these heads and go on with the columns, whose values are in the form of storage."""
     cells = [_cells(column.type, each) for column, each in zip(columns, values, strict=True)]
-    return "\n".join(map("\t".join, zip(numbers, *cells, strict=True))) + "\n"
+    return ("\n".join(map("\t".join, zip(heads, *cells, strict=True))) + "\n").encode()
 
 
+@lru_cache(maxsize=1_024)
 def spelled_instant(at_us: int) -> str:
     """Return an instant with its offset: the session's time zone changes nothing."""
     return instant(at_us).isoformat(sep=" ")
@@ -31,14 +41,16 @@ def read_instant(value: dt.datetime) -> int:
     return round((value - instant(0)) / dt.timedelta(microseconds=1))
 
 
-def _cells(type_: Type, values: tuple[Any, ...]) -> list[str]:
+def _cells(type_: Type, values: Sequence[Any]) -> Iterable[str]:
     if type_ is Type.TEXT:
         return _texts(values)
     spell = _SPELL.get(type_, str)
-    return [_NOTHING if value is None else spell(value) for value in values]
+    if None in values:
+        return [_NOTHING if value is None else spell(value) for value in values]
+    return map(spell, values)
 
 
-def _texts(values: tuple[str | None, ...]) -> list[str]:
+def _texts(values: Sequence[str | None]) -> Iterable[str]:
     joined = "".join(filter(None, values))
     if any(special in joined for special in "\\\n\r\t"):
         return [_NOTHING if value is None else value.translate(_SPECIAL) for value in values]

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, Final
+from itertools import groupby
+from operator import attrgetter
+from typing import Final
 
 from ...contract import ProbeOutcome, Sample, StoreUnavailable
 from ..reading import StoredSample
 from ..retention import Retention
 from ..shape import columns_to_add, table_of
-from ..values import fingerprint, microseconds, normal_columns
+from ..values import fingerprint, microseconds
 from ..weeks import Week
 from .connection import Connection, connect, described, errors, sql
-from .copying import copy_text, read_instant, spelled_instant
+from .copying import read_instant, spelled_instant
+from .parts import Key, Part, key_of, parted
 from .reader import Reader
 from .schema import Schema
 from .upkeep import Busy, Upkeep
-
-Key = tuple[str, str, str]
-"""Target, probe, and the database or nothing."""
 
 _LONGEST_SCHEMA: Final = 63
 _SERIES: Final = """
@@ -94,7 +94,7 @@ class PostgresMetrics:
 
     def write(self, samples: Sequence[Sample], outcomes: Sequence[ProbeOutcome]) -> None:
         """Keep these in one transaction. See MetricStore. Raises Unstorable, and has then kept none of them."""
-        columns = [normal_columns(sample) for sample in samples]
+        parts = list(parted(samples))
         hashes = [fingerprint(sample) if sample.probe.on_change else None for sample in samples]
         with errors(self._where):
             connection = self._connected()
@@ -102,9 +102,9 @@ class PostgresMetrics:
                 with connection.short_transaction():
                     self._follow(connection, samples)
                     self._make_partitions(connection, samples, outcomes)
-                    self._number(connection, [*map(_key, samples), *map(_key_of_outcome, outcomes)])
+                    self._number(connection, [*map(key_of, samples), *map(_key_of_outcome, outcomes)])
                     new = self._put_heads(connection, samples, hashes)
-                    self._copy(connection, samples, columns, new)
+                    self._copy(connection, parts, new)
                     self._put_outcomes(connection, outcomes)
             except BaseException:
                 self._forget()  # what was noted of tables and series may have been rolled back
@@ -218,7 +218,7 @@ class PostgresMetrics:
         new = self._insert_heads(connection, several, [None] * len(several))
         for sample, hash_ in zip(samples, hashes, strict=True):
             at = spelled_instant(microseconds(sample.at))
-            if hash_ is not None and self._newest_before(connection, _key(sample), at) != hash_:
+            if hash_ is not None and self._newest_before(connection, key_of(sample), at) != hash_:
                 new |= self._insert_heads(connection, [sample], [hash_])
         return new
 
@@ -228,7 +228,7 @@ class PostgresMetrics:
         if not samples:
             return set()
         asked = [
-            [self._series[_key(each)] for each in samples],
+            [self._series[key_of(each)] for each in samples],
             [spelled_instant(microseconds(each.at)) for each in samples],
             [len(each.rows) for each in samples],
             [each.left_out for each in samples],
@@ -244,30 +244,16 @@ class PostgresMetrics:
         found = connection.execute(self._schema.of(_NEWEST), [*key, at]).fetchone()
         return found[0] if found else None
 
-    def _copy(
-        self,
-        connection: Connection,
-        samples: Sequence[Sample],
-        columns: Sequence[list[tuple[Any, ...]]],
-        new: set[tuple[int, int]],
-    ) -> None:
-        """Copy the rows of those that are new: of two with one key the first."""
-        texts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for sample, values in zip(samples, columns, strict=True):
-            at_us, series = microseconds(sample.at), self._series[_key(sample)]
-            if (series, at_us) not in new:
-                continue
-            new.discard((series, at_us))
-            if sample.rows:
-                declared = sample.probe.columns
-                into = table_of(sample.probe), tuple(column.name for column in declared)
-                text = copy_text(at_us, series, declared, values, len(sample.rows))
-                texts.setdefault(into, []).append(text)
-        for (table, names), lines in texts.items():
+    def _copy(self, connection: Connection, parts: Sequence[Part], new: set[tuple[int, int]]) -> None:
+        """Copy the rows of those that are new: of two with one key the first. The server reads while we write on."""
+        for table, of_table in groupby(parts, attrgetter("into")):
+            name, names = table
             listed = map(sql.Identifier, ("sample_series", "sample_at", "sample_row", *names))
-            statement = sql.SQL("COPY {} ({}) FROM STDIN").format(self._schema.table(table), sql.SQL(", ").join(listed))
+            statement = sql.SQL("COPY {} ({}) FROM STDIN").format(self._schema.table(name), sql.SQL(", ").join(listed))
             with connection.cursor() as cursor, cursor.copy(statement) as copy:
-                copy.write("".join(lines).encode())
+                for part in of_table:
+                    if text := part.text(self._series, new):
+                        copy.write(text)
 
     def _put_outcomes(self, connection: Connection, outcomes: Sequence[ProbeOutcome]) -> None:
         rows = [
@@ -283,10 +269,6 @@ class PostgresMetrics:
         ]
         if rows:
             connection.execute(self._schema.of(_OUTCOMES), [list(column) for column in zip(*rows, strict=True)])
-
-
-def _key(sample: Sample) -> Key:
-    return sample.target, sample.probe.name, sample.database or ""
 
 
 def _key_of_outcome(outcome: ProbeOutcome) -> Key:

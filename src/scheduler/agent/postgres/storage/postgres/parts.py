@@ -1,0 +1,85 @@
+"""Parts of a batch: samples of one probe, some thousand rows, that are made ready and copied together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress
+from typing import Any, Final
+
+from attrs import frozen
+
+from ...contract import Column, Probe, Sample
+from ..shape import table_of
+from ..values import microseconds, normal_values
+from .copying import copy_text, row_heads
+
+Key = tuple[str, str, str]
+"""Target, probe, and the database or nothing."""
+
+ROWS: Final = 2_000
+"""Rows of a part, about: few enough for the server to begin soon, and enough to be worth a look at each column."""
+
+
+@frozen
+class Part:
+    """Samples of one probe. `values`: of each column, of all of their rows."""
+
+    probe: Probe
+    samples: Sequence[Sample]
+    values: Sequence[Sequence[Any]]
+
+    @property
+    def into(self) -> tuple[str, tuple[str, ...]]:
+        """The table, and its columns."""
+        return table_of(self.probe), tuple(column.name for column in self.probe.columns)
+
+    def text(self, series: Mapping[Key, int], new: set[tuple[int, int]]) -> bytes:
+        """Return the text of the samples that are `new`, by series and instant, each of which is taken out there."""
+        heads: list[str] = []
+        wanted: list[bool] = []
+        for sample in self.samples:
+            key = series[key_of(sample)], microseconds(sample.at)
+            wanted += [key in new] * len(sample.rows)
+            if key in new:
+                new.discard(key)
+                heads += row_heads(*key, len(sample.rows))
+        if not heads:
+            return b""
+        columns: Sequence[Column] = self.probe.columns
+        if len(heads) == len(wanted):
+            return copy_text(heads, columns, self.values)
+        return copy_text(heads, columns, [tuple(compress(each, wanted)) for each in self.values])
+
+
+def parted(samples: Iterable[Sample]) -> Iterator[Part]:
+    """Yield the samples as parts, those of one table one after the other. Raises Unstorable for what no table holds."""
+    of_tables: dict[object, list[Sample]] = {}
+    of_probes: dict[int, list[Sample]] = {}
+    """The same lists by the identity of probes: to compare their columns takes longer than to write a row."""
+    for sample in samples:
+        probe = sample.probe
+        found = of_probes.get(id(probe))
+        if found is None:
+            found = of_probes[id(probe)] = of_tables.setdefault((probe.name, probe.columns), [])
+        found.append(sample)
+    for found in of_tables.values():
+        some: list[Sample] = []
+        rows = 0
+        for sample in found:
+            some.append(sample)
+            rows += len(sample.rows)
+            if rows >= ROWS:
+                yield _part(some)
+                some, rows = [], 0
+        if some:
+            yield _part(some)
+
+
+def key_of(sample: Sample) -> Key:
+    """Return the key of the series that a sample belongs to."""
+    return sample.target, sample.probe.name, sample.database or ""
+
+
+def _part(samples: Sequence[Sample]) -> Part:
+    probe = samples[0].probe
+    return Part(probe, samples, normal_values(probe, list(chain.from_iterable(each.rows for each in samples))))
