@@ -72,20 +72,27 @@ def server_of(postgres, **options):
 
 
 @asynccontextmanager
-async def fleet_on(postgres, *probes, store=None, name="main", server=None, hosts=(), **options):
-    """Run these probes on a server for as long as the block lasts."""
+async def fleet_of(targets, *probes, store=None, hosts=()):
+    """Run these probes on these targets for as long as the block lasts."""
     store = MemoryMetrics() if store is None else store
     clock = SystemClock()
     scheduler = Scheduler(clock=clock)
-    target = PostgresTarget(name=name, server=server or server_of(postgres), **options)
     known = {each.name: each for each in probes}
-    fleet = Fleet([target], known, scheduler, store=store, resolver=Resolver(dict(hosts)), clock=clock)
+    fleet = Fleet(targets, known, scheduler, store=store, resolver=Resolver(dict(hosts)), clock=clock)
     fleet.store, fleet.scheduler = store, scheduler
     with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group, fleet.running():
             group.start_soon(scheduler.run)
             yield fleet
             scheduler.stop(0)
+
+
+@asynccontextmanager
+async def fleet_on(postgres, *probes, store=None, name="main", server=None, hosts=(), **options):
+    """Run these probes on a server for as long as the block lasts."""
+    target = PostgresTarget(name=name, server=server or server_of(postgres), **options)
+    async with fleet_of([target], *probes, store=store, hosts=hosts) as fleet:
+        yield fleet
 
 
 def rows_on(postgres, sql, *, dbname="postgres"):
@@ -98,3 +105,11 @@ def rows_on(postgres, sql, *, dbname="postgres"):
 def ours_on(postgres):
     """Count our connections as the server does."""
     return rows_on(postgres, f"SELECT count(*) FROM pg_stat_activity WHERE {OURS}")[0][0]
+
+
+async def most_of_ours(postgres, enough):
+    """Count our connections as the server does until that is enough; return the most."""
+    most = 0
+    while not enough():
+        most = max(most, await anyio.to_thread.run_sync(ours_on, postgres))
+    return most

@@ -8,13 +8,11 @@ import pytest
 from attrs import evolve
 
 from kit import PATIENCE, until
-from postgres_fleets import NAME, MemoryMetrics, ours_on, probe
-from scheduler import Scheduler
+from postgres_fleets import NAME, fleet_of, most_of_ours, ours_on, probe
 from scheduler.agent.checks import Resolver
 from scheduler.agent.libpq import Server
 from scheduler.agent.postgres import CATALOGUE
 from scheduler.agent.postgres.contract import Scope
-from scheduler.agent.postgres.fleet import Fleet
 from scheduler.agent.postgres.reach import Connections, Dialler
 from scheduler.agent.postgres.target import PostgresTarget
 from timerqueue import SystemClock
@@ -27,29 +25,6 @@ def target_of(listening, host, name="main", **options):
     """Make a target that leads to the server by that host."""
     server = Server(host=host, port=listening.port, user="postgres", options={"sslmode": "disable"})
     return PostgresTarget(name=name, server=server, **options)
-
-
-@asynccontextmanager
-async def fleet_of(targets, *probes, hosts=()):
-    """Run these probes on these targets for as long as the block lasts."""
-    clock, store = SystemClock(), MemoryMetrics()
-    scheduler = Scheduler(clock=clock)
-    known = {each.name: each for each in probes}
-    fleet = Fleet(targets, known, scheduler, store=store, resolver=Resolver(dict(hosts)), clock=clock)
-    fleet.store = store
-    with anyio.fail_after(PATIENCE):
-        async with anyio.create_task_group() as group, fleet.running():
-            group.start_soon(scheduler.run)
-            yield fleet
-            scheduler.stop(0)
-
-
-async def most_of_ours(server, enough):
-    """Count our connections as the server does until that is enough; return the most."""
-    most = 0
-    while not enough():
-        most = max(most, await anyio.to_thread.run_sync(ours_on, server))
-    return most
 
 
 @asynccontextmanager
