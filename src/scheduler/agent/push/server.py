@@ -33,8 +33,11 @@ MOST_BODY: Final = 16 * 1024
 """Bytes of a body that are read; what comes after that is not."""
 
 MOST_CONNECTIONS: Final = 100
+MOST_WAITING: Final = 200
+"""Connections that wait until fewer are open. Those beyond are closed: checks need descriptors too."""
+
 WITHIN: Final = 5.0
-"""Seconds that a whole request may take."""
+"""Seconds that a whole request may take, with its wait."""
 
 _PIECE: Final = 2048
 _METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT"})
@@ -75,10 +78,13 @@ async def serve(listener: Listener[SocketStream], clock: Clock, take: Take) -> N
     room = anyio.CapacityLimiter(MOST_CONNECTIONS)
 
     async def handle(stream: SocketStream) -> None:
-        async with stream, room:
+        async with stream:
+            if room.statistics().tasks_waiting >= MOST_WAITING:
+                return
             with anyio.move_on_after(WITHIN):
                 try:
-                    await _exchange(stream, clock, take)
+                    async with room:
+                        await _exchange(stream, clock, take)
                 except (anyio.BrokenResourceError, anyio.EndOfStream, h11.ProtocolError, OSError) as exc:
                     logger.debug("a request for a push target came to nothing: %s", exc)
 
