@@ -110,8 +110,8 @@ async def webhook(say: Callable[[str], None], stream: ByteStream, broken: str | 
     """Take a message of the agent's channel, and say what it says."""
     asked = await request(stream)
     await respond(stream, 503 if broken else 200)
-    if not broken:
-        say(f"told: {json.loads(asked.body)['text']}")
+    for line in () if broken else json.loads(asked.body)["text"].splitlines():
+        say(f"told: {line}")
 
 
 async def signal(stream: ByteStream, broken: str | None) -> None:
