@@ -127,6 +127,26 @@ async def test_a_limit_holds_checks_back(serve, answers, limit):
     assert (server.most_open, server.connections, len(display.checks)) == (1, 6, 6)
 
 
+async def test_a_limit_counts_the_addresses_of_a_target_and_not_the_target(serve, answers):
+    """Each address is a connection: under a limit of one they come one after another, and the place is free again."""
+    server = await serve(answers.respond(), host="0.0.0.0")
+    display = Recorder()
+    checks = targets(server.port, 2).replace("127.0.0.1", "web.test")
+    text = f"""
+        [limits]
+        http = 1
+        [hosts]
+        "web.test" = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+        [defaults]
+        mode = "all"
+        {checks}
+    """
+    await run_agent(text, Plan(once=True), display)
+    assert (server.most_open, server.connections) == (1, 6)
+    assert [(status, is_change) for _, status, is_change in display.checks] == [(Status.UP, True)] * 2
+    assert display.view.scheduler.statistics().limits["http"].used == 0
+
+
 async def test_a_full_host_holds_up_no_other(serve, answers):
     """A target that hangs keeps its own host's place only."""
     stuck = await serve(answers.silent, host="127.0.0.2")

@@ -241,6 +241,29 @@ def test_what_is_no_target_is_said_too(more, said):
     assert list(told_of(Changes(), before, after)) == [f"configuration read again: {said}"]
 
 
+async def test_a_limit_that_a_new_file_leaves_out_is_the_default_again(agent, server):
+    """Not the last one that was named."""
+    one = check("a", server.port)
+    async with Running(agent, "[limits]\ntcp = 3\n" + one):
+        await agent.checks("a")
+        agent.write(one)
+        await agent.says("other limits")
+        assert agent.view.scheduler.statistics().limits["tcp"].size == 200
+
+
+async def test_a_check_that_waits_runs_as_soon_as_a_new_file_has_room_for_it(agent, server):
+    """What takes the room meanwhile goes on."""
+    slow = check("slow", server.port, 'expect = "never said"', 'timeout = "1h"', 'start = "now"')
+    both = slow + check("a", server.port)
+    async with Running(agent, "[limits]\ntcp = 1\n" + slow):
+        await server.connected.wait()
+        agent.write("[limits]\ntcp = 1\n" + both)
+        await agent.says("1 added (a)")
+        agent.write("[limits]\ntcp = 2\n" + both)
+        await agent.checks("a")
+        assert "slow" not in [name for name, _ in agent.checked_so_far]
+
+
 def test_what_needs_a_new_start_is_said():
     """A store cannot be changed under a scheduler that runs."""
     one = check("a", 1)

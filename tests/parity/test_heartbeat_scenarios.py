@@ -1,4 +1,4 @@
-"""What Heartbeat's own tests say of its scheduler, said of ours.
+"""What Heartbeat's own tests say of its scheduler, said of ours. heartbeat.md has its monitors and their states.
 
 | scenario of the notes on Heartbeat, section 5 | where |
 |---|---|

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/threats.md",)
+PAGES = ("docs/threats.md", "tests/parity/heartbeat.md")
 NAMED = re.compile(r"`([\w/.-]+\.py)::(\w+)`")
 WITHOUT = ("no counterpart:", "not offered:", "by hand:")
 """What a row may say in the place of a test, and then why."""

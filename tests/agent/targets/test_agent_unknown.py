@@ -171,3 +171,11 @@ def test_a_check_holds_for_as_long_as_the_next_may_take(options, seconds):
     """With the wait of a failed one for an answer whether we are offline, which is 4 s here."""
     plain = target("api", None)
     assert holds(evolve(plain, **options), 4.0, T0 + 60) == seconds
+
+
+def test_a_check_that_hangs_beyond_its_timeout_is_cut_off_and_made_again():
+    """Its place is free by then, the only one that there is, and it says nothing about its target."""
+    world = World(takes=(0.05, 0.05, 1e6, 0.05, 0.05), timeout=10.0)
+    status = world.live(600)
+    assert world.statuses[:3] == [Status.UP, Status.UNKNOWN, Status.UP]
+    assert (status.state.number, status.state.down, world.told) == (0, 0, [])
