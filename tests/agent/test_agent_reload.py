@@ -1,16 +1,21 @@
 """The configuration changes while the agent runs: what is new is followed, what is the same is not touched."""
 
+import io
+
 import anyio
 import pytest
+from rich.console import Console
 
 from kit import PATIENCE
 from scheduler.agent import app
 from scheduler.agent.app import Plan
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.config.config import parse_config, read_config
-from scheduler.agent.reload import LOOK_EVERY, Reload, Source, told_of
+from scheduler.agent.reload import LOOK_EVERY, Reload, Source, in_short, told_of
 from scheduler.agent.roster import Changes
+from scheduler.agent.show.table import LiveTable
 from scheduler.agent.text.redact import Redactor
+from scheduler.agent.toml import ConfigError
 from timerqueue import SystemClock
 from timerqueue.testing import ManualClock
 
@@ -262,6 +267,17 @@ async def test_a_check_that_waits_runs_as_soon_as_a_new_file_has_room_for_it(age
         agent.write("[limits]\ntcp = 2\n" + both)
         await agent.checks("a")
         assert "slow" not in [name for name, _ in agent.checked_so_far]
+
+
+def test_a_notice_about_a_file_ends_no_line_within_a_word(tmp_path):
+    """In a terminal of eighty columns, however long the path is."""
+    file = tmp_path.joinpath(*["a-rather-long-folder"] * 5, "uptime.toml")
+    with pytest.raises(ConfigError) as caught:
+        parse_config("intervall = 5", str(file), {})
+    stream = io.StringIO()
+    LiveTable(Console(file=stream, width=80, height=24, color_system=None)).notice(in_short(caught.value, file))
+    told = "uptime.toml:1: unknown key 'intervall'"
+    assert told in " ".join(stream.getvalue().split())
 
 
 def test_what_needs_a_new_start_is_said():

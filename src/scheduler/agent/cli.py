@@ -320,6 +320,7 @@ def _run(
     from .app import Plan, run
     from .config import MetricsPlace, StorePlace
     from .logs import log_to_stderr
+    from .notify import PREFIX
     from .push import NotListening
     from .reload import Source
     from .show import NotShown, display_on
@@ -334,7 +335,7 @@ def _run(
     if once and seconds is not None:
         raise click.UsageError("--once ends by itself: leave --for out")
     redactor = Redactor(config.secrets)
-    log_to_stderr(verbosity, redactor)
+    log_to_stderr(verbosity, redactor, told=PREFIX)
     clock = SystemClock()
     follows = None if source is None else Source(source[0], lambda: with_options(source[1]()))
     display = display_on(sys.stdout, clock.wall, plain=plain, as_json=as_json)

@@ -12,14 +12,25 @@ _LEVELS: Final = (logging.WARNING, logging.INFO, logging.DEBUG)
 _OUR_LOGGERS: Final = ("scheduler", "schedule", "timerqueue")
 
 
-def log_to_stderr(verbosity: int, redactor: Redactor) -> None:
-    """Log warnings of ours, with a verbosity of 1 what the scheduler does as well, from 2 on more of it."""
+def log_to_stderr(verbosity: int, redactor: Redactor, *, told: str | None = None) -> None:
+    """Log warnings of ours, with a verbosity of 1 what the scheduler does as well, from 2 on more of it.
+
+    `told`: the beginning of ids of jobs whose failures are told by a notice. Warnings of these are left out.
+    """
     handler = StderrHandler()
+    if told is not None and not verbosity:
+        handler.addFilter(lambda record: not _is_about(record, told))
     handler.setFormatter(RedactingFormatter(redactor, "%(asctime)s %(levelname)s %(name)s: %(message)s"))
     for name in _OUR_LOGGERS:
         logger = logging.getLogger(name)
         logger.setLevel(_LEVELS[min(verbosity, len(_LEVELS) - 1)])
         logger.addHandler(handler)
+
+
+def _is_about(record: logging.LogRecord, beginning: str) -> bool:
+    """Whether the scheduler says in a record how a run of such a job has ended."""
+    args = record.args if isinstance(record.args, tuple) else ()
+    return record.name.startswith("scheduler._runs") and any(str(each).startswith(beginning) for each in args[:1])
 
 
 class StderrHandler(logging.Handler):

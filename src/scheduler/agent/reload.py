@@ -115,7 +115,9 @@ class Reload:
         try:
             config = await run_sync(self._read_and_check)
         except ConfigError as exc:
-            self._notice(f"the changed configuration is not used, the old one goes on: {_in_short(exc)}")
+            self._notice(
+                f"the changed configuration is not used, the old one goes on: {in_short(exc, self._source.file)}"
+            )
             return
         await self._follow(config)
 
@@ -165,7 +167,8 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_SAID]) + more
 
 
-def _in_short(error: ConfigError) -> str:
-    lines = str(error).splitlines()
+def in_short(error: ConfigError, file: Path) -> str:
+    """The first problems of a file, by its name alone: a whole path has no place where a line of a terminal may end."""
+    lines = [each.at(file.name) for each in error.problems]
     more = f"; and {len(lines) - MOST_SAID} more" if len(lines) > MOST_SAID else ""
     return "; ".join(lines[:MOST_SAID]) + more

@@ -92,3 +92,13 @@ async def test_what_is_open_when_the_agent_dies_is_resolved_by_the_next(
     trigger, resolved = {body["key"]: body for body in receiver.got}.values()  # a death may have cost the record of it
     assert resolved["key"] == f"{trigger['incident']}:ops:resolved"
     assert resolved["incident"] == trigger["incident"]
+
+
+async def test_a_message_that_is_not_taken_is_told_once(ran, config, free_port):
+    """By a notice. The log says it with -v, of each attempt."""
+    file = config(f'[[channel]]\nname = "ops"\nkind = "webhook"\nurl = "http://127.0.0.1:{free_port}/"\n')
+    _, out, err = await ran("run", file, "--for", "1s")
+    assert out.count(f"channel ops: connection refused by 127.0.0.1:{free_port}; messages are kept") == 1
+    assert err == ""
+    _, _, err = await ran("-v", "run", file, "--for", "1s")
+    assert "a run of job 'notify:db-" in err

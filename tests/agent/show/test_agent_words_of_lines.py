@@ -1,13 +1,14 @@
 """Words of lines about single checks and messages: why a target is down, what follows, and what was late."""
 
 import io
+import json
 
 from attrs import evolve
 
 from agent_kit import record_of
 from scheduler import Outcome, RunEnded
 from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.show.history import plain_line
+from scheduler.agent.show.history import json_line, plain_line
 from scheduler.agent.show.lines import PlainLines
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.targets.board import Board
@@ -64,6 +65,15 @@ def test_who_waits_for_those_above_says_for_whom():
         "refused, after 500 ms (once more when router and switch have been checked)  started 0.5 ms late\n"
     )
     assert "attempt" not in line
+
+
+def test_a_message_that_was_not_taken_is_no_check():
+    """It is not unknown, and nothing is wrong with it itself."""
+    run = evolve(ended({}), outcome=Outcome.FAILED, error="scheduler.agent.notify.Undelivered: connection refused")
+    record = evolve(record_of(run, None), job_id="notify:shop-1:ops:trigger", error=run.error)
+    assert plain_line(record).endswith("FAILED      notify:shop-1:ops:trigger  connection refused")
+    values = json.loads(json_line(record))
+    assert (values["outcome"], values["status"], values["error"]) == ("failed", None, "connection refused")
 
 
 def test_a_message_is_not_late():

@@ -21,6 +21,9 @@ RUNNING = "RUNNING"
 _MESSAGE = "notify:"
 """The beginning of the ids of jobs that send messages."""
 
+_UNDELIVERED = "Undelivered: "
+"""What stands before the reason in the error of a message that was not taken."""
+
 _SHORT = ("delivered", "expired")
 """Ends of a message that are told in one word."""
 
@@ -34,15 +37,15 @@ def plain_line(record: Record, clean: Callable[[str], str] = str) -> str:
     """A record as a line: when, what, which target, what was found, how late it started. `clean` masks secrets."""
     parts = [_stamp(begun(record)), f"{_state(record):<10}", wording.printable(record.job_id)]
     parts += [text] if (text := _text(record, clean)) else []
-    if record.lateness is not None and not record.job_id.startswith(_MESSAGE):  # which was due when it was told to be
+    if record.lateness is not None and not _is_message(record):  # which was due when it was told to be
         parts.append(f"started {wording.latency(record.lateness)} late")
     return "  ".join(parts)
 
 
 def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
     """A record as a JSON object: lengths in milliseconds, instants in ISO 8601. `clean` masks secrets."""
-    verdict = told(record, clean)
-    error = record.error if verdict is None else verdict.error
+    verdict = None if _is_message(record) else told(record, clean)
+    error = _error(record) if verdict is None else verdict.error
     return json.dumps(
         {
             "name": record.job_id,
@@ -67,10 +70,20 @@ def json_line(record: Record, clean: Callable[[str], str] = str) -> str:
     )
 
 
+def _is_message(record: Record) -> bool:
+    return record.job_id.startswith(_MESSAGE)
+
+
+def _error(record: Record) -> str | None:
+    """The error of a run itself. A message that was not taken needs no name of an error before the reason."""
+    error = record.error
+    return error.partition(_UNDELIVERED)[2] or error if error is not None and _is_message(record) else error
+
+
 def _delivery(record: Record) -> Mapping[str, object] | None:
     """The result of a message's job, such as {"delivery": "delivered"}. None: the record is that of a check."""
     result = record.result
-    if not record.job_id.startswith(_MESSAGE) or not isinstance(result, dict):
+    if not _is_message(record) or not isinstance(result, dict):
         return None
     return result if isinstance(result.get("delivery"), str) else None
 
@@ -82,7 +95,7 @@ def _state(record: Record) -> str:
         return str(delivery["delivery"]).upper() if delivery["delivery"] in _SHORT else "NOT SENT"
     if skipped_for(record) is not None:
         return "SKIPPED"
-    verdict = told(record)
+    verdict = None if _is_message(record) else told(record)
     return record.outcome.name if verdict is None else verdict.status.name
 
 
@@ -96,9 +109,9 @@ def _text(record: Record, clean: Callable[[str], str]) -> str:
         return wording.printable(clean(str(told_in)))
     if (window := skipped_for(record)) is not None:
         return f"maintenance: {clean(window)}"
-    verdict = told(record, clean)
+    verdict = None if _is_message(record) else told(record, clean)
     if verdict is None:
-        return wording.printable(clean(record.error or ""))
+        return wording.printable(clean(_error(record) or ""))
     return found_text(verdict) + ("" if verdict.is_final else f" (attempt {verdict.attempt}, another follows)")
 
 
