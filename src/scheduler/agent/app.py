@@ -147,7 +147,8 @@ class _Agent:
         self._roster.begin(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
         follows = source is not None and not plan.once
-        self._signals = Signals(self._scheduler, self._monitor.notice)
+        self._signals = Signals(self._scheduler, self._monitor.notice, now=self._clock.wall)
+        self._scheduler.listen(self._signals.listen, RunMissed)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
         self._probing = Probing(config, self._scheduler, ways.resolver, self._clock, self._resize, is_once=plan.once)
@@ -219,6 +220,8 @@ class _Agent:
             names = ", ".join(gone)
             self._monitor.notice(f"no longer checked, because the configuration says so: {names}; their history stays")
         self._outbox.begin()
+        if not self._plan.once:  # then nobody listens, and each is asked at once
+            self._signals.plan()
 
     # -- while it runs -------------------------------------------------------------------------------------------------
 
@@ -245,6 +248,7 @@ class _Agent:
         servers = await self._probing.follow(config)
         self._roster.groups.follow(config.groups, self._clock.wall())
         self._signals.follow(config.targets)
+        self._signals.plan()
         self._delivery.follow(config.channels)
         self._outbox.follow(config.channels, routes_of(config), config.rules)
         self._roster.groups.tell()

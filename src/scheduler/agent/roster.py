@@ -17,7 +17,7 @@ from typing import Final
 from anyio.lowlevel import checkpoint
 from attrs import evolve, field, frozen
 
-from schedule import After, Every, Missed, Schedule
+from schedule import After, Every, Missed
 from scheduler import InvalidJob, JobNotFound, Overlap, Scheduler
 from timerqueue import Clock
 
@@ -34,7 +34,6 @@ from .checks import (
     prepared,
 )
 from .config import Network, Start, Target
-from .push import first_deadline
 from .relations import Groups, Parents
 from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from .text import Redactor
@@ -162,13 +161,8 @@ class Roster:
         self._know(target)
 
     def _add(self, target: Target) -> None:
-        start = None if self._is_once else self._start_of(target)
+        start = None if self._is_once else target.start
         add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
-
-    def _start_of(self, target: Target) -> Start | datetime | None:
-        if not isinstance(target.check, PushCheck):
-            return target.start
-        return first_deadline(target.schedule, target.check.grace, datetime.fromtimestamp(self._ways.clock.wall(), UTC))
 
     def _know(self, target: Target) -> None:
         status = self.statuses.get(target.name)
@@ -178,7 +172,7 @@ class Roster:
         status.url, status.kind = str(target.check.url), target.kind
         is_push = isinstance(target.check, PushCheck)  # nobody can be asked again
         status.max_attempts, status.is_verified = 1 if is_push else target.max_attempts, not target.is_unverified
-        status.grace = grace_of(target.schedule)
+        status.grace = grace_of(target)
         status.holds = partial(holds, target, self._longest_doubt)
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
@@ -250,7 +244,7 @@ def add_job(
             timeout=timeout,
             overlap=Overlap.QUEUE if is_push else Overlap.SKIP,
             missed=Missed.LATEST if is_patient else Missed.SKIP,
-            grace=grace_of(target.schedule),
+            grace=grace_of(target),
             start=start,
             on_conflict="update",
             tags=(TASK, *target.tags),
@@ -266,7 +260,7 @@ def holds(target: Target, gate: float, ended: float) -> float:
     `gate`: seconds for which a failed check may wait to hear whether we are offline.
     """
     schedule = target.schedule
-    allowed = grace_of(schedule) + _longest(target) + gate
+    allowed = grace_of(target) + _longest(target) + gate
     if isinstance(schedule, (Every, After)):
         return schedule.interval.total_seconds() + allowed
     following = schedule.next(datetime.fromtimestamp(ended, UTC))
@@ -281,10 +275,14 @@ def _longest(target: Target) -> float:
     return target.max_attempts * timeout
 
 
-def grace_of(schedule: Schedule) -> float:
+def grace_of(target: Target) -> float:
     """Seconds that a check may be late. What is later, after a downtime above all, is left out: so the checks keep
     their places instead of starting together. Where there is no room for all, that is given up: see `let_wait`.
+
+    Who would have reported to us while nobody listened is not silent: the deadline of a push target may be no later
+    than a start by the calendar, however long its interval is.
     """
-    if isinstance(schedule, (Every, After)):
+    schedule = target.schedule
+    if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):
         return max(schedule.interval.total_seconds() / 10, SHORTEST_GRACE)
     return GRACE_OF_CALENDARS

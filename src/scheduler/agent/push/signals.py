@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final
@@ -11,7 +12,16 @@ from typing import Final
 import anyio
 
 from schedule import Schedule
-from scheduler import AlreadyStopped, JobNotFound, LifecycleError, RunEnded, Scheduler, StoreError
+from scheduler import (
+    AlreadyStopped,
+    JobNotFound,
+    LifecycleError,
+    MissedReason,
+    RunEnded,
+    RunMissed,
+    Scheduler,
+    StoreError,
+)
 
 from ..checks import PushCheck, Said, Signal
 from ..config import Target
@@ -24,11 +34,15 @@ MOST_STRANGERS: Final = 20
 class Signals:
     """All targets that report to us. A token is looked up by its hash: no comparison tells how much of it is right.
 
-    `say` is told of the first signals with a token that no target has: who sent them hears nothing of that.
+    `say` is told of the first signals with a token that no target has: who sent them hears nothing of that. `now`: UTC
+    seconds since 1970.
     """
 
-    def __init__(self, scheduler: Scheduler, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, say: Callable[[str], None], *, now: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._scheduler = scheduler
+        self._now = now
         self._say = say
         self._targets: dict[bytes, Target] = {}
         self._strangers: set[bytes] = set()
@@ -42,6 +56,28 @@ class Signals:
             for each in targets
             if each.is_enabled and isinstance(each.check, PushCheck)
         }
+
+    def plan(self) -> None:
+        """Give each target its first deadline that has none yet. The scheduler has read its store."""
+        now = datetime.fromtimestamp(self._now(), UTC)
+        for target in self._targets.values():
+            with suppress(JobNotFound):  # its schedule has ended
+                if self._scheduler.get(target.name).next_start == target.schedule.bind(target.name).next(now):
+                    self._wait_for(target, now)
+
+    def listen(self, event: RunMissed) -> None:
+        """Take the deadline of a target that passed while nobody could report: it has until the next one."""
+        target = next((each for each in self._targets.values() if each.name == event.job_id), None)
+        if event.reason is MissedReason.LATE and target is not None:
+            self._wait_for(target, datetime.fromtimestamp(self._now(), UTC))
+
+    def _wait_for(self, target: Target, now: datetime) -> None:
+        """Let a target have until its first deadline after `now`."""
+        assert isinstance(target.check, PushCheck)
+        deadline = first_deadline(target.schedule, target.check.grace, now)
+        if deadline is not None:
+            with suppress(JobNotFound, AlreadyStopped):
+                self._scheduler.get(target.name).set_next_start(deadline)
 
     async def take(self, token: str, signal: Signal) -> None:
         """Take a signal: its target is judged now, and at its next deadline. Return once both are stored.
