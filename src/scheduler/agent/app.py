@@ -151,7 +151,16 @@ class _Agent:
         self._scheduler.listen(self._signals.listen, RunMissed)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
-        self._probing = Probing(config, self._scheduler, ways.resolver, self._clock, self._resize, is_once=plan.once)
+        self._probing = Probing(
+            config,
+            self._scheduler,
+            ways.resolver,
+            self._clock,
+            self._resize,
+            learn=ways.redactor.learn,
+            say=self._monitor.notice,
+            is_once=plan.once,
+        )
         if self._probing.places:
             self._resize()
         self._is_open = anyio.Event()

@@ -32,10 +32,11 @@ def doctor(target: str, file: Path) -> None:
     Exit code 1 if a probe that is on does not work.
     """
     from .checkup import check_up
+    from .tables import TablesUnread
 
     try:
         lines, is_well = check_up(_read(file), target)
-    except LookupError as exc:
+    except (LookupError, TablesUnread) as exc:
         end(str(exc), BAD_USAGE)
     print_lines(lines)
     sys.exit(0 if is_well else FAILED)
@@ -48,14 +49,42 @@ def doctor(target: str, file: Path) -> None:
 def explain(target: str, file: Path, *, as_json: bool) -> None:
     """Say for each probe of TARGET, a PostgreSQL server of FILE, which scope gives which value.
 
-    Scopes lie within one another: the server, [probes] of the file, and what is built in. The innermost one that sets a
-    value has the last word.
+    Scopes lie within one another: the server, its cluster, group and all servers of the tables, [probes] of the file,
+    and what is built in. The innermost one that sets a value has the last word.
     """
     from .probing import explained, explained_in_json, server_of
+    from .tables import TablesUnread
 
     config = _read(file)
     try:
         found = server_of(config, target)
-    except LookupError as exc:
+    except (LookupError, TablesUnread) as exc:
         end(str(exc), BAD_USAGE)
     print_lines((explained_in_json if as_json else explained)(found, config))
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--as", "owner", metavar="URL", help="Make them as this role; the one of FILE may read them then.")
+@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL and make nothing.")
+def tables(file: Path, owner: str | None, *, as_sql: bool) -> None:
+    """Make the tables that [probes] of FILE names, in a schema of their own, unless they are there.
+
+    They say which PostgreSQL servers are probed, and how. The agent itself only reads them.
+    """
+    from .libpq import read_dsn
+    from .tables import TablesUnread, make_tables, sql_of
+
+    place = _read(file).tables
+    if place is None:
+        end(f'{file}: [probes] says nothing of tables: add from = "postgresql://USER@HOST/DATABASE"', BAD_USAGE)
+    reader = None if owner is None else place.server.user
+    if as_sql:
+        print_lines(sql_of(place.schema, reader).splitlines())
+        return
+    try:
+        server = place.server if owner is None else read_dsn(owner)
+        is_new = make_tables(server, place.schema, reader)
+    except (TablesUnread, ValueError) as exc:
+        end(str(exc), BAD_USAGE)
+    print_lines([f"{place}: {'made' if is_new else 'they are there already'}"])

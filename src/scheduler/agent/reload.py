@@ -7,7 +7,7 @@ checks that takes a second. What is wrong with it is told, and the agent goes on
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
@@ -19,6 +19,7 @@ from attrs import fields, frozen
 from timerqueue import Clock
 
 from .config import Config, over
+from .text import wording
 from .toml import ConfigError, Problem
 
 LOOK_EVERY: Final = 0.5
@@ -29,7 +30,7 @@ MOST_SAID: Final = 3
 
 FOLLOWED: Final = frozenset(
     {"targets", "limits", "hosts", "reach", "maintenance", "groups", "channels", "rules"}
-    | {"postgres", "probes", "warnings"}
+    | {"postgres", "probes", "tables", "warnings"}
 )
 """What of a configuration is followed while the agent runs."""
 
@@ -159,12 +160,7 @@ def _counts(changes: Changed | None) -> list[str]:
     if changes is None:
         return []
     kinds = (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
-    return [f"{len(names):,} {what} ({_some(names)})" for what, names in kinds if names]
-
-
-def _some(names: Sequence[str]) -> str:
-    more = ", ..." if len(names) > MOST_SAID else ""
-    return ", ".join(names[:MOST_SAID]) + more
+    return [f"{len(names):,} {what} ({wording.some(names)})" for what, names in kinds if names]
 
 
 def in_short(error: ConfigError, file: Path) -> str:

@@ -38,7 +38,7 @@ URLS = {
 }
 """A URL of each kind that needs more than a host."""
 
-NAMED = {"hosts": "NAME", "limits": "host:NAME"}
+NAMED = {"hosts": "NAME", "limits": "host:NAME", "probes": "NAME"}
 """Tables whose keys are names, or may be."""
 
 NEEDED = {"push": {"token": "t" * 16}}
@@ -373,7 +373,7 @@ def places():
     """Yield each table that a key may stand in: its name, what else there has to be, and how to put keys into it."""
     keys = all_keys()
     for name in keys:
-        if name == "hosts" or name.endswith(".probes"):
+        if name in ("hosts", "probes") or name.endswith(".probes"):
             continue  # whose keys are names
         outer, _, inner = name.partition(".")
         is_many = outer in keys[""] and keys[""][outer].reader is not None

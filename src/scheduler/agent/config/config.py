@@ -43,6 +43,7 @@ from .target import Common, Target, check_channels, read_common, read_target, wi
 
 if TYPE_CHECKING:
     from ..postgres import Layer, PostgresTarget
+    from ..tables import TablesPlace
 
 MOST_RECORDS: Final = 1_000_000
 LARGEST_FILE: Final = 4_000_000
@@ -62,9 +63,7 @@ _TABLES: Final = {
     "push": "where targets report to",
     "metrics": "where what probes of PostgreSQL find is kept, and for how long: see "
     "[where it is kept](watching-postgres.md#where-it-is-kept)",
-    "probes": "what holds for each [probe](postgres-probes.md) on all PostgreSQL servers that do not say otherwise, by "
-    'its name: `true` (on), `false` (off), an interval (`"30s"`), which turns it on, or a table of `enabled`, '
-    "`interval`, `timeout` (at most 5 minutes) and `age`, which says for how long samples are kept",
+    "probes": "what holds for probes on all PostgreSQL servers that do not say otherwise",
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
 """The tables of a file, and what each says, in words of docs/configuration.md."""
@@ -89,6 +88,7 @@ class Config:
     postgres: tuple[PostgresTarget, ...] = ()
     metrics: MetricsPlace = field(factory=MetricsPlace)
     probes: tuple[Layer, ...] = ()
+    tables: TablesPlace | None = None
     rules: Rules = field(factory=Rules)
     push: Place | None = None
     warnings: tuple[str, ...] = ()
@@ -107,7 +107,8 @@ class Config:
     def secrets(self) -> frozenset[str]:
         """Texts that must not be shown, of all targets, of all channels and of the store."""
         of_channels = (way.channel.secrets for way in self.channels.values())
-        of_servers = (each.server.secrets for each in self.postgres)
+        of_servers = [each.server.secrets for each in self.postgres]
+        of_servers += [] if self.tables is None else [self.tables.server.secrets]
         of_checks = (target.check.secrets for target in self.targets)
         return self.store.secrets.union(self.metrics.secrets, *of_checks, *of_channels, *of_servers)
 
@@ -224,7 +225,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     check_parents(targets, taken, groups, {str(each.table.get("name")) for each in of_groups})
     maintenance = read_maintenance(_sections(top, "maintenance"), targets, broken)
     rules = read_rules(_table(top, "notify"))
-    probes = _probes(_table(top, "probes"))
+    probes, tables = _probes(_table(top, "probes"), file, environment, store)
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, probes, needs_secrets=needs_secrets)
     metrics = read_metrics(top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres))
     push, of_push = read_push(_table(top, "push"), targets)
@@ -243,6 +244,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         postgres=postgres,
         metrics=metrics,
         probes=probes,
+        tables=tables,
         rules=rules,
         push=push,
         warnings=(*warnings, *of_push, *known_kinds().troubles.values()),
@@ -264,14 +266,20 @@ def _servers(
     return read_postgres(sections, folder, environment, probes, needs_secrets=needs_secrets)
 
 
-def _probes(section: Section) -> tuple[Layer, ...]:
-    """Read what holds for probes on all servers: a scope around them, or none."""
+def _probes(
+    section: Section, file: Path, environment: Mapping[str, str], store: StorePlace
+) -> tuple[tuple[Layer, ...], TablesPlace | None]:
+    """Read what holds for probes on all servers, a scope around them; and where more of both stands in tables."""
     if not section.table:
-        return ()
+        return (), None
     from ..postgres import Layer  # noqa: PLC0415 - as above
-    from .postgres import read_choices  # noqa: PLC0415
+    from .postgres import read_choices, read_tables  # noqa: PLC0415
 
-    return (Layer("file", read_choices(section)),)
+    base = file if store.file is None else store.file
+    is_memory = store.file is None and store.dsn is None
+    tables = read_tables(section, file.parent, environment, None if is_memory else base.with_suffix(".probes.json"))
+    choices = read_choices(section)
+    return (Layer("file", choices),) if choices else (), tables
 
 
 def _retention(section: Section) -> Retention:
@@ -311,7 +319,7 @@ def _targets(
 ) -> tuple[Target, ...]:
     """Read each [[check]] in the file. `taken`: their names, and who has them."""
     tables = top.take("check", _tables("check"), [], _TABLES["check"])
-    if not tables and not top.problems and not top.has("postgres"):
+    if not tables and not top.problems and not top.has("postgres") and not _has_tables(top):
         top.complain('there is nothing to check: add [[check]] and below it url = "https://..."')
     names = channel_names(top)
     found: list[Target] = []
@@ -339,6 +347,11 @@ def _broken(top: Section, targets: Collection[Target]) -> frozenset[str]:
 
 def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def _has_tables(top: Section) -> bool:
+    probes = top.table.get("probes")
+    return isinstance(probes, dict) and "from" in probes
 
 
 def _hosts_beyond(target: Target, within: Reach) -> list[str]:

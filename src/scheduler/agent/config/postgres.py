@@ -13,6 +13,7 @@ from attrs import evolve
 
 from ..libpq import NoDriver, Server, read_dsn
 from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
+from ..tables import POLL, SCHEMA, TablesPlace
 from ..toml import Reader, Section, Unfit, Unset, boolean, label, labels, seconds, text, whole
 
 HIGHEST_PORT: Final = 65_535
@@ -114,6 +115,26 @@ def _target(section: Section, secret: Reader[str]) -> PostgresTarget | None:
     return None if len(section.problems) > before else target
 
 
+def read_tables(
+    section: Section, folder: Path, environment: Mapping[str, str], copy: Path | None
+) -> TablesPlace | None:
+    """Read where tables are that name servers and say more of probes; None: nowhere. `copy`: their last good rows."""
+    server = section.take(
+        "from",
+        _dsn(_secret(folder, environment)),
+        None,
+        "a database with [tables](watching-postgres.md#configure-it-from-tables) that name servers, and say of probes "
+        'what holds for a server, a cluster, a group or all: `"postgresql://USER@HOST/DATABASE"`',
+    )
+    password = section.take("password", _secret(folder, environment), None, "of the role that reads the tables")
+    schema = section.take("schema", label, SCHEMA, "where the tables are")
+    poll = section.take("poll", seconds, POLL, "how often the tables are read if nobody says that they have changed")
+    if server is None:
+        return None
+    known = server if password is None else _with_password(server, password)
+    return TablesPlace(server=known, schema=schema, poll=poll, folder=folder, environment=environment, copy=copy)
+
+
 def _server(section: Section, secret: Reader[str]) -> Server | None:
     """Read where the server is: a dsn, or its parts; a password may stand beside either."""
     dsn = section.take(
@@ -207,7 +228,7 @@ def _share(value: Any) -> float:
 
 def _choices(section: Section) -> dict[str, Choice]:
     """Read [postgres.probes]: what holds for probes on one server."""
-    return read_choices(section.section("probes", "what holds for probes on this server, as in `[probes]`"))
+    return read_choices(section.section("probes", "what holds for probes on this server: see [`[probes]`](#probes)"))
 
 
 def read_choices(probes: Section) -> dict[str, Choice]:
@@ -218,7 +239,13 @@ def read_choices(probes: Section) -> dict[str, Choice]:
             found[name] = _choice_of(probes, name)
             continue
         similar = get_close_matches(name, CATALOGUE, n=1)
-        probes.take(name, lambda _: None, None)
+        probes.take(
+            name,
+            _choice,
+            None,
+            "one of [these probes](postgres-probes.md): on, off, with an interval, which turns it on, or a table of "
+            "`enabled`, `interval`, `timeout` (at most 5 minutes) and `age`, which says for how long samples are kept",
+        )
         probes.complain(f"there is no probe '{name}'{f', did you mean {similar[0]!r}?' if similar else ''}", name)
     probes.end()
     return found

@@ -11,7 +11,7 @@ import anyio
 
 from .errors import Unreachable, refused
 from .leaving import leave
-from .pipeline import Answer, Query, answers, segment, send
+from .pipeline import Answer, Query, answers, consume, segment, send
 from .server import Server, no_driver
 from .waiting import polled
 
@@ -95,6 +95,17 @@ class Connection:
         if answer.error is not None:
             raise answer.error
         return answer
+
+    async def notified(self) -> None:
+        """Return once the server has told of something that we LISTEN to; all that it has told by then is one.
+
+        Raises Unreachable.
+        """
+        while self._pg.notifies() is None:
+            await anyio.wait_readable(self._pg.socket)
+            consume(self._pg)
+        while self._pg.notifies() is not None:
+            pass
 
     async def give_up(self) -> bool:
         """Have the server cancel all that it does for us. Whether it has, within CANCEL_WITHIN seconds.

@@ -85,7 +85,7 @@ async def segment(connection: PGconn) -> list[PGresult]:
                 await _either(connection.socket)
             else:
                 await anyio.wait_readable(connection.socket)
-            _consume(connection)
+            consume(connection)
         result = connection.get_result()
         if result is None:
             if connection.status == ConnStatus.BAD:
@@ -110,7 +110,8 @@ async def _either(socket: int) -> None:
         group.start_soon(end_with, anyio.wait_writable)
 
 
-def _consume(connection: PGconn) -> None:
+def consume(connection: PGconn) -> None:
+    """Take what the server has sent. Raises Unreachable."""
     from psycopg import OperationalError  # noqa: PLC0415
 
     try:

@@ -13,6 +13,7 @@ from .doctor import Diagnosis, examine
 from .fleet import Fleet
 from .identity import IDENTITY, resets
 from .probes import CATALOGUE
+from .reach import Dialler
 from .storage import Drained, MemoryMetrics, ReadableStore, Retention, Spool, SqliteMetrics, postgres_metrics
 from .target import PostgresTarget
 
@@ -22,6 +23,7 @@ __all__ = [
     "Changes",
     "Choice",
     "Diagnosis",
+    "Dialler",
     "Drained",
     "Fleet",
     "Layer",

@@ -6,33 +6,55 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from scheduler import Scheduler
-from timerqueue import Clock
+from timerqueue import Clock, SystemClock
 
 from ..checks import Resolver
 from ..config import Config
+from ..text import wording
 
 if TYPE_CHECKING:
     from ..postgres import Changes, Drained, Fleet, PostgresTarget, ReadableStore
+    from ..tables import Found, TablesPlace
 
 
 def server_of(config: Config, name: str) -> PostgresTarget:
-    """Return the server of that name. Raises LookupError, with the names that there are."""
-    found = next((each for each in config.postgres if each.name == name), None)
-    if found is None:
-        names = ", ".join(each.name for each in config.postgres) or "none at all"
-        msg = f"there is no [[postgres]] with the name {name!r}, but: {names}"
-        raise LookupError(msg)
-    return found
+    """Return the server of that name, of the file or of its tables, which are read for it. Blocks.
+
+    Raises LookupError, with the names that there are; TablesUnread.
+    """
+    servers = config.postgres
+    if config.tables is not None and name not in {each.name for each in servers}:
+        from ..tables import read_once
+
+        names = [each.name for each in servers]
+        found = anyio.run(partial(read_once, config.tables, Resolver(config.hosts), SystemClock(), names))
+        servers += found.targets(config.probes)
+    for each in servers:
+        if each.name == name:
+            return each
+    names_of_all = ", ".join(each.name for each in servers) or "none at all"
+    msg = f"there is no [[postgres]] with the name {name!r}, but: {names_of_all}"
+    raise LookupError(msg)
+
+
+def in_words(changes: Changes[str]) -> str:
+    """Say what has changed, with some names."""
+    kinds = (("added", changes.added), ("removed", changes.removed), ("changed", changes.changed))
+    return ", ".join(f"{len(names):,} {what} ({wording.some(names)})" for what, names in kinds if names)
 
 
 class Probing:
-    """The servers that are probed by now. `resized` is called when `places` has changed."""
+    """The servers that are probed by now: those of the file, and those of tables that it names.
+
+    `resized` is called when `places` has changed, `learn` with passwords, `say` with what people should know of tables.
+    """
 
     def __init__(
         self,
@@ -42,6 +64,8 @@ class Probing:
         clock: Clock,
         resized: Callable[[], None],
         *,
+        learn: Callable[[frozenset[str]], None],
+        say: Callable[[str], None],
         is_once: bool = False,
     ) -> None:
         self._is_once = is_once
@@ -50,6 +74,12 @@ class Probing:
         self._resolver = resolver
         self._clock = clock
         self._resized = resized
+        self._learn = learn
+        self._say = say
+        self._found: Found | None = None
+        """What stands in the tables; None: nothing, as far as is known."""
+        self._following: anyio.CancelScope | None = None
+        self._is_unread = False
         self._group: TaskGroup | None = None
         self._over = anyio.Event()
         self._store: ReadableStore | None = None
@@ -62,8 +92,9 @@ class Probing:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a probe has failed."""
-        return self._fleet is not None and any(each.has_failed for each in self._fleet.members.values())
+        """Whether a probe has failed, or the tables that name servers."""
+        members = () if self._fleet is None else self._fleet.members.values()
+        return self._is_unread or any(each.has_failed for each in members)
 
     def summaries(self) -> list[str]:
         """Say in a line for each server what became of its probes."""
@@ -79,27 +110,96 @@ class Probing:
         """Probe while the body runs."""
         async with anyio.create_task_group() as group:
             self._group = group
+            if self._is_once and self._config.tables is not None:
+                await self._read_once(self._config.tables)
+            elif self._config.tables is not None:
+                group.start_soon(self._follow_tables, self._config.tables)
             if self._fleet is not None:
                 await group.start(self._live, self._fleet)
             yield
             self._over.set()
+            self._leave_tables()
 
     async def follow(self, config: Config) -> Changes[str] | None:
         """Probe the servers of this configuration from now on. Returns what has changed; None: there never was any."""
-        self._config = config
-        if self._fleet is None and not config.postgres:
+        before, self._config = self._config.tables, config
+        if config.tables != before:
+            self._leave_tables()
+            self._found = None
+            if config.tables is not None and self._group is not None:
+                self._group.start_soon(self._follow_tables, config.tables)
+        return await self._act()
+
+    @property
+    def _servers(self) -> tuple[PostgresTarget, ...]:
+        """All servers by now. Of two of one name that of the file counts."""
+        own = self._config.postgres
+        names = {each.name for each in own}
+        of_tables = () if self._found is None else self._found.targets(self._config.probes)
+        return (*own, *(each for each in of_tables if each.name not in names))
+
+    async def _act(self) -> Changes[str] | None:
+        """Have the fleet follow; None: there never was any."""
+        servers = self._servers
+        if self._fleet is None and not servers:
             return None
         if self._fleet is None:
             self._fleet = self._made(())
             assert self._group is not None, "a configuration is followed while the agent runs"
             await self._group.start(self._live, self._fleet)
         before = self.places
-        changes = self._fleet.follow(config.postgres)
+        self._learn(frozenset().union(*(each.server.secrets for each in servers)))
+        changes = self._fleet.follow(servers)
         if self._store is not None:
-            self._store.retention = config.metrics.retention(config.store, config.postgres)
+            self._store.retention = self._config.metrics.retention(self._config.store, servers)
         if self.places != before:
             self._resized()
         return changes
+
+    async def _follow_tables(self, place: TablesPlace) -> None:
+        from ..tables import Tables
+
+        resolver = Resolver(self._config.hosts)  # the file says where its tables are: no target decides that
+        tables = Tables(
+            place,
+            resolver,
+            self._clock,
+            follow=self._take,
+            say=self._say,
+            named=lambda: [each.name for each in self._config.postgres],
+        )
+        with anyio.CancelScope() as self._following:
+            await tables.run()
+
+    async def _take(self, found: Found) -> None:
+        self._found = found
+        changes = await self._act()
+        if changes:
+            self._say(f"{self._config.tables}: {in_words(changes)}")
+
+    def _leave_tables(self) -> None:
+        if self._following is not None:
+            self._following.cancel()
+            self._following = None
+
+    async def _read_once(self, place: TablesPlace) -> None:
+        from ..tables import TablesUnread, read_once
+
+        try:
+            names = [each.name for each in self._config.postgres]
+            self._found = await read_once(place, Resolver(self._config.hosts), self._clock, names)
+        except TablesUnread as exc:
+            self._is_unread = True
+            self._say(str(exc))
+            return
+        for each in self._found.wrong:
+            self._say(f"a row of {place} is not used: {each}")
+        if self._fleet is None and self._servers:
+            self._fleet = self._made(())
+        if self._fleet is not None:
+            self._learn(frozenset().union(*(each.server.secrets for each in self._servers)))
+            self._fleet.follow(self._servers)
+            self._resized()
 
     async def _live(self, fleet: Fleet, *, task_status: TaskStatus[None]) -> None:
         async with fleet.running():

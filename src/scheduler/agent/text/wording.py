@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -66,6 +66,11 @@ def harmless(text: str) -> str:
 def least(number: int, *, is_exact: bool) -> str:
     """Write a number, with "at least" before it if there may be more."""
     return f"{number:,}" if is_exact else f"at least {number:,}"
+
+
+def some(names: Sequence[str], most: int = 3) -> str:
+    """Write the first of some names, and whether there are more: "a, b, c, ..."."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def count(number: int, noun: str) -> str:

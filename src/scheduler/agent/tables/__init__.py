@@ -1,0 +1,16 @@
+"""Tables of a PostgreSQL database that say which servers are probed, and how: read, followed, and made.
+
+Offers `TablesPlace` (where they are), `Tables`, which follows them while the agent runs, `read_once` for who asks
+once, and `make_tables`. Does not know how a server is probed, nor the rest of a configuration. Lives on the event loop,
+over one connection; `make_tables` blocks. Who may write to these tables decides where the agent connects to.
+"""
+
+from __future__ import annotations
+
+from .following import Found, Tables, read_once
+from .making import make_tables
+from .place import POLL, TablesPlace
+from .reading import TablesUnread
+from .schema import SCHEMA, sql_of
+
+__all__ = ["POLL", "SCHEMA", "Found", "Tables", "TablesPlace", "TablesUnread", "make_tables", "read_once", "sql_of"]

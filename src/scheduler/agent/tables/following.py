@@ -1,0 +1,129 @@
+"""Following the tables: read when the agent starts, when a trigger says so, and every few seconds.
+
+The connection listens first and reads then, so that no change lies between. Whatever breaks it, another is made, and
+all is read anew. What was read last holds meanwhile; at the start, the copy on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from datetime import UTC, datetime
+from typing import Final
+
+import anyio
+from anyio.to_thread import run_sync
+from attrs import field, frozen
+
+from timerqueue import Clock
+
+from ..checks import Resolver
+from ..postgres import Layer, PostgresTarget
+from .copy import read_back, written
+from .place import TablesPlace
+from .reading import Reader, TablesUnread, reader
+from .rows import Known, taken_in, targets_of
+
+AGAIN_AFTER: Final = 1.0
+"""Seconds between two attempts to connect."""
+
+
+@frozen
+class Found:
+    """The rows that hold by now. `wrong`: what is wrong with others."""
+
+    known: Known = field(factory=dict)
+    wrong: tuple[str, ...] = ()
+
+    def targets(self, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
+        """Return the servers, each with the scopes that hold for it. `around`: those around all."""
+        return targets_of(self.known, around)
+
+
+async def read_once(place: TablesPlace, resolver: Resolver, clock: Clock, named: Collection[str] = ()) -> Found:
+    """Read the tables as they are now. Raises TablesUnread."""
+    async with reader(place, resolver, clock) as opened:
+        known, wrong = taken_in(await opened.rows(), {}, place, named)
+    return Found(known, tuple(wrong))
+
+
+class Tables:
+    """Follows tables. `follow` is awaited with what holds whenever that has changed; `say` is told what people should
+    know. `named` gives the names of servers that the file has.
+    """
+
+    def __init__(
+        self,
+        place: TablesPlace,
+        resolver: Resolver,
+        clock: Clock,
+        *,
+        follow: Callable[[Found], Awaitable[None]],
+        say: Callable[[str], None],
+        named: Callable[[], Collection[str]],
+    ) -> None:
+        self._place = place
+        self._resolver = resolver
+        self._clock = clock
+        self._follow = follow
+        self._say = say
+        self._named = named
+        self._found: Found | None = None
+        self._is_away = False
+
+    async def run(self) -> None:
+        """Follow them until cancelled."""
+        while True:
+            try:
+                async with reader(self._place, self._resolver, self._clock) as opened:
+                    await opened.listen()
+                    while True:
+                        await self._read(opened)
+                        with anyio.move_on_after(self._place.poll):
+                            await opened.changed()
+            except TablesUnread as exc:
+                await self._lost(str(exc))
+            await self._clock.sleep(AGAIN_AFTER)
+
+    async def _read(self, opened: Reader) -> None:
+        before = self._found or Found()
+        known, wrong = taken_in(await opened.rows(), before.known, self._place, self._named())
+        if self._is_away:
+            self._is_away = False
+            self._say(f"{self._place} can be read again")
+        for each in wrong:
+            if each not in before.wrong:
+                self._say(f"a row of {self._place} is not used: {each}")
+        if self._found is None or known != before.known:
+            await self._keep(known)
+            self._found = Found(known, tuple(wrong))
+            await self._follow(self._found)
+        else:
+            self._found = Found(before.known, tuple(wrong))
+
+    async def _lost(self, reason: str) -> None:
+        """Say once that they cannot be read, and what holds meanwhile."""
+        if self._is_away:
+            return
+        self._is_away = True
+        if self._found is not None:
+            self._say(f"{reason}; what was read last holds on")
+            return
+        kept = None if self._place.copy is None else await run_sync(read_back, self._place.copy)
+        if kept is None:
+            self._say(f"{reason}; there is no copy of them, so none of their servers is probed until they can be read")
+            return
+        rows, at = kept
+        known, wrong = taken_in(rows, {}, self._place, self._named())
+        self._found = Found(known, tuple(wrong))
+        instant = datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds")
+        self._say(f"{reason}; their copy of {instant} holds until then")
+        await self._follow(self._found)
+
+    async def _keep(self, known: Known) -> None:
+        if self._place.copy is None:
+            return
+        rows = [each.row for each in known.values()]
+        try:
+            await run_sync(written, self._place.copy, rows, self._clock.wall())
+        except OSError as exc:
+            self._say(f"{self._place.copy}: the rows of {self._place} cannot be kept: {exc.strerror or exc}")

@@ -1,0 +1,36 @@
+"""Making the tables: once, by a role that may, and never over others."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..libpq import Server
+from .reading import TablesUnread
+from .schema import VERSION, quoted, sql_of
+
+WITHIN: Final = 10
+"""Seconds to connect in."""
+
+
+def make_tables(owner: Server, schema: str, reader: str | None) -> bool:
+    """Make the tables of this version as the role of `owner`, unless they are there. Returns whether it has made them.
+
+    `reader`: a role that may read them from then on. Blocks. Raises TablesUnread.
+    """
+    try:
+        import psycopg  # noqa: PLC0415 - only who has such tables needs it
+    except ImportError as exc:
+        raise TablesUnread(f"tables need psycopg 3 ({exc}): pip install timerqueue[postgres]") from None
+    meta = f"{quoted(schema)}.meta"
+    try:
+        with psycopg.connect(owner.conninfo() + f" connect_timeout={WITHIN}") as connection:
+            there = connection.execute("SELECT to_regclass(%s)", [meta]).fetchone()
+            if there != (None,):
+                (version,) = connection.execute(f"SELECT max(version) FROM {meta}").fetchone() or (None,)  # noqa: S608 - quoted
+                if version != VERSION:
+                    raise TablesUnread(f"{schema} has tables of version {version}, this release knows {VERSION}")
+                return False
+            connection.execute(sql_of(schema, reader))
+    except psycopg.Error as exc:
+        raise TablesUnread(f"{owner}: {' '.join(str(exc).split())}") from None
+    return True

@@ -1,0 +1,83 @@
+"""Reading the tables over one connection, and being told when they change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from socket import socket
+from typing import Final
+
+from timerqueue import Clock
+
+from ..checks import Resolver
+from ..libpq import Connection, NoDriver, Query, ServerError, Unreachable
+from ..postgres import Dialler
+from .place import TablesPlace
+from .rows import Row
+from .schema import VERSION, listen_of, read_of
+
+WITHIN: Final = 10.0
+"""Seconds for one look at all rows."""
+_MISSING: Final = ("42P01", "3F000")
+
+
+class TablesUnread(Exception):
+    """The tables cannot be read. The text says why, and what to do."""
+
+
+class Reader:
+    """A connection to the tables."""
+
+    def __init__(self, place: TablesPlace, connection: Connection) -> None:
+        self._place = place
+        self._connection = connection
+
+    async def listen(self) -> None:
+        """Be told of changes from now on. Raises TablesUnread."""
+        await self._asked(listen_of(self._place.schema))
+
+    async def rows(self) -> list[Row]:
+        """Return all rows as of one instant. Raises TablesUnread."""
+        found = await self._asked(read_of(self._place.schema))
+        rows = [Row(table, key, json.loads(content)) for table, key, content in found]
+        versions = [row.values["version"] for row in rows if row.table == "meta"]
+        if versions != [VERSION]:
+            raise TablesUnread(f"{self._place} have version {versions}, this release knows {VERSION}")
+        return [row for row in rows if row.table != "meta"]
+
+    async def changed(self) -> None:
+        """Return once a table has changed. Raises TablesUnread."""
+        try:
+            await self._connection.notified()
+        except Unreachable as exc:
+            raise TablesUnread(f"{self._place}: {exc}") from None
+
+    async def _asked(self, sql: str) -> list[tuple[str, ...]]:
+        try:
+            answer = await self._connection.fetch(Query(sql.encode(), WITHIN))
+        except ServerError as exc:
+            advice = ": make them by `timerqueue tables FILE`" if exc.sqlstate in _MISSING else ""
+            raise TablesUnread(f"{self._place}: {exc} ({exc.sqlstate}){advice}") from None
+        except Unreachable as exc:
+            raise TablesUnread(f"{self._place}: {exc}") from None
+        except TimeoutError:
+            raise TablesUnread(f"{self._place}: no answer within {WITHIN:g} s") from None
+        return [tuple((value or b"").decode() for value in row) for row in answer.rows]
+
+
+@asynccontextmanager
+async def reader(place: TablesPlace, resolver: Resolver, clock: Clock) -> AsyncIterator[Reader]:
+    """Connect for as long as the body lasts. Raises TablesUnread."""
+    left: list[socket] = []
+    connection = None
+    try:
+        try:
+            connection = await Dialler(place.server, resolver, clock).dial(None, left.append)
+        except (Unreachable, NoDriver) as exc:
+            raise TablesUnread(f"{place}: {exc}") from None
+        yield Reader(place, connection)
+    finally:
+        rest = None if connection is None else connection.leave()
+        for each in (*left, *([] if rest is None else [rest])):
+            each.close()

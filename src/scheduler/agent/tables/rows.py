@@ -1,0 +1,185 @@
+"""Rows of the tables, read strictly, each by itself: one that is wrong is named, and costs no other anything. Pure
+but for passwords, which stand in files or in the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import PurePath
+from typing import Any, Final
+
+from attrs import evolve, frozen
+
+from ..libpq import NoDriver, Server, read_dsn
+from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
+from ..text import printable
+from ..toml import Unfit, label, labels, secret
+from .place import TablesPlace
+
+SERVERS: Final = "servers"
+PROBES: Final = "probe_configs"
+_OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
+_SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
+_SCOPES: Final = ("cluster", "group", "global")
+
+Key = tuple[str, str]
+"""A table and the key of a row in it."""
+
+
+@frozen
+class Row:
+    """A row as it was read."""
+
+    table: str
+    key: str
+    values: Mapping[str, Any]
+
+
+@frozen
+class ServerRow:
+    """A server, and what it belongs to."""
+
+    target: PostgresTarget
+    cluster: str | None
+    group: str | None
+
+
+@frozen
+class ProbeRow:
+    """A scope ("server", "cluster", "group" or "global") and the name in it, and what that says of a probe."""
+
+    scope: str
+    of: str | None
+    probe: str
+    choice: Choice
+
+
+@frozen
+class Good:
+    """A row that makes sense, and what it means."""
+
+    row: Row
+    meaning: ServerRow | ProbeRow
+
+
+Known = Mapping[Key, Good]
+"""The rows that hold by now, the newest good ones."""
+
+
+def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Collection[str]) -> tuple[Known, list[str]]:
+    """Return the rows that hold from now on, and what is wrong with others.
+
+    Where a row is wrong, what it was before holds on. `named`: names of servers that the file has.
+    """
+    found: dict[Key, Good] = {}
+    wrong: list[str] = []
+    for row in rows:
+        key = row.table, row.key
+        try:
+            found[key] = Good(row, _meaning(row, place, named))
+        except Unfit as exc:
+            before = known.get(key)
+            wrong.append(
+                printable(f"{row.table} {row.key!r}: {exc}{'' if before is None else '; what it was holds on'}")
+            )
+            if before is not None:
+                found[key] = before
+    return found, wrong
+
+
+def targets_of(known: Known, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
+    """Return the servers of these rows, each with the scopes that hold for it. `around`: those around all."""
+    said: dict[tuple[str, str | None], dict[str, Choice]] = {}
+    for each in known.values():
+        if isinstance(each.meaning, ProbeRow):
+            said.setdefault((each.meaning.scope, each.meaning.of), {})[each.meaning.probe] = each.meaning.choice
+    servers = [each.meaning for each in known.values() if isinstance(each.meaning, ServerRow)]
+    return tuple(_scoped(server, said, around) for server in servers)
+
+
+def _scoped(
+    server: ServerRow, said: Mapping[tuple[str, str | None], Mapping[str, Choice]], around: tuple[Layer, ...]
+) -> PostgresTarget:
+    names = {"cluster": server.cluster, "group": server.group, "global": None}
+    scopes = [(scope, names[scope]) for scope in _SCOPES if scope == "global" or names[scope] is not None]
+    layers = [
+        Layer(scope if name is None else f"{scope} {name}", said.get((scope, name), {})) for scope, name in scopes
+    ]
+    own = said.get(("server", server.target.name), {})
+    return evolve(server.target, probes=own, inherited=(*layers, *around))
+
+
+def _meaning(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow | ProbeRow:
+    return _server(row, place, named) if row.table == SERVERS else _probe(row)
+
+
+def _server(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow:
+    values = row.values
+    name = _of("name", label, row.key)
+    if name in named:
+        raise Unfit("another name, because the file has a server of that one", name)
+    default = PostgresTarget(name=name, server=Server())
+    target = PostgresTarget(
+        name=name,
+        server=_where(values, place),
+        include=_given(values, "databases", labels, default.include),
+        exclude=_given(values, "exclude", labels, default.exclude),
+        most_databases=_given(values, "most_databases", int, default.most_databases),
+        limit=_given(values, "connection_limit", int, default.limit),
+        wait=_given(values, "wait", float, default.wait),
+        budget=_given(values, "budget", float, default.budget),
+        tags=_given(values, "tags", labels, default.tags),
+        is_enabled=bool(values["is_enabled"]),
+    )
+    return ServerRow(target, values["cluster"], values["group"])
+
+
+def _given(values: Mapping[str, Any], key: str, reader: Callable[[Any], Any], default: Any) -> Any:
+    return default if values[key] is None else _of(key, reader, values[key])
+
+
+def _of(key: str, reader: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return reader(value)
+    except Unfit as exc:
+        raise Unfit(f"{exc.expected} as {key}", value) from None
+
+
+def _where(values: Mapping[str, Any], place: TablesPlace) -> Server:
+    try:
+        server = read_dsn(values["dsn"])
+    except (ValueError, NoDriver) as exc:
+        raise Unfit(f"a server as dsn ({exc})", values["dsn"], is_secret=True) from None
+    if server.password is not None or "sslpassword" in server.options:
+        raise Unfit("a dsn without a password: name a password_env or a password_file", "", is_secret=True)
+    if others := sorted(server.options.keys() - _OF_LIBPQ):
+        raise Unfit(f"no {others[0]} in the dsn, but at most {', '.join(sorted(_OF_LIBPQ))}", values["dsn"])
+    return evolve(server, password=_password(values, place))
+
+
+def _password(values: Mapping[str, Any], place: TablesPlace) -> str | None:
+    """Read the password that a row refers to. A row can name no file or variable that is something else."""
+    read = secret(place.folder, place.environment)
+    variable, file = values["password_env"], values["password_file"]
+    if variable is not None:
+        if _SECRET not in variable.upper():
+            raise Unfit(f"a password_env with {_SECRET} in its name", variable)
+        return read({"env": variable})
+    if file is not None:
+        path = PurePath(file)
+        if path.is_absolute() or ".." in path.parts:
+            raise Unfit("a password_file below the folder of the configuration", file)
+        return read({"file": file})
+    return None
+
+
+def _probe(row: Row) -> ProbeRow:
+    values = row.values
+    name = values["probe"]
+    if name not in CATALOGUE:
+        similar = get_close_matches(name, CATALOGUE, n=1)
+        raise Unfit(f"a probe that there is{f', did you mean {similar[0]!r}?' if similar else ''}", name)
+    seconds = {key: None if values[key] is None else float(values[key]) for key in ("interval", "timeout", "retention")}
+    choice = Choice(values["is_enabled"], seconds["interval"], seconds["timeout"], seconds["retention"])
+    return ProbeRow(values["scope"], values["of"], name, choice)
