@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import hostile_servers
+
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("docs/threats.md", "tests/parity/heartbeat.md")
+PAGES = ("docs/threats.md", "tests/parity/heartbeat.md", "tests/agent/promises.md")
 NAMED = re.compile(r"`([\w/.-]+\.py)::(\w+)`")
 WITHOUT = ("no counterpart:", "not offered:", "by hand:")
 """What a row may say in the place of a test, and then why."""
@@ -46,3 +48,9 @@ def test_each_row_names_a_test_or_says_why_there_is_none(page):
     """Nothing is promised that nobody looks at."""
     bare = [row for row in rows(page) if not NAMED.search(row) and not any(words in row for words in WITHOUT)]
     assert bare == []
+
+
+def test_each_hostile_server_is_on_the_page():
+    """One that is new says what it does, and which test stands up to it."""
+    text = (ROOT / "tests/agent/promises.md").read_text("utf-8")
+    assert [each.__name__ for each in hostile_servers.MALICE if not re.search(rf"\b{each.__name__}\b", text)] == []
