@@ -2,8 +2,12 @@
 
 from datetime import UTC, datetime
 
+from kit import nothing
+from schedule import Every
+from scheduler import Scheduler
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.config.preview import config_lines
+from timerqueue.testing import ManualClock
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -63,3 +67,28 @@ def test_a_file_without_them_says_nothing_of_them():
     """No line that says that there is none."""
     told = "\n".join(lines('[[check]]\nurl = "http://h"\n'))
     assert not any(word in told for word in ("group", "maintenance", "server", "signals", "offline"))
+
+
+def of(name, text):
+    """Return when a check of that name is said to start, where nothing else is in the file."""
+    (line,) = [line for line in lines(f'[[check]]\nname = "{name}"\n{text}') if line.startswith("    next: ")]
+    return line.removeprefix("    next: ")
+
+
+async def test_the_starts_after_one_at_once_are_those_that_come():
+    """One that lies within half an interval is what the start at once stands for, and does not come as well."""
+    for name in map(str, range(8)):
+        promised = of(name, 'url = "http://h"\ninterval = "6h"\nstart = "now"\n').removeprefix("at once, then ")
+        clock = ManualClock(start=NOW)
+        async with Scheduler(clock=clock) as s:
+            job = s.add(nothing, Every("6h"), id=name, start="now")
+            await clock.travel(1)
+            assert (
+                promised.split(",")[0] == f"{job.next_start:%Y-%m-%dT%H:%M:%S}.{job.next_start.microsecond // 1000:03}Z"
+            )
+
+
+def test_a_target_that_reports_by_itself_has_no_starts():
+    """Its check follows its signals."""
+    text = 'url = "push://backup"\ntoken = "0123456789abcdef"\n[push]\nlisten = "127.0.0.1:1"\n'
+    assert of("backup", text) == "with each signal, or when none has come in time"

@@ -11,7 +11,7 @@ from typing import Final
 
 from schedule import After, Cron, Every, Schedule
 
-from ..checks import Mode
+from ..checks import Mode, PushCheck
 from ..text import host_name, starts, wording
 from .channels import shown
 from .config import Config
@@ -79,10 +79,14 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
     about += ["certificate not verified"] if target.is_unverified else []
     about += [] if target.is_enabled else ["disabled"]
     yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"
-    if target.is_enabled:
-        coming = _starts_of(target, now, SHOWN)
-        first = "at once, then " if target.start == "now" else ""
-        yield f"    next: {first}{', '.join(wording.stamp(each.timestamp()) for each in coming) or 'never again'}"
+    if target.is_enabled and isinstance(target.check, PushCheck):
+        yield "    next: with each signal, or when none has come in time"
+    elif target.is_enabled:
+        is_now, schedule = target.start == "now", target.schedule
+        # A start at once stands for the one that would come within half an interval.
+        after = now + schedule.interval / 2 if is_now and isinstance(schedule, Every) and not schedule.anchor else now
+        coming = [wording.stamp(each.timestamp()) for each in _starts_of(target, after, SHOWN)]
+        yield f"    next: {'at once, then ' if is_now else ''}{', '.join(coming) or 'never again'}"
     if isinstance(target.schedule, Cron):
         for warning in target.schedule.warnings:
             yield f"    note: {warning}"
