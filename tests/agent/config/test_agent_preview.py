@@ -7,6 +7,7 @@ from schedule import Every
 from scheduler import Scheduler
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.config.preview import config_lines
+from scheduler.agent.text import wording
 from timerqueue.testing import ManualClock
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -83,9 +84,7 @@ async def test_the_starts_after_one_at_once_are_those_that_come():
         async with Scheduler(clock=clock) as s:
             job = s.add(nothing, Every("6h"), id=name, start="now")
             await clock.travel(1)
-            assert (
-                promised.split(",")[0] == f"{job.next_start:%Y-%m-%dT%H:%M:%S}.{job.next_start.microsecond // 1000:03}Z"
-            )
+            assert promised.split(",")[0] == wording.stamp(job.next_start.timestamp())
 
 
 def test_a_target_that_reports_by_itself_has_no_starts():
