@@ -1,6 +1,7 @@
 """Secrets of channels stand nowhere: not in the output, the log, the history, an error, or a byte of the store."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ KINDS = {
     "email": """
         kind = "email"
         host = "127.0.0.1"
-        port = PORT
+        port = MAIL
         from = "agent@example.org"
         to = "ops@example.org"
         username = "me"
@@ -36,30 +37,66 @@ KINDS = {
     """,
 }
 
+TRIED = """
+import sys
+from scheduler.agent.cli import cli
+for kind in sys.argv[2:]:
+    try:
+        cli(["-vv", "notify", "test", kind, sys.argv[1]], prog_name="timerqueue")
+    except SystemExit as end:
+        print("tried", kind, end.code)
+"""
+"""The command for each channel, in one process."""
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_no_secret_of_a_channel_is_seen_anywhere(started, ran, serve, config, tmp_path, kind):
-    """The receiver even repeats what it was sent, in an answer that says no."""
+
+@pytest.fixture
+async def troubled(serve, config, tmp_path):
+    """A configuration with a channel of each kind, and the variables that it needs.
+
+    The receivers even repeat what they were sent, and secrets, in an answer that says no.
+    """
 
     async def repeating(server, stream):
         received = await stream.receive()
         await stream.send(f"HTTP/1.1 403 {CANARY}\r\nConnection: close\r\n\r\n".encode() + received)
 
-    server = await serve(repeating)
+    async def repeating_mail(server, stream):
+        await stream.send(b"220 here\r\n")
+        while True:
+            await stream.send(f"535 {CANARY} is not what I want to hear after ".encode() + await stream.receive())
+
+    server, mail = await serve(repeating), await serve(repeating_mail)
     Path(tmp_path, "secret").write_text(f"{CANARY}\n")  # noqa: ASYNC240 - a few bytes
+    channels = "\n".join(f'[[channel]]\nname = "{kind}"\n{text}' for kind, text in KINDS.items())
     variables = {"SECRET": CANARY, "PATHED": f"http://127.0.0.1:{server.port}/{CANARY}"}
-    file = config(f'[[channel]]\nname = "ops"\n{KINDS[kind]}\n'.replace("PORT", str(server.port)))
-    code, out, said = await ran("-vv", "notify", "test", "ops", file, **variables)
-    assert code == 1
-    assert CANARY not in out + said
+    return config(channels.replace("PORT", str(server.port)).replace("MAIL", str(mail.port))), variables
+
+
+async def test_no_secret_of_a_channel_is_seen_when_it_is_tried(started, troubled):
+    """Whatever its kind; and each is tried."""
+    file, variables = troubled
+    program = [sys.executable, "-c", TRIED]
+    async with started(file, *KINDS, command=program, stderr=-2, **variables) as tried:
+        assert await tried.end() == 0
+    said = "".join(tried.lines)
+    assert CANARY not in said
+    assert [line.split()[1:] for line in tried.lines if line.startswith("tried ")] == [[kind, "1"] for kind in KINDS]
+
+
+async def test_no_secret_of_a_channel_is_seen_anywhere(started, ran, troubled, tmp_path):
+    """While the agent runs, and in what it leaves."""
+    file, variables = troubled
     log = tmp_path / "log"
     with log.open("wb") as errors:
         async with started("-vv", "run", file, "--json", stderr=errors, **variables) as agent:
-            line = json.loads(await agent.line_with("channel ops: "))
-            assert "messages are kept and tried again" in line["text"]
+            left = set(KINDS)
+            while left:
+                text = json.loads(await agent.line_with("messages are kept and tried again"))["text"]
+                left.discard(text.partition(": ")[0].removeprefix("channel "))
             agent.process.terminate()
             await agent.end()
     history = await ran("history", "--config", file, "--json", "--limit", "1000", **variables)
     stored = b"".join(each.read_bytes() for each in Path(file).parent.glob("uptime.db*"))
-    assert b"notify:" in stored
+    for kind in KINDS:
+        assert f":{kind}:trigger".encode() in stored
     assert CANARY.encode() not in stored + log.read_bytes() + "".join(agent.lines).encode() + str(history).encode()

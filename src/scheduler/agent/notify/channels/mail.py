@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_RECIPIENTS: Final = 50
 LONGEST_ADDRESS: Final = 254
+_READY: Final = 220
 OPERATION: Final = 10.0
 """Seconds for one answer of the server. The channel's own timeout is for all of it."""
 
@@ -148,14 +149,23 @@ class _Session:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def _connected(self) -> smtplib.SMTP:
+        """Connect. It may be given up from the moment on when there is a connection, before the server says a word."""
         import smtplib
 
-        email = self._email
-        port = _PORTS[email.encryption] if email.port is None else email.port
-        name = socket.gethostname()
+        email, name = self._email, socket.gethostname()
         if email.encryption is Encryption.TLS:
-            return smtplib.SMTP_SSL(email.host, port, name, timeout=OPERATION, context=self._context())
-        return smtplib.SMTP(email.host, port, name, timeout=OPERATION)
+            server: smtplib.SMTP = smtplib.SMTP_SSL("", 0, name, timeout=OPERATION, context=self._context())
+        else:
+            server = smtplib.SMTP("", 0, name, timeout=OPERATION)
+        vars(server)["_host"] = (
+            email.host
+        )  # whose certificate it is; there is no other way to say it before it connects
+        self._server = server
+        code, said = server.connect(email.host, _PORTS[email.encryption] if email.port is None else email.port)
+        if code != _READY:
+            server.close()
+            raise smtplib.SMTPConnectError(code, said)
+        return server
 
     def _context(self) -> Any:
         return certificates.of_system() if self._email.verify else certificates.of_nobody()
