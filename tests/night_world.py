@@ -19,7 +19,9 @@ MINUTE, HOUR = 60.0, 3600.0
 TIMEOUT, RETRY = 10.0, 5.0
 ATTEMPTS = 2
 
-KILLED_EVERY = 20 * MINUTE
+KILLED_EVERY, CHANGED_EVERY = 20 * MINUTE, 30 * MINUTE
+"""A night that is shorter than two hours has as many kills and changes of the configuration as one of two."""
+
 AWAY = 20.0
 """Seconds from a kill to the next start."""
 
@@ -97,14 +99,16 @@ class World:
         self.offline = Stretch(0.4 * self.seconds, 0.4 * self.seconds + hour)
         self.channel_down = Stretch(0.6 * self.seconds, 0.6 * self.seconds + hour)
         self.steps = [(0.2 * self.seconds, 137.0), (0.7 * self.seconds, -301.0)]
-        self.reloads = [HOUR / 2 * number + 60.0 for number in range(1, math.ceil(self.quiet / (HOUR / 2)))]
+        self.reloads = [at + 60.0 for at in self._each(CHANGED_EVERY)]
         self.names = [f"site-{number:04}" for number in range(monitors)]
         draw = random.Random(seed)
         self.fates = {name: self._fate(draw) for name in self.names}
-        self.deaths = [
-            Death(at, draw.randint(1, MOST_COMMITS), draw.random() < 0.5)
-            for at in (KILLED_EVERY * number for number in range(1, math.ceil(self.quiet / KILLED_EVERY)))
-        ]
+        self.deaths = [Death(at, draw.randint(1, MOST_COMMITS), draw.random() < 0.5) for at in self._each(KILLED_EVERY)]
+
+    def _each(self, seconds):
+        """The instants of what happens every so many seconds, or oftener in a short night."""
+        seconds = min(seconds, seconds * self.seconds / (2 * HOUR))
+        return [seconds * number for number in range(1, math.ceil(self.quiet / seconds))]
 
     def _fate(self, draw):
         (times,) = draw.choices([times for _, times in SHARES], [share for share, _ in SHARES])

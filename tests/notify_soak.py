@@ -1,10 +1,11 @@
 """Break and mend targets while the agent is killed and a channel is down, and see what its receivers got.
 
-    python3 tests/notify_soak.py --for 30m [--kill-every 2m] [--targets 12] [--seed 0] [--json]
+    python tests/notify_soak.py --for 30m [--kill-every 2m] [--targets 15] [--kinds http,tcp] [--seed 0] [--json]
 
 The agent is the command `timerqueue run` with a SQLite store. It has two channels, webhooks of this program: "steady"
-always takes what comes; "shaky" is down for a third of the time: refused, hanging, or answered with 503. Each target is
-a server of this program that is broken and mended in turn; at the end all are mended, and nobody is killed any more.
+always takes what comes; "shaky" is down for the middle third of the time: refused, hanging, answered with 503. The
+targets are real servers of several kinds (soak_targets.py), which are broken and mended; at the end all are mended, and
+nobody is killed any more.
 
 The judge reads only what the receivers have taken and what was broken: each incident has exactly one delivered trigger
 and one delivered resolved by key, in this order, for each channel; each outage of a target is told, and nothing that
@@ -24,9 +25,10 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+from soak_targets import KINDS, Quiet, Server, Targets
 
 CHANNELS = ("steady", "shaky")
 INTERVAL = 1.0
@@ -47,7 +49,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--for", dest="seconds", type=seconds, default=1800.0, help="how long, as in 60s or 30m")
     parser.add_argument("--kill-every", type=seconds, default=120.0)
-    parser.add_argument("--targets", type=int, default=12)
+    parser.add_argument("--targets", type=int, default=15)
+    parser.add_argument("--kinds", type=lambda text: text.split(","), default=list(KINDS), help="as in http,tcp,dns")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", help="where to leave the agent's files")
     parser.add_argument("--json", action="store_true", help="print an object instead of lines")
@@ -64,59 +67,6 @@ def seconds(text):
 # -- the servers ---------------------------------------------------------------------------------------------------
 
 
-class Server(ThreadingHTTPServer):
-    """A server on loopback in threads of its own."""
-
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self, handler):
-        super().__init__(("127.0.0.1", 0), handler)
-        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
-
-    @property
-    def port(self):
-        return self.server_address[1]
-
-    def handle_error(self, request, client_address):
-        """Say nothing: clients that are killed leave in the middle."""
-
-
-class Quiet(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    timeout = 30
-
-    def log_message(self, *_):
-        """Say nothing."""
-
-    def answer(self, status):
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-
-class Targets:
-    """What is checked: a path for each target, of which some are broken. `outages`: (target, from, until) of each."""
-
-    def __init__(self, count):
-        self.names = [f"t{number}" for number in range(count)]
-        self.broken = {}
-        self.outages = []
-        targets = self
-
-        class Handler(Quiet):
-            def do_GET(self):
-                self.answer(503 if self.path.strip("/") in targets.broken else 200)
-
-        self.server = Server(Handler)
-
-    def break_(self, name):
-        self.broken[name] = time.time()
-
-    def mend(self, name):
-        self.outages.append((name, self.broken.pop(name), time.time()))
-
-
 class Receiver:
     """A channel's other end. `trouble`: None, "refuses", "hangs" or "busy". `taken`: (when, key, message) by key."""
 
@@ -128,7 +78,7 @@ class Receiver:
         receiver = self
 
         class Handler(Quiet):
-            def do_POST(self):
+            def take(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 receiver.take(self, body)
 
@@ -161,8 +111,7 @@ def configuration(targets, receivers):
     for name, receiver in receivers.items():
         yield f'[[channel]]\nname = "{name}"\nkind = "webhook"\ntimeout = "3s"'
         yield f'url = "http://127.0.0.1:{receiver.server.port}/"'
-    for name in targets.names:
-        yield f'[[check]]\nname = "{name}"\nurl = "http://127.0.0.1:{targets.server.port}/{name}"'
+    yield from targets.checks()
 
 
 class Agent:
@@ -213,35 +162,35 @@ def place_of(options):
 def soak(options):
     """Run it: what was broken, what was taken, and the counts of what was done."""
     chance = random.Random(options.seed)
-    targets, receivers = Targets(options.targets), {name: Receiver() for name in CHANNELS}
-    with place_of(options) as folder:
+    targets, receivers = Targets(options.targets, options.kinds), {name: Receiver() for name in CHANNELS}
+    with closing(targets), place_of(options) as folder:
         agent = Agent(folder, "\n".join(configuration(targets, receivers)))
         try:
             time.sleep(8 * INTERVAL)  # nothing flaps that was well for some checks
             course(options, chance, targets, receivers, agent)
-            settle(receivers)
+            settle(receivers, min(15.0, options.seconds / 4))
         finally:
             status = agent.stop()
     return {"targets": targets, "receivers": receivers, "kills": agent.kills, "status": status}
 
 
 def course(options, chance, targets, receivers, agent):
-    """Break and mend, trouble the shaky channel for a third of the time, and kill."""
+    """Break and mend, trouble the shaky channel in the middle third of the time, in each way it can be, and kill."""
     began, killed = time.monotonic(), time.monotonic()
     part = options.seconds / 9
     mends = {}
     while (now := time.monotonic() - began) < options.seconds:
         number = int(now / part)
         kinds = ("refuses", "hangs", "busy")
-        receivers["shaky"].trouble = kinds[(number // 3) % 3] if number % 3 == 1 else None
+        receivers["shaky"].trouble = kinds[number - 3] if 3 <= number < 6 else None
         for name in [name for name, at in mends.items() if at <= now]:
             targets.mend(name)
             mends[name] = float("inf")
-        well = [name for name in targets.names if name not in targets.broken and rested(targets, name)]
+        well = [name for name in targets.names if name not in targets.broken and rested(targets, name, agent.kills)]
         if well and chance.random() < INTERVAL / 4:
             name = chance.choice(well)
             targets.break_(name)
-            mends[name] = now + chance.uniform(8, 30) * INTERVAL
+            mends[name] = now + chance.uniform(8, 30) * INTERVAL + targets.slow(name)
         if time.monotonic() - killed >= options.kill_every:
             killed = time.monotonic()
             agent.kill()
@@ -251,12 +200,13 @@ def course(options, chance, targets, receivers, agent):
         targets.mend(name)
 
 
-def rested(targets, name):
-    """Whether the target was well for so long that its next outage is one of its own."""
-    return all(time.time() - until > 8 * INTERVAL for each, _, until in targets.outages if each == name)
+def rested(targets, name, kills):
+    """Whether the target was seen to be well for so long that its next outage is one of its own."""
+    latest = max((until for each, _, until in targets.outages if each == name), default=0.0)
+    return longest_seen(latest, time.time(), [kill for kill in kills if kill > latest - BLIND]) > 8 * INTERVAL
 
 
-def settle(receivers):
+def settle(receivers, quiet):
     """Wait until each trigger that was taken has its resolved, and nothing more has come for a while."""
     deadline = time.monotonic() + LONGEST_SETTLING
     quiet_since, seen = time.monotonic(), 0
@@ -265,7 +215,7 @@ def settle(receivers):
         if taken != seen:
             quiet_since, seen = time.monotonic(), taken
         is_even = all(not open_incidents(receiver) for receiver in receivers.values())
-        if is_even and time.monotonic() - quiet_since > 15:
+        if is_even and time.monotonic() - quiet_since > quiet:
             return
         time.sleep(0.5)
 
@@ -295,13 +245,13 @@ def judge(targets, receivers, kills):
             elif kinds["trigger"][0] > kinds["resolved"][0]:
                 yield f"{name}: {incident} was resolved before it was told"
         told = [kinds["trigger"][1] for kinds in incidents.values() if "trigger" in kinds]
-        yield from outages_not_told(name, targets.outages, told, kills)
+        yield from outages_not_told(name, targets.outages, told, kills, targets.slow)
         yield from told_without_outage(name, targets.outages, told)
 
 
-def outages_not_told(name, outages, told, kills):
+def outages_not_told(name, outages, told, kills, slow=lambda _target: 0.0):
     for target, begin, until in outages:
-        if longest_seen(begin, until, kills) > 5 * INTERVAL and not any(
+        if longest_seen(begin, until, kills) > 5 * INTERVAL + slow(target) and not any(
             fits(message, target, begin, until) for message in told
         ):
             yield f"{name}: nobody heard that {target} was broken from {begin:.1f} to {until:.1f}"

@@ -15,7 +15,7 @@ from scheduler.agent.checks.contract.result import Finding
 
 pytestmark = pytest.mark.slow
 
-MONITORS, HOURS, SEED = 24, 2.0, 3
+MONITORS, HOURS, SEED = 24, 1.0, 3
 """So many that some are added, some changed, and some removed."""
 
 
@@ -83,7 +83,7 @@ def test_the_judge_finds_planted_defects(monkeypatch, part, name, defect, words)
     if defect is blames_the_target:  # and nobody asks whether we are offline
         monkeypatch.setattr(night_life.Gateway, "attempt", never_offline)
     monkeypatch.setattr(part, name, defect)
-    _, violations = judge(night.live(SEED, MONITORS, HOURS / 2))
+    _, violations = judge(night.live(SEED, MONITORS, HOURS))
     assert any(words in each for each in violations), violations
 
 

@@ -15,8 +15,9 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_each_incident_is_told_and_resolved_once_whatever_is_killed():
-    """Half a minute of what takes half an hour by hand."""
-    command = [sys.executable, ROOT / "tests" / "notify_soak.py", "--for", "32s", "--kill-every", "12s", "--json"]
+    """Twelve seconds of what takes half an hour by hand."""
+    options = ["--for", "12s", "--kill-every", "5s", "--kinds", "http,tcp,dns", "--json"]
+    command = [sys.executable, ROOT / "tests" / "notify_soak.py", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr
     found = json.loads(done.stdout)
@@ -24,9 +25,9 @@ def test_each_incident_is_told_and_resolved_once_whatever_is_killed():
     assert done.returncode == 0
     counts = found["counts"]
     assert counts["kills"] >= 2
-    assert counts["outages"] > 3
+    assert counts["outages"] > 2
     assert counts["attempts in vain at shaky"] > 0
-    assert counts["keys taken by steady"] == counts["keys taken by shaky"] > 6
+    assert counts["keys taken by steady"] == counts["keys taken by shaky"] >= 6
 
 
 def test_the_judge_finds_an_outage_that_nobody_heard_of_and_an_alarm_without_one():
