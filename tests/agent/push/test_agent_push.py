@@ -382,3 +382,13 @@ async def test_with_once_nobody_listens_so_nothing_is_known():
     with anyio.fail_after(PATIENCE):
         code = await app.run(parse_config(FILE, "uptime.toml", {}), display, Plan(once=True), SystemClock())
     assert (code, display.statuses) == (0, [Status.UNKNOWN])
+
+
+async def test_history_needs_no_token(ran, tmp_path):
+    """As it needs no other secret of checks: whoever reads history asks nobody."""
+    file = tmp_path / "uptime.toml"
+    file.write_text(FILE.replace('store = "memory"', "").replace(f'"{TOKEN}"', '{ env = "NO_SUCH_TOKEN" }'))
+    assert (await ran("run", str(file)))[2].count("NO_SUCH_TOKEN") > 0
+    _, _, err = await ran("history", "--config", str(file))
+    assert err.startswith("cannot use the store: ")
+    assert "uptime.db" in err

@@ -21,6 +21,7 @@ from ..text import address_family, is_address
 from ..toml import (
     ConfigError,
     KeyLines,
+    Option,
     Problem,
     Section,
     Unfit,
@@ -156,9 +157,22 @@ def parse_config(content: str, file: str, environment: Mapping[str, str], *, nee
 
 
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of a file whose checks have no `{ env = "NAME" }` that the environment lacks."""
+    """The tables of a file whose checks have no `{ env = "NAME" }` that the environment lacks.
+
+    An option that has to be there has a text in its place that says so: nobody is going to ask the target.
+    """
     checks = tables.get("check")
-    return {**tables, "check": _without_unset(checks, environment)} if isinstance(checks, list) else dict(tables)
+    if not isinstance(checks, list):
+        return dict(tables)
+    options = [each for kind in known_kinds().every for each in kind.options.items()]
+    required = {name for name, option in options if isinstance(option, Option) and option.is_required}
+    held = [_with_stand_ins(each, required, environment) if isinstance(each, dict) else each for each in checks]
+    return {**tables, "check": _without_unset(held, environment)}
+
+
+def _with_stand_ins(table: dict[str, Any], required: Collection[str], environment: Mapping[str, str]) -> dict[str, Any]:
+    unset = [name for name in table if name in required and _is_unset(table[name], environment)]
+    return table | {name: f"{re.sub('[^A-Za-z0-9]', '_', table[name]['env'])}_is_not_set_here" for name in unset}
 
 
 def _without_unset(value: Any, environment: Mapping[str, str]) -> Any:
