@@ -26,6 +26,8 @@ from ..toml import (
     Section,
     Unfit,
     bounded,
+    is_unset,
+    leaving_out_unset,
     megabytes,
     one_form,
     over,
@@ -68,6 +70,8 @@ _TABLES: Final = {
     "postgres": "PostgreSQL servers that are probed: see [watching a PostgreSQL fleet](watching-postgres.md)",
 }
 """The tables of a file, and what each says, in words of docs/configuration.md."""
+
+_OF_METRICS: Final = ("metrics", "probes")
 
 _NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
@@ -157,42 +161,23 @@ def parse_config(content: str, file: str, environment: Mapping[str, str], *, nee
 
 
 def without_unset(tables: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """The tables of a file whose checks have no `{ env = "NAME" }` that the environment lacks.
+    """The tables of a file whose checks and metrics have no `{ env = "NAME" }` that the environment lacks.
 
     An option that has to be there has a text in its place that says so: nobody is going to ask the target.
     """
+    tables = {**tables, **{key: leaving_out_unset(tables[key], environment) for key in _OF_METRICS if key in tables}}
     checks = tables.get("check")
     if not isinstance(checks, list):
-        return dict(tables)
+        return tables
     options = [each for kind in known_kinds().every for each in kind.options.items()]
     required = {name for name, option in options if isinstance(option, Option) and option.is_required}
     held = [_with_stand_ins(each, required, environment) if isinstance(each, dict) else each for each in checks]
-    return {**tables, "check": _without_unset(held, environment)}
+    return {**tables, "check": leaving_out_unset(held, environment)}
 
 
 def _with_stand_ins(table: dict[str, Any], required: Collection[str], environment: Mapping[str, str]) -> dict[str, Any]:
-    unset = [name for name in table if name in required and _is_unset(table[name], environment)]
+    unset = [name for name in table if name in required and is_unset(table[name], environment)]
     return table | {name: f"{re.sub('[^A-Za-z0-9]', '_', table[name]['env'])}_is_not_set_here" for name in unset}
-
-
-def _without_unset(value: Any, environment: Mapping[str, str]) -> Any:
-    """A value of TOML without what is unset, however deep it stands: `over` has bounded that."""
-    match value:
-        case dict():
-            kept = {name: each for name, each in value.items() if not _is_unset(each, environment)}
-            return {name: _without_unset(each, environment) for name, each in kept.items()}
-        case list():
-            return [_without_unset(each, environment) for each in value]
-        case _:
-            return value
-
-
-def _is_unset(value: Any, environment: Mapping[str, str]) -> bool:
-    match value:
-        case {"env": str(variable), **others} if not others:
-            return variable not in environment
-        case _:
-            return False
 
 
 def _long_number(content: str) -> Problem:

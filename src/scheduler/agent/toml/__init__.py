@@ -25,7 +25,7 @@ from .readers import (
     text,
     whole,
 )
-from .secrets import Secret, secret
+from .secrets import Secret, is_unset, leaving_out_unset, secret
 from .sections import ConfigError, Problem, Section, one_form, suggestion
 
 __all__ = [
@@ -41,8 +41,10 @@ __all__ = [
     "Unset",
     "boolean",
     "bounded",
+    "is_unset",
     "label",
     "labels",
+    "leaving_out_unset",
     "megabytes",
     "one_form",
     "one_of",

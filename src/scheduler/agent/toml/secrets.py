@@ -49,6 +49,27 @@ def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
     return read
 
 
+def leaving_out_unset(value: Any, environment: Mapping[str, str]) -> Any:
+    """A value of TOML without what is unset, however deep it stands: `over` has bounded that."""
+    match value:
+        case dict():
+            kept = {name: each for name, each in value.items() if not is_unset(each, environment)}
+            return {name: leaving_out_unset(each, environment) for name, each in kept.items()}
+        case list():
+            return [leaving_out_unset(each, environment) for each in value]
+        case _:
+            return value
+
+
+def is_unset(value: Any, environment: Mapping[str, str]) -> bool:
+    """Whether a value refers to a variable that there is not."""
+    match value:
+        case {"env": str(variable), **others} if not others:
+            return variable not in environment
+        case _:
+            return False
+
+
 def _content(folder: Path, path: str) -> str:
     try:
         with (folder / path).open("rb") as opened:
