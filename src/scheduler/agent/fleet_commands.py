@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from .options import Duration, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines
 
 if TYPE_CHECKING:
@@ -88,3 +90,42 @@ def tables(file: Path, owner: str | None, *, as_sql: bool) -> None:
     except (TablesUnread, ValueError) as exc:
         end(str(exc), BAD_USAGE)
     print_lines([f"{place}: {'made' if is_new else 'they are there already'}"])
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="[TARGET [PROBE]] FILE")
+@click.option("--last", type=Duration(), help="Show a window of PROBE, such as 1h, and not its newest sample alone.")
+@click.option("--database", help="Only what was found in this database.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, with all columns.")
+def metrics(words: tuple[str, ...], last: float | None, database: str | None, *, as_json: bool) -> None:
+    """Show what is stored of the PostgreSQL servers of FILE, or what PROBE has found on TARGET.
+
+    Counters are shown as rates, each from the sample before. The agent may run meanwhile.
+    """
+    from .postgres import StoreUnavailable
+    from .probing import found_by, found_in_json, found_lines, stock, stock_in_json, stock_lines
+    from .text import Redactor
+
+    if len(words) > len(("TARGET", "PROBE", "FILE")):
+        raise click.UsageError("give a TARGET, a PROBE and the FILE, or fewer of them")
+    *which, file = words
+    target, probe = (*which, None, None)[:2]
+    config = _read(Path(file))
+    place = config.metrics.beside(config.store)
+    if place.file is None and place.dsn is None:
+        end("there are no metrics: memory ends with its process", BAD_USAGE)
+    store, _ = config.metrics.make(config.store, config.postgres)
+    width = max(shutil.get_terminal_size().columns, 40)
+    try:
+        if target is None or probe is None:
+            stored = stock(store, target)
+            lines, is_empty = (stock_in_json if as_json else stock_lines)(stored), not stored
+        else:
+            since = None if last is None else now_here().timestamp() - last
+            found, columns = found_by(store, target, probe, since, database)
+            lines, is_empty = found_in_json(found) if as_json else found_lines(found, columns, width), not found
+    except StoreUnavailable as exc:
+        end(f"cannot use the metrics: {Redactor(config.secrets).clean(str(exc))}", BAD_USAGE)
+    if is_empty:
+        end(f"there is nothing of {' '.join(which) or 'any server'} in {place}", FAILED)
+    print_lines(map(Redactor(config.secrets).clean, lines))

@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from .changes import Changes, compared
 from .choices import Choice, Layer, Origin, Plan, origins
+from .contract import Column, StoreUnavailable
 from .doctor import Diagnosis, examine
 from .fleet import Fleet
 from .identity import IDENTITY, resets
 from .probes import CATALOGUE
 from .reach import Dialler
-from .storage import Drained, MemoryMetrics, ReadableStore, Retention, Spool, SqliteMetrics, postgres_metrics
+from .storage import (
+    Drained,
+    MemoryMetrics,
+    ReadableStore,
+    Retention,
+    Spool,
+    SqliteMetrics,
+    Stock,
+    StoredSample,
+    postgres_metrics,
+    rates,
+)
 from .target import PostgresTarget
 
 __all__ = [
@@ -22,6 +34,7 @@ __all__ = [
     "IDENTITY",
     "Changes",
     "Choice",
+    "Column",
     "Diagnosis",
     "Dialler",
     "Drained",
@@ -35,9 +48,13 @@ __all__ = [
     "Retention",
     "Spool",
     "SqliteMetrics",
+    "Stock",
+    "StoreUnavailable",
+    "StoredSample",
     "compared",
     "examine",
     "origins",
     "postgres_metrics",
+    "rates",
     "resets",
 ]

@@ -13,7 +13,7 @@ from .memory import MemoryMetrics
 from .news import Lost, Refused, Replayed, StorageNews, StoreBack, StoreLost
 from .places import postgres_metrics
 from .rates import rates
-from .reading import MetricReader, ReadableStore, StoredSample
+from .reading import MetricReader, ReadableStore, Stock, StoredSample
 from .retention import Retention
 from .spool import Counts, Spool, SpoolFailed
 from .sqlite import SqliteMetrics
@@ -35,6 +35,7 @@ __all__ = [
     "Spool",
     "SpoolFailed",
     "SqliteMetrics",
+    "Stock",
     "StorageNews",
     "StoreBack",
     "StoreLost",

@@ -9,7 +9,7 @@ from typing import Any
 from attrs import evolve, frozen
 
 from ..contract import ProbeOutcome, Sample
-from .reading import LAST_KINDS, StoredSample
+from .reading import LAST_KINDS, Stock, StoredSample
 from .retention import Retention
 from .shape import columns_to_add
 from .values import fingerprint, microseconds, normal_columns
@@ -104,6 +104,23 @@ class MemoryMetrics:
             for due, outcome in records.items()
         ]
         return sorted(found, key=lambda each: (-each.due, each.target, each.probe, each.database or ""))[:limit]
+
+    def stock(self) -> list[Stock]:
+        """See MetricReader."""
+        found: dict[tuple[str, str], list[tuple[str, dict[int, _Kept]]]] = defaultdict(list)
+        for (target, probe, database), kept in self._samples.items():
+            found[target, probe].append((database, kept))
+        return [
+            Stock(
+                target,
+                probe,
+                sum(bool(database) for database, _ in series),
+                sum(len(kept) for _, kept in series),
+                sum(len(each.columns[0]) for _, kept in series for each in kept.values()),
+                max(max(kept) for _, kept in series) / 1e6,
+            )
+            for (target, probe), series in sorted(found.items())
+        ]
 
     def _keep(self, sample: Sample, columns: list[tuple[Any, ...]], hash_: str | None) -> None:
         kept = self._samples[sample.target, sample.probe.name, sample.database or ""]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..contract import MetricStore, OutcomeKind, ProbeOutcome
 from .retention import Retention
@@ -27,6 +28,21 @@ class StoredSample:
     left_out: int = 0
 
 
+@frozen
+class Stock:
+    """An account of what is stored of a probe on a target. `last`: UTC seconds. `bytes`: its share of the probe's
+    table, by rows; None: nobody knows.
+    """
+
+    target: str
+    probe: str
+    databases: int
+    samples: int
+    rows: int
+    last: float
+    bytes: int | None = None
+
+
 class MetricReader(Protocol):
     """The part of a store that is for people. Newest first, at most `limit`; of one target and probe, or of all."""
 
@@ -35,6 +51,20 @@ class MetricReader(Protocol):
 
     def outcomes(self, target: str | None = None, probe: str | None = None, *, limit: int = 100) -> list[ProbeOutcome]:
         """Return records of probes that were due."""
+
+    def stock(self) -> list[Stock]:
+        """Return how much there is of each target and probe, in the order of their names."""
+
+
+def with_sizes(found: Sequence[Stock], sizes: Mapping[str, int]) -> list[Stock]:
+    """Share out the bytes of each probe's table among targets, by their rows."""
+    rows: Counter[str] = Counter()
+    for each in found:
+        rows[each.probe] += each.rows
+    return [
+        evolve(each, bytes=sizes[each.probe] * each.rows // max(rows[each.probe], 1)) if each.probe in sizes else each
+        for each in found
+    ]
 
 
 class ReadableStore(MetricStore, MetricReader, Protocol):

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
-from ..reading import StoredSample
+from ..reading import Stock, StoredSample, with_sizes
 from .connection import Connection, sql
 from .copying import read_instant
 from .schema import Schema
@@ -22,6 +22,17 @@ _OUTCOMES: Final = """
     FROM {schema}.outcome JOIN {schema}.series ON series.id = series
     WHERE (%(target)s::text IS NULL OR target = %(target)s) AND (%(probe)s::text IS NULL OR probe = %(probe)s)
     ORDER BY due DESC, target, probe, database LIMIT %(limit)s
+"""
+
+
+_STOCK: Final = """
+    SELECT target, probe, count(DISTINCT nullif(database, '')), count(*), sum(rows)::bigint, max(at)
+    FROM {schema}.sample JOIN {schema}.series ON series.id = series GROUP BY 1, 2 ORDER BY 1, 2
+"""
+_SIZES: Final = """
+    SELECT substr(parent.relname, 7), sum(pg_total_relation_size(inhrelid)) FROM pg_inherits
+    JOIN pg_class parent ON parent.oid = inhparent JOIN pg_namespace ON pg_namespace.oid = parent.relnamespace
+    WHERE nspname = %s AND parent.relkind = 'p' AND parent.relname LIKE 'probe\\_%%' GROUP BY 1
 """
 
 
@@ -42,6 +53,15 @@ class Reader:
         """Return records of probes that were due, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
         return [_outcome(row) for row in self._connection.execute(self._schema.of(_OUTCOMES), asked)]
+
+    def stock(self) -> list[Stock]:
+        """Return how much there is of each target and probe."""
+        found = [
+            Stock(target, probe, databases, samples, rows, read_instant(last) / 1e6)
+            for target, probe, databases, samples, rows, last in self._connection.execute(self._schema.of(_STOCK))
+        ]
+        sizes = self._connection.execute(_SIZES, [self._schema.name])
+        return with_sizes(found, {probe: int(size) for probe, size in sizes})
 
     def _sample(self, head: tuple[Any, ...]) -> StoredSample:
         series, target, probe, database, at, left_out, count = head

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Final
 
 from ...contract import ProbeOutcome, Sample, StoreUnavailable
-from ..reading import StoredSample
+from ..reading import Stock, StoredSample
 from ..retention import Retention
 from ..shape import columns_to_add, table_of
 from ..values import fingerprint, microseconds
@@ -138,6 +138,11 @@ class PostgresMetrics:
         """See MetricReader. Over a connection of its own."""
         with errors(self._where), self._dial() as connection:
             return Reader(connection, self._schema).outcomes(target, probe, limit)
+
+    def stock(self) -> list[Stock]:
+        """See MetricReader. Over a connection of its own."""
+        with errors(self._where), self._dial() as connection:
+            return Reader(connection, self._schema).stock()
 
     def interrupt(self) -> None:
         """End what another thread is waiting for here, within a tenth of a second."""

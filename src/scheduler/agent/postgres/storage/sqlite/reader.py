@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from typing import Any, Final
 
 from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
-from ..reading import StoredSample
+from ..reading import Stock, StoredSample, with_sizes
 from .schema import quoted, types_of
 
 _ASKED: Final = "(:target IS NULL OR target = :target) AND (:probe IS NULL OR probe = :probe)"
@@ -19,6 +20,15 @@ _OUTCOMES: Final = f"""
     FROM outcome JOIN series ON series.id = series
     WHERE {_ASKED} ORDER BY due_us DESC, target, probe, database LIMIT :limit
 """  # noqa: S608 - a constant
+
+
+_STOCK: Final = """
+    SELECT target, probe, count(DISTINCT nullif(database, '')), count(*), sum(rows), max(at_us)
+    FROM sample JOIN series ON series.id = series GROUP BY target, probe ORDER BY target, probe
+"""
+_SIZES: Final = """
+    SELECT substr(name, 7), pgsize FROM dbstat WHERE aggregate = TRUE AND name LIKE 'probe\\_%' ESCAPE '\\'
+"""
 
 
 class Reader:
@@ -37,6 +47,17 @@ class Reader:
         """Return records of probes that were due, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
         return [_outcome(row) for row in self._connection.execute(_OUTCOMES, asked)]
+
+    def stock(self) -> list[Stock]:
+        """Return how much there is of each target and probe."""
+        found = [
+            Stock(target, probe, databases, samples, rows, last_us / 1e6)
+            for target, probe, databases, samples, rows, last_us in self._connection.execute(_STOCK)
+        ]
+        sizes: dict[str, int] = {}
+        with suppress(sqlite3.OperationalError):  # some builds of SQLite cannot tell
+            sizes = dict(self._connection.execute(_SIZES))
+        return with_sizes(found, sizes)
 
     def _sample(self, head: tuple[Any, ...]) -> StoredSample:
         series, target, probe, database, at_us, left_out, count = head

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...contract import ProbeOutcome, Sample, StoreUnavailable, Type
-from ..reading import LAST_KINDS, StoredSample
+from ..reading import LAST_KINDS, Stock, StoredSample
 from ..retention import Retention
 from ..shape import columns_to_add, table_of
 from ..values import fingerprint, microseconds, normal_columns
@@ -105,6 +105,11 @@ class SqliteMetrics:
         """See MetricReader. Works beside an agent that has the file open, too."""
         with errors(self.path), closing(connect_reader(self.path)) as connection:
             return Reader(connection).outcomes(target, probe, limit)
+
+    def stock(self) -> list[Stock]:
+        """See MetricReader. Works beside an agent that has the file open, too."""
+        with errors(self.path), closing(connect_reader(self.path)) as connection:
+            return Reader(connection).stock()
 
     def interrupt(self) -> None:
         """End what another thread is waiting for here."""
