@@ -24,6 +24,7 @@ TINY: dict[str, dict[str, float]] = {
     "agent_stored_tls": {"monitors": 10, "seconds": 1},
     "agent_fleet": {"monitors": 100, "hosts": 10, "black_holes": 10, "seconds": 4},
     "agent_start": {"monitors": 100, "hosts": 10, "seconds": 3},
+    "agent_probes": {"servers": 1, "databases": 2, "interval_s": 1, "seconds": 3},
 }
 
 

@@ -8,7 +8,7 @@ import postgres_versions
 from kit import until
 from postgres_fleets import OURS, fleet_on, ours_on, probe, rows_on, server_of
 from scheduler.agent.libpq import Server
-from scheduler.agent.postgres.contract import Failure, OutcomeKind, Role
+from scheduler.agent.postgres.contract import Failure, OutcomeKind, Role, Scope
 from scheduler.agent.postgres.jobs import job_id
 from scheduler.agent.postgres.reach.reach import CUT_OFF
 
@@ -154,3 +154,16 @@ async def test_a_sample_before_the_start_says_when_the_next_is_due(own_server):
     }
     assert 0 <= starts[None] == starts[900_000] <= 10
     assert (starts[999_950], starts[2_000_000]) == (10, 60)
+
+
+def test_probes_start_together_where_they_can_share_connections():
+    """Cheap ones all; costly ones of databases, each of which takes a connection; a costly one of the server alone."""
+    from scheduler.agent.postgres.jobs import first_start  # noqa: PLC0415
+
+    def starts(**options):
+        return {first_start("main", probe(name, **options), 60, None, 1_000_000) for name in ("one", "two", "three")}
+
+    assert len(starts()) == len(starts(scope=Scope.DATABASE)) == 1
+    assert len(starts(scope=Scope.DATABASE, is_cheap=False)) == 1
+    assert len(starts(is_cheap=False)) == 3
+    assert starts() == starts(scope=Scope.DATABASE) != starts(scope=Scope.DATABASE, is_cheap=False)

@@ -22,7 +22,7 @@ from timerqueue import Clock
 
 from .changes import compared
 from .choices import Plan
-from .contract import Probe
+from .contract import Probe, Scope
 from .member import Member
 from .target import PostgresTarget
 
@@ -175,13 +175,15 @@ def first_start(target: str, probe: Probe, every: float, last: float | None, now
     """Return when a probe starts: an interval after its last sample, or soon if that has passed.
 
     A sample of the future, by a clock that was set back, counts as one of now. All cheap probes of a target that have
-    none start at the same instant, so that they share connections from then on; a costly one by itself.
+    none start at the same instant, so that they share connections from then on; so do the costly ones of databases, of
+    which a connection to each costs the server more than most of them. A costly one of the server starts by itself.
     """
     if last is not None and (coming := min(last, now) + every) > now:
         return datetime.fromtimestamp(coming, UTC)
     spread = _share(target) * min(SOON, every)
     if not probe.is_cheap:
-        spread += _share(f"{target} {probe.name}") * min(SOON, every)
+        by = "databases" if probe.scope is Scope.DATABASE else probe.name
+        spread += _share(f"{target} {by}") * min(SOON, every)
     return datetime.fromtimestamp(now + spread, UTC)
 
 
