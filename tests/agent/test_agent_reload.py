@@ -287,7 +287,7 @@ def test_what_needs_a_new_start_is_said():
     after = parse_config('store = "sqlite:///other.db"\n[history]\nage = "5d"\n' + one, "uptime.toml", {})
     assert list(told_of(Changes(), before, after)) == [
         "store has changed in the configuration: that takes effect when the agent starts again",
-        "retention has changed in the configuration: that takes effect when the agent starts again",
+        "[history] has changed in the configuration: that takes effect when the agent starts again",
     ]
 
 

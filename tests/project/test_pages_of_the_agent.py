@@ -5,9 +5,11 @@ from pathlib import Path
 
 import click
 import pytest
+from attrs import fields
 
 from scheduler.agent.cli import cli
-from scheduler.agent.config.config import parse_config
+from scheduler.agent.config.config import Config, parse_config
+from scheduler.agent.reload import FOLLOWED
 from scheduler.agent.toml import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +36,25 @@ def test_a_command_of_a_page_is_there_with_its_options(words):
             command = command.commands[word]
         elif word.startswith("--"):
             assert word.rstrip(")").partition("=")[0] in {opt for each in command.params for opt in each.opts}
+
+
+def test_the_page_has_each_command_with_each_option():
+    """A command that nobody finds is one that nobody has."""
+    page = (ROOT / "docs" / "agent.md").read_text("utf-8")
+    section = page[page.index("## Commands") : page.index("## Output")]
+    assert [name for name in cli.commands if f"| `timerqueue {name} " not in section] == []
+    options = {opt for each in cli.commands.values() for param in each.params for opt in param.opts}
+    assert [opt for opt in sorted(options) if opt.startswith("--") and f"`{opt}" not in section] == []
+
+
+def test_the_page_says_what_is_followed_while_the_agent_runs():
+    """And what takes a new start."""
+    page = (ROOT / "docs" / "agent.md").read_text("utf-8")
+    (line,) = re.findall(r"^- (.*) take effect when the agent starts again", page, re.MULTILINE)
+    later = {each.name for each in fields(Config)} - FOLLOWED
+    assert set(re.findall(r"[a-z]+", line.replace(" and ", " "))) == {
+        "history" if each == "retention" else each for each in later
+    }
 
 
 def files():

@@ -34,6 +34,9 @@ FOLLOWED: Final = frozenset(
 )
 """What of a configuration is followed while the agent runs."""
 
+_WRITTEN: Final = {"store": "store", "retention": "[history]"}
+"""What a file calls these. Of the others it is a table of their name."""
+
 _OTHER: Final = {
     "limits": "other limits",
     "hosts": "other hosts",
@@ -153,7 +156,8 @@ def told_of(changes: Changed, before: Config, after: Config, servers: Changed | 
     if parts or not later:
         yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"
     for name in later:
-        yield f"{name} has changed in the configuration: that takes effect when the agent starts again"
+        said = _WRITTEN.get(name, f"[{name}]")
+        yield f"{said} has changed in the configuration: that takes effect when the agent starts again"
 
 
 def _counts(changes: Changed | None) -> list[str]:

@@ -2,6 +2,8 @@
 
 import io
 import json
+import re
+from pathlib import Path
 
 from attrs import evolve
 
@@ -9,7 +11,7 @@ from agent_kit import record_of
 from scheduler import Outcome, RunEnded
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.show.history import json_line, plain_line
-from scheduler.agent.show.lines import PlainLines
+from scheduler.agent.show.lines import JsonLines, PlainLines
 from scheduler.agent.show.monitor import Monitor
 from scheduler.agent.targets.board import Board
 from scheduler.agent.targets.report import report_of
@@ -84,3 +86,16 @@ def test_a_message_is_not_late():
         lateness=12.5,
     )
     assert plain_line(record).endswith("DELIVERED   notify:shop-1:ops:trigger  shop is down: refused")
+
+
+def test_the_page_has_each_key_of_a_check_in_json():
+    """And no other: a program relies on them."""
+    stream = io.StringIO()
+    board, monitor = Board([target()]), Monitor(JsonLines(stream, lambda: 1000.0), lambda: None)
+    board.subscribe(monitor.hear)
+    board.listen(ended(report_of([DOWN], target())))
+    page = (Path(__file__).resolve().parents[3] / "docs" / "agent.md").read_text("utf-8")
+    (row,) = re.findall(r"^\| `check` \| (.*) \|$", page, re.MULTILINE)
+    values = json.loads(stream.getvalue())
+    told = {*values, *values["results"][0]} - {"event", "at"}
+    assert set(re.findall(r"`([a-z_]+)`", row)) == told
