@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from agent_kit import record_of
-from kit import PATIENCE
+from kit import PATIENCE, lines_of
 from scheduler import Outcome, RunEnded
 from scheduler.agent.app import Plan, routes_of, run
 from scheduler.agent.checks.contract.result import CheckResult, Status
@@ -16,7 +16,7 @@ from scheduler.agent.config.config import parse_config
 from scheduler.agent.relations import GroupPlan, Groups
 from scheduler.agent.show.lines import JsonLines
 from scheduler.agent.show.notices import describe_group
-from scheduler.agent.targets import Board, Closed, Opened, Standing
+from scheduler.agent.targets import Board, Checked, Closed, Opened, Standing
 from scheduler.agent.targets.reading import restore
 from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
@@ -215,6 +215,21 @@ def test_restarts_change_nothing_of_what_is_told_of_groups(found, letters):
     broken = Site(*found).live(begin + letters)
     said = [[(type(each), each.incident.id, each.incident.began) for each in site.told] for site in (whole, broken)]
     assert said[0] == said[1]
+
+
+def test_a_check_costs_the_same_in_a_group_of_five_thousand_as_in_one_of_fifty():
+    """As long as it finds what the one before it has found."""
+
+    def lines(count):
+        names = [f"t{number}" for number in range(count)]
+        site = Site(GroupPlan("all", tuple(names), 2), names=names)
+        for name in names:
+            site.recall(name)
+            site.check(name, is_up=name != "t0")
+        target = site.board.targets["t1"]
+        return lines_of(site.groups.hear, Checked(target, is_change=False))
+
+    assert lines(5_000) == lines(50)
 
 
 def agent_of(port):

@@ -49,7 +49,8 @@ class GroupPlan:
 @define(eq=False)
 class _Group:
     """A group as it stands. `number`: how often it has been down. `changed`: when that last began or ended, in UTC
-    seconds. Not `is_settled`: its past is not known yet.
+    seconds. Not `is_settled`: its past is not known yet; that of its first `asked` members is. `down`: its members that
+    are, of `size`, and whether each is excused; None: they are to be counted.
     """
 
     plan: GroupPlan
@@ -57,6 +58,9 @@ class _Group:
     incident: Incident | None = None
     changed: float = 0.0
     is_settled: bool = False
+    asked: int = 0
+    down: dict[str, bool] | None = None
+    size: int = 0
 
     @property
     def key(self) -> str:
@@ -89,7 +93,7 @@ class Groups:
         self._of.clear()
         for name, plan in wanted.items():
             group = self._groups.setdefault(name, _Group(plan))
-            group.plan = plan
+            group.plan, group.down, group.asked = plan, None, 0
             for member in plan.members:
                 self._of.setdefault(member, []).append(group)
         for name, target in self._targets.items():
@@ -119,7 +123,7 @@ class Groups:
     def is_blamed(self, name: str) -> bool:
         """Whether the group of that name is down for itself, and not only because of what is above its members."""
         group = self._groups.get(name)
-        return group is not None and not all(each.is_excused for each in self._standing(group) if is_down(each.state))
+        return group is not None and not all(self._counted(group).values())
 
     def marks(self, target: str) -> Marks:
         """For the report of a target: how often each of its groups has been down, and since when it is, if it is."""
@@ -133,29 +137,55 @@ class Groups:
         """See how the groups of a target stand that has been checked."""
         if isinstance(news, (Checked, Remembered)) and news.target.last_run is not None:
             for group in self._of.get(news.target.name, ()):
-                self._see(group, news.target.last_run.ended, is_news=isinstance(news, Checked))
+                if isinstance(news, Remembered):
+                    group.down = None
+                if self._is_settled(group) and isinstance(news, Checked) and self._has_changed(group, news.target):
+                    self._see(group, news.target.last_run.ended)
 
-    def _see(self, group: _Group, now: float, *, is_news: bool) -> None:
-        if not self._is_settled(group) or not is_news:
-            return
-        down = [each for each in self._standing(group) if is_down(each.state)]
-        if group.incident is None and self._is_down(group) and not all(each.is_excused for each in down):
-            self._tell(Opened(self._open(group, now, [each.name for each in down])))
+    def _has_changed(self, group: _Group, target: TargetStatus) -> bool:
+        """Count a member that has been checked, and say whether it stands otherwise than before: few do."""
+        stands = target.is_excused if is_down(target.state) else None
+        if group.down is not None and group.down.get(target.name) is stands:
+            return False
+        down = self._counted(group)
+        down.pop(target.name, None)
+        if stands is not None:
+            down[target.name] = stands
+        return True
+
+    def _counted(self, group: _Group) -> dict[str, bool]:
+        """The members that are down, and whether each is excused."""
+        if group.down is None:
+            standing = self._standing(group)
+            group.size = len(standing)
+            group.down = {each.name: each.is_excused for each in standing if is_down(each.state)}
+        return group.down
+
+    def _see(self, group: _Group, now: float) -> None:
+        down = self._counted(group)
+        if group.incident is None and self._is_down(group) and not all(down.values()):
+            self._tell(Opened(self._open(group, now, [name for name in self._members(group) if name in down])))
         elif group.incident is not None and not self._is_down(group):
             ended, group.incident, group.changed = group.incident, None, now
             self._tell(Closed(ended, now))
 
     def _is_down(self, group: _Group) -> bool:
-        standing = self._standing(group)
-        return _is_enough(group, sum(is_down(each.state) for each in standing), len(standing))
+        down = self._counted(group)
+        return _is_enough(group, len(down), group.size)
 
     def _is_settled(self, group: _Group) -> bool:
         """Whether the group's past is known. Whoever asks first once it can be takes it up: a report is written before
         its check is told, and one without marks would let the next process date a change by an older one.
         """
-        if not group.is_settled and all(self._is_recalled(name) for name in self._members(group)):
-            self._settle(group)
-        return group.is_settled
+        members = group.plan.members
+        while not group.is_settled:
+            if group.asked == len(members):
+                self._settle(group)
+            elif members[group.asked] not in self._targets or self._is_recalled(members[group.asked]):
+                group.asked += 1
+            else:
+                return False
+        return True
 
     def _settle(self, group: _Group) -> None:
         """Take up how the group stood when that was told last. What has changed since is told with the next check."""
