@@ -199,6 +199,7 @@ class Roster:
     def _list(self, targets: Iterable[Target]) -> None:
         self.listed[:] = [self.statuses[each.name] for each in targets if each.is_enabled]
         self._parents.follow({name: each.depends_on for name, each in self._targets.items()})
+        self.recall.look_again()
 
 
 def _nobody(_name: str, _began: float) -> tuple[str, ...]:

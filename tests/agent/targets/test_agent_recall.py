@@ -52,6 +52,28 @@ async def test_history_is_asked_for_each_target_only_if_there_is_any(past, asked
     assert store.asked == asked
 
 
+async def test_those_above_a_target_are_looked_for_once_and_again_when_they_may_be_others():
+    """Not with each check: of a group there may be thousands."""
+    asked = []
+
+    def above(name):
+        asked.append(name)
+        return NAMES[1:]
+
+    async with Scheduler(store=MemoryStore()) as scheduler:
+        targets = {name: TargetStatus(name, "", "") for name in NAMES}
+        recall = Recall(scheduler, targets, print, SystemClock(), above=above)
+        for _ in range(3):
+            await recall.recall(NAMES[0])
+        assert (asked, all(map(recall.has, NAMES))) == ([NAMES[0]], True)
+        recall.forget(NAMES[5])
+        await recall.recall(NAMES[0])
+        recall.look_again()
+        await recall.recall(NAMES[0])
+        assert (asked, recall.has(NAMES[5])) == ([NAMES[0]] * 3, True)
+        scheduler.stop()
+
+
 class Away(MemoryStore):
     """A store whose history cannot be reached the first `misses` times."""
 

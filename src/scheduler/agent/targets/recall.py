@@ -52,6 +52,8 @@ class Recall:
         self._targets = targets
         self._tell = tell
         self._recalled: dict[str, anyio.Event] = {}
+        self._complete: set[str] = set()
+        """Targets of which all is known that their checks need, those above them included."""
         self._said: dict[str, str] = {}
         """Words of a store that could not tell how a target stood, by target."""
 
@@ -59,6 +61,11 @@ class Recall:
         """Know nothing of a target any more: should it come back, it is recalled anew."""
         self._recalled.pop(name, None)
         self._said.pop(name, None)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Find out anew who is above a target when that is checked next: others may be by now."""
+        self._complete.clear()
 
     def has(self, name: str) -> bool:
         """Whether it is known how a target stood, or that nobody knows."""
@@ -77,6 +84,8 @@ class Recall:
 
     async def recall(self, name: str) -> None:
         """Recall a target and those above it, at the same time; return when it is known how they stood."""
+        if name in self._complete:  # with each check: there may be thousands above, as members of a group
+            return
         wanted = (name, *self._above(name))
         missing = [each for each in wanted if each in self._targets and not self.has(each)]
         if len(missing) == 1:
@@ -85,6 +94,8 @@ class Recall:
             async with anyio.create_task_group() as group:
                 for each in missing:
                     group.start_soon(self._recall_one, each)
+        if name in self._targets and all(self.has(each) for each in wanted if each in self._targets):
+            self._complete.add(name)
 
     async def _recall_one(self, name: str) -> None:
         """Recall a target unless that has been done. A second caller waits for the first, and goes on if that one is
