@@ -99,16 +99,18 @@ class Server:
 
 @contextlib.contextmanager
 def started(ports: Mapping[int, int]) -> Iterator[list[Server]]:
-    """Start those that can be had, all at the same time, and close them at the end."""
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(ports)) as threads:
-        made = []
-        for major, port in ports.items():
-            try:
-                made.append(Server(major, port))
-                stack.callback(made[-1].close)
-            except postgres_versions.Missing as exc:
-                say(str(exc))
-        yield list(threads.map(Server.start, made))
+    """Start those that can be had, all at the same time, and close them so at the end."""
+    made: list[Server] = []
+    with ThreadPoolExecutor(len(ports)) as threads:
+        try:
+            for major, port in ports.items():
+                try:
+                    made.append(Server(major, port))
+                except postgres_versions.Missing as exc:
+                    say(str(exc))
+            yield list(threads.map(Server.start, made))
+        finally:
+            list(threads.map(Server.close, made))
 
 
 def config_for(ports: Mapping[int, int]) -> str:

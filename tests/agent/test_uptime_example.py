@@ -5,6 +5,7 @@ a reader types, waits until the agent has told of all, and mends. The agent's fi
 with shorter intervals, so that nobody waits.
 """
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -217,6 +218,45 @@ def test_two_of_three_are_down_and_so_is_their_group(play):
     told = [text for text in play.told if text.startswith("storefront ")]
     assert told[0].endswith("2 of 3 are down: website, shop")
     assert " is up again" in told[1]
+
+
+NETWORK = """
+    ip link set lo up
+    "$@" &
+    while read ignore; do echo $ignore > /proc/sys/net/ipv4/icmp_echo_ignore_all; done
+    kill $!
+    wait $!
+"""
+"""A program in a network of its own, which is told to answer echo requests (0), or to ignore them (1)."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs Linux and root: a network of its own")
+def test_this_machine_is_down_while_it_ignores_echo_requests(tmp_path):
+    """What no server of the example can break: in a network of its own the machine itself can be told to."""
+    file = tmp_path / "uptime.toml"
+    text = (EXAMPLES / "uptime.toml").read_text("utf-8").replace("certificates/", f"{EXAMPLES}/certificates/")
+    file.write_text(text.replace('interval = "2s"', 'interval = "300ms"'))
+    command = ["unshare", "-n", "sh", "-c", NETWORK, "sh", *AGENT, "run", file, "--json"]
+    agent = Program(*command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    found = []
+    try:
+        for ignore, status in (("0", "up"), ("1", "down"), ("0", "up")):
+            since = len(agent.lines)
+            agent.process.stdin.write(f"{ignore}\n")
+            agent.process.stdin.flush()
+
+            def told(since=since, status=status):
+                events = events_of("check", agent.lines[since:])
+                return [each for each in events if (each["name"], each["status"]) == ("this machine", status)]
+
+            wait_until(told)
+            found.append(told()[0]["error"])
+    finally:
+        agent.process.stdin.close()
+        code = agent.process.wait(PATIENCE)
+        agent.process.stdout.close()
+    assert (code, found) == (0, [None, "no answer to its packet", None])
 
 
 def test_the_agent_ends_well(play):
