@@ -64,6 +64,39 @@ def test_probes_of_the_file_hold_for_all_servers_that_do_not_say_otherwise():
     assert one.plan(CATALOGUE["locks"]).probe.timeout == 2.0
 
 
+def test_samples_are_kept_as_the_scopes_of_their_server_say():
+    """Each server by itself, also of a probe that is off: what was stored before goes as well."""
+    config = parse_config(
+        """
+        [metrics.probes]
+        wal = "7d"
+        [probes]
+        activity = { age = "3d" }
+        [[postgres]]
+        host = "one"
+        probes = { activity = { enabled = false, age = "1d" }, locks = false }
+        [[postgres]]
+        host = "two"
+        """,
+        "fleet.toml",
+        {},
+    )
+    kept = config.metrics.retention(config.store, config.postgres)
+    days = {
+        (server, probe): kept.keep(f"{server}:5432", probe) / 86_400
+        for server in ("one", "two")
+        for probe in ("activity", "wal", "locks")
+    }
+    assert days == {
+        ("one", "activity"): 1,
+        ("two", "activity"): 3,
+        ("one", "wal"): 7,
+        ("two", "wal"): 7,
+        ("one", "locks"): 28,
+        ("two", "locks"): 28,
+    }
+
+
 def test_an_interval_turns_a_probe_on_that_is_off_further_out():
     """Who sets one wants it to run; enabled = false beside it says no."""
     one, two = servers(

@@ -14,6 +14,7 @@ from scheduler.agent.libpq import Server
 from scheduler.agent.postgres import CATALOGUE, Choice, Layer
 from scheduler.agent.tables import SCHEMA, Tables, TablesPlace, TablesUnread, make_tables, read_once
 from scheduler.agent.tables.copy import read_back
+from scheduler.agent.tables.rows import Row, taken_in
 from timerqueue import SystemClock
 
 
@@ -300,6 +301,25 @@ def test_a_copy_that_makes_no_sense_is_none(tmp_path, content):
     (tmp_path / "copy").write_text(content)
     assert read_back(tmp_path / "copy") is None
     assert read_back(tmp_path / "none") is None
+
+
+def test_a_row_of_a_table_that_was_altered_or_of_a_copy_that_was_edited_is_told(tmp_path):
+    """Whatever is in it, or is not."""
+    place = TablesPlace(server=Server(), folder=tmp_path)
+    rows = [
+        Row("servers", "a", {}),
+        Row("servers", "b", {"dsn": 1}),
+        Row("probe_configs", "1", {"probe": "locks", "interval": "x", "timeout": None, "retention": None}),
+        Row("probe_configs", "2", {"probe": []}),
+    ]
+    known, wrong = taken_in(rows, {}, place, ())
+    assert not known
+    assert [each.split(":")[0] for each in wrong] == [
+        "servers 'a'",
+        "servers 'b'",
+        "probe_configs '1'",
+        "probe_configs '2'",
+    ]
 
 
 async def test_without_a_copy_it_says_what_is_wrong(settings):

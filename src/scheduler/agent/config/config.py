@@ -226,7 +226,9 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     rules = read_rules(_table(top, "notify"))
     probes, tables = _probes(_table(top, "probes"), file, environment, store)
     postgres = _servers(_sections(top, "postgres"), file.parent, environment, probes, needs_secrets=needs_secrets)
-    metrics = read_metrics(top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres))
+    metrics = read_metrics(
+        top, _TABLES["metrics"], store, file, environment, is_used=bool(postgres) or tables is not None
+    )
     push, of_push = read_push(_table(top, "push"), targets)
     top.end()
     return Config(

@@ -109,6 +109,8 @@ def _maintenance_lines(config: Config, now: datetime) -> Iterator[str]:
 
 
 def _server_lines(config: Config) -> Iterator[str]:
+    if config.tables is not None:
+        yield f"more servers, and what holds for their probes: {wording.printable(str(config.tables))}"
     if not config.postgres:  # their probes take as long to import as all checks
         return
     from ..postgres import CATALOGUE  # noqa: PLC0415
@@ -133,7 +135,7 @@ def _load_lines(config: Config, targets: list[Target], now: datetime) -> Iterato
     rates = [per_second(target.schedule, now) for target in targets]
     yield ""
     yield f"store: {config.store}"
-    if config.postgres:
+    if config.postgres or config.tables is not None:
         yield f"metrics: {config.metrics.beside(config.store)}"
     yield f"load: {wording.count(len(targets), 'target')}, {sum(rates):.3g} checks per second"
     yield "if every check took all of its timeout:"

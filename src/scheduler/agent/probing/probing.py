@@ -113,7 +113,7 @@ class Probing:
             if self._is_once and self._config.tables is not None:
                 await self._read_once(self._config.tables)
             elif self._config.tables is not None:
-                group.start_soon(self._follow_tables, self._config.tables)
+                self._enter_tables(group, self._config.tables)
             if self._fleet is not None:
                 await group.start(self._live, self._fleet)
             yield
@@ -127,7 +127,7 @@ class Probing:
             self._leave_tables()
             self._found = None
             if config.tables is not None and self._group is not None:
-                self._group.start_soon(self._follow_tables, config.tables)
+                self._enter_tables(self._group, config.tables)
         return await self._act()
 
     @property
@@ -156,7 +156,11 @@ class Probing:
             self._resized()
         return changes
 
-    async def _follow_tables(self, place: TablesPlace) -> None:
+    def _enter_tables(self, group: TaskGroup, place: TablesPlace) -> None:
+        self._following = anyio.CancelScope()
+        group.start_soon(self._follow_tables, place, self._following)
+
+    async def _follow_tables(self, place: TablesPlace, scope: anyio.CancelScope) -> None:
         from ..tables import Tables
 
         resolver = Resolver(self._config.hosts)  # the file says where its tables are: no target decides that
@@ -168,7 +172,7 @@ class Probing:
             say=self._say,
             named=lambda: [each.name for each in self._config.postgres],
         )
-        with anyio.CancelScope() as self._following:
+        with scope:
             await tables.run()
 
     async def _take(self, found: Found) -> None:

@@ -14,9 +14,11 @@ from attrs import evolve, frozen
 from ..libpq import NoDriver, Server, read_dsn
 from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
 from ..text import printable
-from ..toml import Unfit, label, labels, secret
+from ..toml import Unfit, boolean, label, labels, seconds, secret, text, whole
 from .place import TablesPlace
 
+SHORTEST: Final = 1.0
+"""Seconds from run to run of a probe."""
 SERVERS: Final = "servers"
 PROBES: Final = "probe_configs"
 _OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
@@ -78,7 +80,7 @@ def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Colle
         key = row.table, row.key
         try:
             found[key] = Good(row, _meaning(row, place, named))
-        except Unfit as exc:
+        except (Unfit, KeyError, TypeError, ValueError) as exc:  # a table may have been altered, a copy edited
             before = known.get(key)
             wrong.append(
                 printable(f"{row.table} {row.key!r}: {exc}{'' if before is None else '; what it was holds on'}")
@@ -125,12 +127,12 @@ def _server(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow:
         server=_where(values, place),
         include=_given(values, "databases", labels, default.include),
         exclude=_given(values, "exclude", labels, default.exclude),
-        most_databases=_given(values, "most_databases", int, default.most_databases),
-        limit=_given(values, "connection_limit", int, default.limit),
-        wait=_given(values, "wait", float, default.wait),
-        budget=_given(values, "budget", float, default.budget),
+        most_databases=_given(values, "most_databases", whole(1, 10_000), default.most_databases),
+        limit=_given(values, "connection_limit", whole(1, 100), default.limit),
+        wait=_given(values, "wait", seconds, default.wait),
+        budget=_given(values, "budget", _share, default.budget),
         tags=_given(values, "tags", labels, default.tags),
-        is_enabled=bool(values["is_enabled"]),
+        is_enabled=_of("is_enabled", boolean, values["is_enabled"]),
     )
     return ServerRow(target, values["cluster"], values["group"])
 
@@ -146,9 +148,21 @@ def _of(key: str, reader: Callable[[Any], Any], value: Any) -> Any:
         raise Unfit(f"{exc.expected} as {key}", value) from None
 
 
+def _share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
+        raise Unfit("a share of one core such as 0.01", value)
+    return float(value)
+
+
+def _interval(value: Any) -> float:
+    if (every := seconds(value)) < SHORTEST:
+        raise Unfit(f"at least {SHORTEST:g} s", value)
+    return every
+
+
 def _where(values: Mapping[str, Any], place: TablesPlace) -> Server:
     try:
-        server = read_dsn(values["dsn"])
+        server = read_dsn(_of("dsn", text, values["dsn"]))
     except (ValueError, NoDriver) as exc:
         raise Unfit(f"a server as dsn ({exc})", values["dsn"], is_secret=True) from None
     if server.password is not None or "sslpassword" in server.options:
@@ -180,6 +194,10 @@ def _probe(row: Row) -> ProbeRow:
     if name not in CATALOGUE:
         similar = get_close_matches(name, CATALOGUE, n=1)
         raise Unfit(f"a probe that there is{f', did you mean {similar[0]!r}?' if similar else ''}", name)
-    seconds = {key: None if values[key] is None else float(values[key]) for key in ("interval", "timeout", "retention")}
-    choice = Choice(values["is_enabled"], seconds["interval"], seconds["timeout"], seconds["retention"])
+    choice = Choice(
+        is_enabled=_given(values, "is_enabled", boolean, None),
+        every=_given(values, "interval", _interval, None),
+        timeout=_given(values, "timeout", seconds, None),
+        retention=_given(values, "retention", seconds, None),
+    )
     return ProbeRow(values["scope"], values["of"], name, choice)
