@@ -108,6 +108,14 @@ async def test_a_check_whose_target_goes_down_tells_the_change(serve, answers):
     assert display.refreshes > 0
 
 
+@pytest.mark.parametrize("channel", ["", '[[channel]]\nname = "ops"\nkind = "command"\ncommand = ["/bin/true"]'])
+async def test_once_says_that_it_tells_no_channel(up, channel):
+    """Whoever counts on being told would wait in vain."""
+    display = Recorder()
+    await run_agent(targets(up.port, 1) + "\n" + channel, Plan(once=True), display)
+    assert any("no channel is told" in each for each in display.notices) is bool(channel)
+
+
 async def test_a_disabled_check_does_not_run(serve, answers):
     """It is not even shown."""
     server = await serve(answers.respond())

@@ -224,6 +224,9 @@ class _Agent:
         self._monitor.begin(view)
         for warning in self._config.all_warnings:
             self._monitor.notice(warning)
+        if self._plan.once and self._config.channels:
+            later = ", before an agent runs without it" if self._has_past else ""
+            self._monitor.notice(f"--once ends with its checks: no channel is told of what they find{later}")
         gone = self._roster.remove_others()
         if gone:
             names = ", ".join(gone)
