@@ -1,6 +1,7 @@
 """A fleet follows its configuration while it runs: what is new, other or gone, and nothing else, is touched."""
 
 import contextlib
+import threading
 from itertools import pairwise
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given, strategies as st
 
-from kit import until
+from kit import PATIENCE, until
 from postgres_fleets import OURS, MemoryMetrics, fleet_on, ours_on, probe, rows_on, server_of
 from scheduler.agent.postgres import Changes, Choice, PostgresTarget, compared
 from scheduler.agent.postgres.contract import OutcomeKind, Scope
@@ -169,6 +170,34 @@ async def test_a_probe_that_is_removed_before_its_first_run_has_none(postgres_of
         assert len(fleet.store.of("one")) <= so_far + 1  # the one that was under way when it was cut off
 
 
+class Hesitant(MemoryMetrics):
+    """A store that says when the last sample was due once it is let."""
+
+    def __init__(self):
+        super().__init__()
+        self.is_asked, self.may_answer = threading.Event(), threading.Event()
+
+    def last(self, target, probe):
+        """Wait, and know nothing."""
+        self.is_asked.set()
+        assert self.may_answer.wait(PATIENCE)
+
+
+async def test_what_the_store_answers_too_late_adds_no_job(postgres_of):
+    """Disabled, enabled, disabled while it is asked: whoever was to be added then is not wanted any more."""
+    store = Hesitant()
+    async with fleet_on(postgres_of(18), probe(), probe("other"), store=store) as fleet:
+        await until(store.is_asked.is_set)
+        main = main_of(fleet)
+        off = main_of(fleet, probes={"one": Choice(is_enabled=False)})
+        for target in (off, main, off):
+            fleet.follow([target])
+        store.may_answer.set()
+        await next_of(fleet, "other")
+        assert set(jobs_of(fleet)) == {"probe:main:other"}
+    assert not store.of("one")
+
+
 async def test_a_limit_is_resized_while_connections_are_in_use(postgres_of):
     """Upwards at once, downwards as they are given back; idle ones go first. Defect 12."""
     server = postgres_of(18)
@@ -209,12 +238,15 @@ async def test_another_role_is_used_from_the_next_run_on_within_the_same_limit(p
     """Connections of the one before it end when they are given back, and hold their places until then. Defect 13."""
     server = postgres_of(18)
     roles = f"SELECT DISTINCT usename::text FROM pg_stat_activity WHERE {OURS}"
-    async with fleet_on(server, probe(), probe("two", every=0.05), limit=1) as fleet:
+    asleep = f"SELECT count(*) FROM pg_stat_activity WHERE {OURS} AND query LIKE '%pg_sleep(0.3)%' AND state = 'active'"
+    slow = probe("two", "SELECT 1 FROM pg_sleep(0.3)", every=0.5)
+    async with fleet_on(server, probe(), slow, limit=1) as fleet:
         await next_of(fleet, "one")
         jobs = jobs_of(fleet)
+        await until(lambda: rows_on(server, asleep) == [(1,)])  # its connection is borrowed
         fleet.follow([main_of(fleet, server=server_of(server, user=another_role))])
-        assert await most_ours(server, fleet, "two", 8) == 1
-        assert rows_on(server, roles) == [("another",)]
+        assert await most_ours(server, fleet, "one", 4) == 1
+        await until(lambda: rows_on(server, roles) == [("another",)])
         assert all(jobs_of(fleet)[id] is job for id, job in jobs.items())
     assert {each.failure for each in fleet.store.outcomes} == {None}
 
