@@ -21,7 +21,7 @@ from pathlib import Path
 import anyio
 import psycopg
 from commands import HELP, obey, typed
-from servers import HOST, free_port, say
+from servers import HOST, check_free, free_port, say
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent / "tests"))  # where the servers of the tests come from, these do too
@@ -128,6 +128,7 @@ async def listen(servers: list[Server]) -> None:
 
 def main(elsewhere: Path | None) -> None:
     ports = {major: free_port() for major in PORTS} if elsewhere else PORTS
+    check_free(ports.values())
     with started(ports) as servers:
         if elsewhere:
             elsewhere.write_text(config_for(ports), "utf-8")

@@ -7,9 +7,11 @@ Type `break website` meanwhile, or `mend website`; `list` says what can break, a
 """
 
 import argparse
+import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -161,6 +163,15 @@ def free_port() -> int:
         return server.getsockname()[1]
 
 
+def check_free(ports: Iterable[int]) -> None:
+    """End this program with a sentence if somebody else listens on one of these ports."""
+    for port in ports:
+        try:
+            socket.create_server((HOST, port)).close()
+        except OSError as exc:
+            sys.exit(f"cannot serve on {HOST} port {port}: {os.strerror(exc.errno or 0).lower()}; see --elsewhere")
+
+
 async def serve(
     chosen: list[Target],
     *,
@@ -182,6 +193,8 @@ def config_for(ports: Mapping[int, int]) -> str:
 
 async def main(elsewhere: Path | None) -> None:
     chosen = targets()
+    if elsewhere is None:
+        check_free(each.port for each in chosen if isinstance(each, Listener))
     async with anyio.create_task_group() as group:
         ports = await group.start(partial(serve, chosen, elsewhere=elsewhere is not None))
         if elsewhere is not None:

@@ -4,10 +4,12 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 import tomllib
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -124,3 +126,16 @@ def test_an_example_runs(name, line):
     code, out = run(name)
     assert code == 0
     assert line in out
+
+
+@pytest.mark.parametrize(("name", "port"), [("servers.py", 18088), ("fleet.py", 15417)])
+def test_a_port_that_is_taken_is_told_in_a_sentence(name, port):
+    """With what to do about it; nothing has been started by then."""
+    with ExitStack() as stack:
+        with suppress(OSError):  # somebody else has taken it, which is as good
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+        command = [sys.executable, EXAMPLES / name]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("cannot serve on 127.0.0.1 port ")
+    assert done.stderr.endswith(": address already in use; see --elsewhere\n")

@@ -18,6 +18,8 @@ import pytest
 from kit import PATIENCE, wait_until
 from programs import AGENT, Program, events_of, played_once
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOONER = {'interval = "2s"': 'interval = "400ms"', "*/2 * * * * *": "* * * * * *", "above = 20": "above = 200"}
 """What is other than in the example, so that nobody waits, and each message comes by itself."""
@@ -230,7 +232,6 @@ NETWORK = """
 """A program in a network of its own, which is told to answer echo requests (0), or to ignore them (1)."""
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="needs Linux and root: a network of its own")
 def test_this_machine_is_down_while_it_ignores_echo_requests(tmp_path):
     """What no server of the example can break: in a network of its own the machine itself can be told to."""
