@@ -75,7 +75,7 @@ async def run(
     `source`: where the configuration comes from; it is followed while the agent runs. None: there is no file to follow.
     `redactor`: of the log too; it learns secrets that come with a new configuration.
 
-    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is neither up nor degraded. Before
+    The exit code: 0; 1 if a second signal cut it off, or for `once` if something is not well, or a probe failed. Before
     anything has started it raises InvalidJob if a schedule has no start left, and StoreError if the store cannot be
     opened; after a clean end NotShown, if that came because nothing could be shown any more, and StoreTakenOver if it
     came because the store is another agent's now; NotListening if signals of push targets cannot come in.

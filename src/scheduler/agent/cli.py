@@ -33,7 +33,7 @@ STORE: Final = '"sqlite:///FILE", "postgresql://..." or "memory".'
 EXIT_CODES: Final = """\b
 Exit codes:
   0  a clean end, by Ctrl-C or SIGTERM too
-  1  with --once: a target is neither up nor degraded
+  1  with --once: a target is neither up nor degraded, or a probe has failed
      with history: there is none
      otherwise: the agent failed, a second Ctrl-C cut it off, another agent has
      taken over its store, or it cannot write its output

@@ -32,7 +32,7 @@ async def connections_to(server, limit, host="127.0.0.1", hosts=()):
     """Give the connections to a server that are allowed."""
     clock = SystemClock()
     async with anyio.create_task_group() as group:
-        dialler = Dialler(target_of(server, host).server, Resolver(dict(hosts)), clock, within=2.0)
+        dialler = Dialler(target_of(server, host).server, Resolver(dict(hosts)), clock, within=3.0)
         connections = Connections(dialler, limit, group.start_soon, clock)
         with anyio.fail_after(PATIENCE):
             yield connections

@@ -52,7 +52,7 @@ def test_defect_5_targets_begin_at_different_instants_and_costly_probes_by_thems
 async def test_defect_6_a_timeout_in_one_database_costs_the_others_nothing(shops):
     """Rows of those that are done are kept, and those behind it are asked. A run that is cut off keeps what it has."""
     slow = "SELECT 1 FROM pg_sleep(CASE current_database() WHEN 'shop_b' THEN 60 ELSE 0 END)"
-    each = probe("each", slow, every=2, scope=Scope.DATABASE, timeout=0.3)
+    each = probe("each", slow, every=2, scope=Scope.DATABASE, timeout=0.8)
     endless = evolve(each, name="endless", timeout=60.0)
     async with fleet_on(shops, each, endless, include=("shop_*",), limit=2) as fleet:
         await until(lambda: len(fleet.store.of("each")) >= 3)
