@@ -58,6 +58,15 @@ async def test_two_targets_at_one_address_have_one_limit(listening):
     assert {each.target for each in fleet.store.outcomes} == {"one", "two"}
 
 
+async def test_two_names_with_one_address_have_one_limit(listening):
+    """Also before either has said which server it is: their addresses are looked up before the first connection."""
+    hosts = {"one.example": ["127.0.0.1"], "two.example": ["::1", "127.0.0.1"]}
+    targets = [target_of(listening, host, host, limit=2) for host in hosts]
+    async with fleet_of(targets, EACH, hosts=hosts) as fleet:
+        assert await most_of_ours(listening, lambda: len(fleet.store.of("each")) >= 30) == 2
+    assert {each.target for each in fleet.store.outcomes} == set(hosts)
+
+
 async def test_two_names_of_one_server_have_one_limit_once_it_says_who_it_is(listening):
     """A Unix socket and IPv6 are nothing alike; the identifier of the system and its start are the same."""
     names = {"one": str(listening.folder), "two": "::1"}

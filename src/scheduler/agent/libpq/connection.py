@@ -17,6 +17,8 @@ from .waiting import polled
 
 CANCEL_WITHIN: Final = 2.0
 """Seconds in which a server has to take a cancel request, and end what it was asked to end."""
+CANCEL_AGAIN_AFTER: Final = 0.3
+"""Seconds after which a cancel request counts as lost."""
 
 
 class Connection:
@@ -110,14 +112,16 @@ class Connection:
     async def give_up(self) -> bool:
         """Have the server cancel all that it does for us. Whether it has, within CANCEL_WITHIN seconds.
 
-        A cancel request ends one query: those behind it in the pipeline begin then, and are cancelled as well.
+        A cancel request ends one query: those behind it in the pipeline begin then, and are cancelled as well. One that
+        comes between two of them ends nothing, so it is sent again.
         """
         with anyio.move_on_after(CANCEL_WITHIN, shield=True), suppress(Unreachable):
             while self._unanswered:
-                if not await self._cancelled():
-                    return False
-                await segment(self._pg)
-                self._unanswered -= 1
+                with anyio.move_on_after(CANCEL_AGAIN_AFTER):
+                    if not await self._cancelled():
+                        return False
+                    await segment(self._pg)
+                    self._unanswered -= 1
             return True
         return False
 

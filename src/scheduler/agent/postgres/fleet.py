@@ -33,6 +33,8 @@ from .target import PostgresTarget
 logger = getLogger(__name__)
 
 FLUSH_WITHIN: Final = 5.0
+LOOK_UP_WITHIN: Final = 2.0
+"""Seconds that the addresses of all targets have before their first connections, which come in any case."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -89,9 +91,9 @@ class Fleet:
             async with anyio.create_task_group() as group:
                 self._group = group
                 if self._is_once:
-                    await self._jobs.begin(list(self._jobs.pairs))
+                    await self._begin(list(self._jobs.pairs))
                 else:
-                    group.start_soon(self._jobs.begin, list(self._jobs.pairs))
+                    group.start_soon(self._begin, list(self._jobs.pairs))
                 yield
                 ways = [member.reach for member in (*self.members.values(), *self._left)]
                 for reach in ways:
@@ -127,8 +129,19 @@ class Fleet:
         after = [self.members[name] for name in (*changes.changed, *changes.added)]
         new = self._jobs.follow({*changes.changed, *changes.removed}, after)
         if new and self._group is not None:  # else they begin with the others
-            self._group.start_soon(self._jobs.begin, new)
+            self._group.start_soon(self._begin, new)
         return changes
+
+    async def _begin(self, new: Sequence[tuple[str, str]]) -> None:
+        """Add jobs once it is known which targets share an address, so that no first connection is one too many."""
+        if len(self.members) > 1:
+            with anyio.move_on_after(LOOK_UP_WITHIN):
+                async with anyio.create_task_group() as group:
+                    for member in self.members.values():
+                        group.start_soon(member.look_up, self._around)
+            for member in list(self.members.values()):
+                self._share(member)
+        await self._jobs.begin(new)
 
     def _leave(self, member: Member) -> None:
         """Ask it nothing more. Its connections end when the server lets go of them, and nobody waits for that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from logging import getLogger
 
 from attrs import define, field, frozen
@@ -10,7 +11,7 @@ from attrs import define, field, frozen
 from schedule import Schedule
 from timerqueue import Clock
 
-from ..checks import Resolver
+from ..checks import Resolver, Unresolved
 from .budget import Budget
 from .contract import Failure, OutcomeKind, ProbeOutcome, Row
 from .databases import Databases
@@ -35,8 +36,9 @@ class Member:
     """A target as it is probed: the way to it, its databases, and what we cost it.
 
     `usual`: the schedules of the probes that run more often by a burst, which lasts until `burst_until`, monotonic
-    seconds. `identity`: which server it is, as it was found last; `key`: what that one alone has; `key_before`: what it
-    had. `ends`: how many outcomes there were of each kind. `told`: the failures that the log knows of.
+    seconds. `addresses`: where its name led at the start. `identity`: which server it is, as it was found last; `key`:
+    what that one alone has; `key_before`: what it had. `ends`: how many outcomes there were of each kind. `told`: the
+    failures that the log knows of.
     """
 
     target: PostgresTarget
@@ -45,6 +47,7 @@ class Member:
     budget: Budget
     usual: dict[str, Schedule] = field(factory=dict)
     burst_until: float = 0.0
+    addresses: frozenset[str] = frozenset()
     identity: Row | None = None
     key: Key | None = None
     key_before: Key | None = None
@@ -74,7 +77,7 @@ class Member:
             left = Member(before, self.reach, self.databases, self.budget, key=self.key, key_before=self.key_before)
             self.reach = _reach(target, around)
             self.databases = Databases(target, self.reach, around.clock)
-            self.key = self.key_before = None
+            self.key, self.key_before, self.addresses = None, None, frozenset()
         elif target.server != before.server:
             self.reach.connections.follow(_dialler(target, around))
             self.reach.breaker = Breaker()
@@ -88,10 +91,17 @@ class Member:
         After a restart one of them hears of it first. Until the other has, what it was before counts as well.
         """
         here, there = self.target.server, other.target.server
-        if (here.host.lower(), here.port) == (there.host.lower(), there.port):
+        if here.port == there.port and (here.host.lower() == there.host.lower() or self.addresses & other.addresses):
             return True
         ours, theirs = ({self.key, self.key_before}, {other.key, other.key_before})
         return bool(({self.key} & theirs | ours & {other.key}) - {None})
+
+    async def look_up(self, around: Around) -> None:
+        """Learn where its name leads. Whoever cannot be found says so when it is dialled."""
+        server = self.target.server
+        if not server.is_local:
+            with suppress(Unresolved):
+                self.addresses = frozenset(await around.resolver.addresses(server.host))
 
     def identify(self, identity: Row) -> bool:
         """Take note of which server it is, and tell what has happened to it. Whether it is another one than before."""
