@@ -20,9 +20,9 @@ def counted(fleet, kind=None, failure=None):
     return [each for each in fleet.store.outcomes if kind is each.kind or (failure and failure is each.failure)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def own_server():
-    """Start a server that a test may trouble."""
+    """Start a server that tests may trouble, one after another."""
     try:
         with postgres_versions.server(17, max_connections=8, superuser_reserved_connections=2) as server:
             yield server
@@ -46,7 +46,7 @@ async def test_a_query_that_is_given_up_is_cancelled_on_the_server(own_server):
 
 async def test_a_query_that_waits_for_a_lock_waits_no_longer_than_200_ms(own_server):
     """An ALTER TABLE that stays open, the thread in which scrapes queued up behind it until the server was full."""
-    rows_on(own_server, "CREATE TABLE public.t (a int)")
+    rows_on(own_server, "DROP TABLE IF EXISTS public.t; CREATE TABLE public.t (a int)")
     size = probe("size", "SELECT pg_relation_size('public.t')", every=0.3)
     other = probe("other", "SELECT 1", every=0.3)
     with psycopg.connect(own_server.dsn) as alter:
@@ -78,7 +78,7 @@ async def test_a_frozen_server_is_left_alone_and_never_has_more_than_the_limit(o
 
 async def test_a_full_server_is_told_as_full_and_left_alone(own_server):
     """53300 is a failure to connect that says so; after three in a row nobody asks for a while."""
-    rows_on(own_server, "CREATE ROLE guest LOGIN")
+    rows_on(own_server, "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN")
     guests = []
     while len(guests) < 6:
         guests.append(psycopg.connect(f"host={own_server.folder} user=guest dbname=postgres"))
@@ -88,6 +88,7 @@ async def test_a_full_server_is_told_as_full_and_left_alone(own_server):
             assert all("53300" in each.reason for each in counted(fleet, failure=Failure.CONNECT))
             assert len(counted(fleet, failure=Failure.CONNECT)) == 3
             guests.pop().close()
+            fleet.members["main"].reach.breaker._until = 0.0  # its rest is over
             await until(lambda: fleet.store.samples)
     finally:
         for each in guests:
@@ -133,7 +134,7 @@ async def test_what_does_not_fit_the_server_is_skipped_with_its_reason(own_serve
         "absent": probe("absent", "SELECT a FROM public.absent"),
         "file": probe("file", "SELECT length(pg_read_file('/etc/hostname'))"),
     }
-    rows_on(own_server, "CREATE ROLE watcher LOGIN")
+    rows_on(own_server, "DROP ROLE IF EXISTS watcher; CREATE ROLE watcher LOGIN")
     async with fleet_on(own_server, *cases.values(), server=server_of(own_server, user="watcher")) as fleet:
         await until(lambda: all(fleet.store.of(name) for name in cases))
     found = {name: fleet.store.of(name)[0] for name in cases}
