@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import Context
 from threading import get_ident
 from types import FrameType
@@ -129,6 +129,48 @@ class TrioWake:
 
     def _set_on_loop(self) -> None:
         self._event.set()
+
+
+@contextmanager
+def others_watched() -> Iterator[Callable[[], bool]]:
+    """Yield what tells, after each turn of the event loop, whether nobody else has anything to do on it.
+
+    It says no if the loop does not show that (uvloop). What other threads do does not count.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        with _trio_watched() as is_quiet:
+            yield is_quiet
+    else:
+        ready = getattr(loop, "_ready", None)
+        yield lambda: ready is not None and not ready
+
+
+@contextmanager
+def _trio_watched() -> Iterator[Callable[[], bool]]:
+    """Count how many have a turn in each round: in a round, trio lets chance say who comes before whom."""
+    from trio.lowlevel import add_instrument, remove_instrument  # noqa: PLC0415 - it may not be installed
+
+    rounds = _Rounds()
+    add_instrument(rounds)  # type: ignore[arg-type] # it has some of an Instrument's hooks, which is enough
+    try:
+        yield lambda: rounds.last == 1  # who asks
+    finally:
+        remove_instrument(rounds)  # type: ignore[arg-type]
+
+
+class _Rounds:
+    """An instrument of trio: how many tasks had a turn in the `last` round, and in this one so far."""
+
+    def __init__(self) -> None:
+        self.last = self._now = math.inf  # the round in which it begins is not counted
+
+    def before_io_wait(self, timeout: float) -> None:  # noqa: ARG002 - trio calls it so
+        self.last, self._now = self._now, 0
+
+    def before_task_step(self, task: object) -> None:  # noqa: ARG002
+        self._now += 1
 
 
 class Pulse:

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 from anyio.lowlevel import checkpoint
 
-from ._wake import Wake, make_wake
+from ._wake import Wake, make_wake, others_watched
 
 __all__ = ["START", "ManualClock"]
 
@@ -154,8 +154,13 @@ class ManualClock:
 
     async def _settle(self) -> None:
         """Give everybody on the event loop enough turns to finish what needs no time."""
-        for _ in range(SETTLE_TURNS):
-            await checkpoint()
+        quiet = 0
+        with others_watched() as is_quiet:
+            for _ in range(SETTLE_TURNS):
+                await checkpoint()
+                quiet = quiet + 1 if is_quiet() else 0
+                if quiet == QUIET_TURNS:
+                    return
 
 
 A_MOMENT = 0.001
@@ -163,6 +168,11 @@ A_MOMENT = 0.001
 
 SETTLE_TURNS = 50
 """Turns of the event loop within which what needs no time is taken to be done."""
+
+QUIET_TURNS = 3
+"""Turns in a row in which nobody else had anything to do, after which all is done: the loop has looked for answers of
+sockets and threads meanwhile.
+"""
 
 ROUNDING = 1e-9
 """Seconds by which two ways of computing the same instant may differ."""

@@ -7,9 +7,10 @@ from threading import Thread
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from kit import settle
-from timerqueue._wake import Pulse, make_wake
+from timerqueue._wake import Pulse, make_wake, others_watched
 
 WHO = ContextVar("who", default="nobody")
 
@@ -239,3 +240,56 @@ def test_uvloop_which_shows_no_frames_answers_when_asked():
         return asleep, pulse.beats
 
     assert anyio.run(main, backend_options={"use_uvloop": True}) == (False, 1)
+
+
+async def test_a_loop_on_which_nobody_has_anything_to_do_is_quiet():
+    """Those who wait for others do not count."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(anyio.sleep_forever)
+        await settle()
+        with others_watched() as is_quiet:
+            await checkpoint()
+            await checkpoint()
+            for _ in range(3):
+                await checkpoint()
+                assert is_quiet()
+        group.cancel_scope.cancel()
+
+
+async def test_a_loop_on_which_somebody_has_a_turn_each_time_is_never_quiet():
+    """Whether that one comes before or after who asks: trio leaves that to chance."""
+
+    async def busy():
+        while True:
+            await checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(busy)
+        await settle()
+        with others_watched() as is_quiet:
+            answers = []
+            for _ in range(100):
+                await checkpoint()
+                answers.append(is_quiet())
+        group.cancel_scope.cancel()
+    assert not any(answers)
+
+
+async def test_tasks_that_hand_on_to_one_another_keep_a_loop_from_being_quiet():
+    """One of them has a turn at any time."""
+    events = [anyio.Event() for _ in range(100)]
+
+    async def hand_on(number):
+        await events[number].wait()
+        events[number + 1].set()
+
+    async with anyio.create_task_group() as group:
+        for number in range(99):
+            group.start_soon(hand_on, number)
+        await settle()
+        with others_watched() as is_quiet:
+            events[0].set()
+            await checkpoint()
+            while not events[-1].is_set():
+                assert not is_quiet()
+                await checkpoint()
