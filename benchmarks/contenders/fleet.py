@@ -59,7 +59,7 @@ class Fleet:
 
 
 class Checks:
-    """The checks that an agent tells of. `begun`: UTC seconds; `late_ms`: of all but black holes."""
+    """The checks that an agent tells of. `begun`: UTC seconds. `late_ms`, `late_begun`: of all but black holes."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
@@ -67,6 +67,7 @@ class Checks:
         self.started_at = 0.0
         self.begun = array("d")
         self.late_ms = array("d")
+        self.late_begun = array("d")
         self.gaps = 0
         """Ticks between two of a monitor that nobody told of."""
         self.missed = 0
@@ -89,6 +90,16 @@ class Checks:
         silent = self._fleet.monitors - len(self._due) if seconds > self._fleet.interval_s else 0
         return max(self.missed, self.gaps + silent)
 
+    def late_between(self, first: float, last: float) -> list[float]:
+        """The lateness of those that began so many seconds after the agent said that it has started, in ms."""
+        since = (begun - self.started_at for begun in self.late_begun)
+        return [late for late, at in zip(self.late_ms, since, strict=True) if first <= at < last]
+
+    def late_seconds(self, most_ms: float) -> int:
+        """In how many seconds, from the start on, a check began later than that."""
+        begun = zip(self.late_ms, self.late_begun, strict=True)
+        return len({int(at - self.started_at) for late, at in begun if late > most_ms})
+
     def _check(self, said: dict[str, Any]) -> None:
         name, due, late_ms = said["name"], _instant(said["due"]), said["lateness_ms"]
         self.count += 1
@@ -100,6 +111,7 @@ class Checks:
         if name in self._fleet.black_holes:
             return
         self.late_ms.append(late_ms)
+        self.late_begun.append(due + late_ms / 1e3)
         self.statuses[said["status"]] += 1
         if said["error"]:
             self.errors[said["error"]] += 1

@@ -1,5 +1,6 @@
 """The whole agent, started as users start it, over a fleet of monitors that ask servers in another process."""
 
+import math
 import os
 import pty
 import subprocess
@@ -18,6 +19,11 @@ SPARE = 60
 """Descriptors beside those of checks: the store's, the output, the event loop."""
 
 LIMIT = 200
+
+FIRST_S = 3.0
+"""The first seconds, in which the agent makes good what fell due while it added its jobs."""
+
+PUNCTUAL_MS = 100.0
 
 
 def agent_check(monitors: int, seconds: float) -> Values:
@@ -53,6 +59,10 @@ def agent_fleet(monitors: int, hosts: int, black_holes: int, seconds: float) -> 
         "not_up": sum(checks.statuses.values()) - checks.statuses["up"],
         "late_p50_ms": percentile(late, 50),
         "late_p99_ms": percentile(late, 99),
+        "late_p99_first_ms": percentile(checks.late_between(-math.inf, FIRST_S), 99),
+        "late_p99_then_ms": percentile(checks.late_between(FIRST_S, math.inf), 99),
+        "late_max_then_ms": max(checks.late_between(FIRST_S, math.inf), default=0.0),
+        "late_seconds": checks.late_seconds(PUNCTUAL_MS),
         "late_max_ms": max(late),
         "check_us": cpu / count * 1e6,
         "peak_mib": peak,
