@@ -25,6 +25,8 @@ HOUSEKEEPING: Final = 3_600.0
 """Seconds between two rounds of `maintain`."""
 AGAIN_AFTER: Final = 1.0
 """Seconds after which the writer has a turn though nothing has come, while something waits."""
+GATHER: Final = 0.2
+"""Seconds for which what has come waits for more. A transaction costs a sync, however little is in it."""
 LAST_STEPS: Final = 2.0
 """Seconds beyond the deadline in which what the store has not taken goes to the spool."""
 
@@ -121,6 +123,7 @@ class Recorder:
                 lambda: self._calls or self._deadline is not None or (self._writer.waiting and not is_stuck),
                 AGAIN_AFTER,
             )
+            self._changed.wait_for(lambda: self._calls or self._deadline is not None, GATHER)
             calls, self._calls = self._calls, deque()
         return calls
 

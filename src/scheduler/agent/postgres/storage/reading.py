@@ -8,11 +8,13 @@ from typing import Any, Final, Protocol
 
 from attrs import evolve, frozen
 
-from ..contract import MetricStore, OutcomeKind, ProbeOutcome
+from ..contract import Failure, MetricStore, OutcomeKind, ProbeOutcome
 from .retention import Retention
 
 LAST_KINDS: Final = frozenset({OutcomeKind.STORED, OutcomeKind.PARTIAL})
 """Ends of a probe that answered: `last` tells of these."""
+
+FIGURES: Final = ("lateness", "waited", "executed", "stored", "rows", "cost")
 
 
 @frozen
@@ -71,6 +73,21 @@ class ReadableStore(MetricStore, MetricReader, Protocol):
     """A store that can be looked into, and whose retention may change while it is open: each of ours."""
 
     retention: Retention
+
+
+def outcome_of(target: str, probe: str, database: str, due: float, row: Sequence[Any]) -> ProbeOutcome:
+    """Return a record. `row`: kind, failure, reason, then the figures in the order of FIGURES, as tables have them."""
+    kind, failure, reason, *figures = row
+    return ProbeOutcome(
+        probe=probe,
+        target=target,
+        database=database or None,
+        due=due,
+        kind=OutcomeKind(kind),
+        failure=Failure(failure) if failure else None,
+        reason=reason,
+        **dict(zip(FIGURES, figures, strict=True)),
+    )
 
 
 def newest_of_each(samples: Sequence[StoredSample]) -> list[StoredSample]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, Final
 
-from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
-from ..reading import Stock, StoredSample, with_sizes
+from ...contract import ProbeOutcome, Type
+from ..reading import Stock, StoredSample, outcome_of, with_sizes
 from .connection import Connection, sql
 from .copying import read_instant
 from .schema import Schema
@@ -52,7 +52,10 @@ class Reader:
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
         """Return records of probes that were due, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
-        return [_outcome(row) for row in self._connection.execute(self._schema.of(_OUTCOMES), asked)]
+        return [
+            outcome_of(target, probe, database, read_instant(due) / 1e6, row)
+            for target, probe, database, due, *row in self._connection.execute(self._schema.of(_OUTCOMES), asked)
+        ]
 
     def stock(self) -> list[Stock]:
         """Return how much there is of each target and probe."""
@@ -89,23 +92,3 @@ def _read(type_: str, value: Any) -> Any:
     if isinstance(value, Decimal) and type_ == Type.NUMERIC.value:
         return int(value) if value.is_finite() and value == value.to_integral_value() else format(value, "f")
     return value
-
-
-def _outcome(row: tuple[Any, ...]) -> ProbeOutcome:
-    target, probe, database, due, kind, failure, reason, *figures = row
-    lateness, waited, executed, stored, rows, cost = figures
-    return ProbeOutcome(
-        probe=probe,
-        target=target,
-        database=database or None,
-        due=read_instant(due) / 1e6,
-        kind=OutcomeKind(kind),
-        failure=Failure(failure) if failure else None,
-        reason=reason,
-        lateness=lateness,
-        waited=waited,
-        executed=executed,
-        stored=stored,
-        rows=rows,
-        cost=cost,
-    )

@@ -6,8 +6,8 @@ import sqlite3
 from contextlib import suppress
 from typing import Any, Final
 
-from ...contract import Failure, OutcomeKind, ProbeOutcome, Type
-from ..reading import Stock, StoredSample, with_sizes
+from ...contract import ProbeOutcome, Type
+from ..reading import Stock, StoredSample, outcome_of, with_sizes
 from .schema import quoted, types_of
 
 _ASKED: Final = "(:target IS NULL OR target = :target) AND (:probe IS NULL OR probe = :probe)"
@@ -46,7 +46,10 @@ class Reader:
     def outcomes(self, target: str | None, probe: str | None, limit: int) -> list[ProbeOutcome]:
         """Return records of probes that were due, newest first."""
         asked = {"target": target, "probe": probe, "limit": limit}
-        return [_outcome(row) for row in self._connection.execute(_OUTCOMES, asked)]
+        return [
+            outcome_of(target, probe, database, due_us / 1e6, row)
+            for target, probe, database, due_us, *row in self._connection.execute(_OUTCOMES, asked)
+        ]
 
     def stock(self) -> list[Stock]:
         """Return how much there is of each target and probe."""
@@ -79,23 +82,3 @@ def _read(type_: str, value: Any) -> Any:
     if type_ == Type.NUMERIC.value and isinstance(value, str) and value.lstrip("-").isdigit():
         return int(value)
     return value
-
-
-def _outcome(row: tuple[Any, ...]) -> ProbeOutcome:
-    target, probe, database, due_us, kind, failure, reason, *figures = row
-    lateness, waited, executed, stored, rows, cost = figures
-    return ProbeOutcome(
-        probe=probe,
-        target=target,
-        database=database or None,
-        due=due_us / 1e6,
-        kind=OutcomeKind(kind),
-        failure=Failure(failure) if failure else None,
-        reason=reason,
-        lateness=lateness,
-        waited=waited,
-        executed=executed,
-        stored=stored,
-        rows=rows,
-        cost=cost,
-    )
