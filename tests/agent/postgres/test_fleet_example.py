@@ -90,9 +90,16 @@ class Play:
 
     def _until(self, checks, logs, since):
         """Wait for checks with (name, status, a part of the error), and for lines of the log; tell whether all came."""
+        seen, is_found = -1, False
 
         def are_there():
-            new = self.agent.lines[since:]
+            nonlocal seen, is_found
+            if len(self.agent.lines) != seen:
+                seen = len(self.agent.lines)
+                is_found = look(self.agent.lines[since:seen])
+            return is_found
+
+        def look(new):
             events = [json.loads(line) for line in new if line.startswith("{")]
             found = [(each["name"], each["status"], each["error"] or "") for each in events if each["event"] == "check"]
             return all(any(text in line for line in new) for text in logs) and all(
