@@ -56,7 +56,7 @@ name = "all"
 members = ["alone", "router"]
 [[maintenance]]
 name = "repair"
-schedule = "* * * * *"
+schedule = "0 * * * *"
 duration = "1h"
 targets = ["repaired"]
 [[channel]]
