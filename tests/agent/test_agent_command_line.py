@@ -13,6 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from kit import PATIENCE
+from scheduler.agent import checks
+from scheduler.agent.checks import KINDS, Kind
+from scheduler.agent.checks.http.http_check import HTTP
+from scheduler.agent.checks.kinds import Kinds
 from scheduler.agent.cli import cli
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.config.preview import config_lines
@@ -177,6 +181,15 @@ def test_a_wrong_call_says_what_is_right(args, message):
     assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert "hunter22" not in result.stderr
+
+
+def test_the_help_has_the_schemes_of_all_kinds(monkeypatch):
+    """Those of other distributions too."""
+    theirs = Kind("greeting", {"greeting": 25}, HTTP.make)
+    monkeypatch.setattr(checks, "known_kinds", lambda: Kinds((*KINDS, theirs)))
+    told = " ".join(CliRunner().invoke(cli, ["watch", "--help"]).stdout.split())
+    assert told.endswith("push://, greeting://")
+    assert "Schemes: http://, https://, tcp://, tls://, dns://, " in told
 
 
 async def test_check_says_what_would_run(ran, config, up):

@@ -61,7 +61,7 @@ def _tell_version(ctx: click.Context, _: click.Parameter, is_asked: bool) -> Non
 @click.option("-v", "--verbose", count=True, help="Log what the scheduler does. Give it twice to log more.")
 @click.pass_context
 def cli(ctx: click.Context, verbose: int) -> None:
-    """Check websites and ports, on time, and show how they stand."""
+    """Check websites, ports and databases, on time, and show how they stand."""
     ctx.obj = verbose
 
 
@@ -95,7 +95,18 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
     _run(config_or_end(read), verbosity, source=(file, read), **options)
 
 
-@cli.command()
+class _WithSchemes(click.Command):
+    """A command whose help ends with the schemes of all kinds of check, those of other distributions included."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the schemes."""
+        from .checks import known_kinds
+
+        formatter.write_paragraph()
+        formatter.write_text(f"Schemes: {', '.join(f'{each}://' for each in known_kinds().by_scheme)}")
+
+
+@cli.command(cls=_WithSchemes)
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--every", type=Duration(), default="5s", show_default=True, help="Time from one start to the next.")
 @click.option("--timeout", type=Duration(), default="5s", show_default=True, help="How long a whole check may take.")
@@ -103,7 +114,7 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
 @_run_options
 @click.pass_obj
 def watch(verbosity: int, /, urls: tuple[str, ...], every: float, timeout: float, mode: str, **options: Any) -> None:
-    """Check URLs (http://, https://, tcp://host:port) until Ctrl-C."""
+    """Check URLs (http://, https://, tcp://host:port, ...) until Ctrl-C."""
     from .checks import Mode
     from .config import watch_config
 
