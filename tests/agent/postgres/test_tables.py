@@ -322,6 +322,30 @@ def test_a_row_of_a_table_that_was_altered_or_of_a_copy_that_was_edited_is_told(
     ]
 
 
+def server_row(name, **values):
+    """A row of the table of servers as it is read."""
+    keys = "password_env password_file cluster group databases exclude most_databases connection_limit wait budget tags"
+    return Row("servers", name, dict.fromkeys(keys.split()) | {"dsn": f"host={name}", "is_enabled": True} | values)
+
+
+def test_a_row_that_is_the_same_is_not_looked_into_again_unless_its_password_may_be_another(tmp_path):
+    """A thousand servers are read every five seconds. A file is looked into each time."""
+    place = TablesPlace(server=Server(), folder=tmp_path)
+    (tmp_path / "word").write_text("old")
+
+    def read(known, *named):
+        rows = [server_row("a"), server_row("b", password_file="word"), server_row("c", wait=5 + len(known))]
+        return taken_in(rows, known, place, named)[0]
+
+    before = read({})
+    (tmp_path / "word").write_text("new")
+    after = read(before)
+    assert after["servers", "a"] is before["servers", "a"]
+    assert after["servers", "b"].meaning.target.server.password == "new"
+    assert [each["servers", "c"].meaning.target.wait for each in (before, after)] == [5, 8]
+    assert taken_in([server_row("a")], before, place, ["a"])[1][0].startswith("servers 'a': expected another name")
+
+
 async def test_without_a_copy_it_says_what_is_wrong(settings):
     """Nothing is guessed."""
     rows_on(settings.postgres, "ALTER DATABASE settings ALLOW_CONNECTIONS false")

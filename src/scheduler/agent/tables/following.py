@@ -86,7 +86,10 @@ class Tables:
 
     async def _read(self, opened: Reader) -> None:
         before = self._found or Found()
-        known, wrong = taken_in(await opened.rows(), before.known, self._place, self._named())
+        rows, named = await opened.rows(), self._named()
+        known, wrong = await run_sync(
+            taken_in, rows, before.known, self._place, named
+        )  # libpq reads 1,000 dsn a second
         if self._is_away:
             self._is_away = False
             self._say(f"{self._place} can be read again")

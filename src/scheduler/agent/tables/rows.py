@@ -78,16 +78,23 @@ def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Colle
     wrong: list[str] = []
     for row in rows:
         key = row.table, row.key
+        before = known.get(key)
+        if before is not None and before.row == row and _stands(row, named):
+            found[key] = before
+            continue
         try:
             found[key] = Good(row, _meaning(row, place, named))
         except (Unfit, KeyError, TypeError, ValueError) as exc:  # a table may have been altered, a copy edited
-            before = known.get(key)
-            wrong.append(
-                printable(f"{row.table} {row.key!r}: {exc}{'' if before is None else '; what it was holds on'}")
-            )
+            rest = "" if before is None else "; what it was holds on"
+            wrong.append(printable(f"{row.table} {row.key!r}: {exc}{rest}"))
             if before is not None:
                 found[key] = before
     return found, wrong
+
+
+def _stands(row: Row, named: Collection[str]) -> bool:
+    """Whether the same row means the same as before: not if the file has its name by now, or if it refers to a file."""
+    return row.table != SERVERS or (row.key not in named and row.values["password_file"] is None)
 
 
 def targets_of(known: Known, around: tuple[Layer, ...]) -> tuple[PostgresTarget, ...]:
