@@ -343,7 +343,7 @@ SCENARIOS = {
         Scenario(
             name="agent_probes",
             what="4 PostgreSQL servers (15 to 18) of 40 databases each: 164 targets, all stored in SQLite, for 45 s",
-            sizes={"servers": 4, "databases": 40, "interval_s": 2, "seconds": 45},
+            sizes={"servers": 4, "databases": 40, "interval_s": 1.8, "seconds": 45},
             quick={"databases": 5, "seconds": 10},
             contenders=("probes",),
             baseline="probes",
