@@ -232,6 +232,7 @@ class _Agent:
             names = ", ".join(gone)
             self._monitor.notice(f"no longer checked, because the configuration says so: {names}; their history stays")
         self._outbox.begin()
+        self._roster.begin_evenly()
         if not self._plan.once:  # then nobody listens, and each is asked at once
             self._signals.plan()
 

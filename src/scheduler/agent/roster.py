@@ -8,9 +8,10 @@ configuration says of a target as the old one did is not touched.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -18,7 +19,7 @@ from anyio.lowlevel import checkpoint
 from attrs import evolve, field, frozen
 
 from schedule import After, Every, Missed
-from scheduler import InvalidJob, JobNotFound, Overlap, Scheduler
+from scheduler import InvalidJob, Job, JobNotFound, Overlap, Scheduler
 from timerqueue import Clock
 
 from .checks import (
@@ -43,6 +44,15 @@ CUT_OFF_AFTER: Final = 5.0
 
 SHORTEST_GRACE: Final = 1.0
 GRACE_OF_CALENDARS: Final = 60.0
+
+MORE_AT_FIRST: Final = 0.15
+"""The share by which there are more checks than ever after while those are made good for that a start found due."""
+
+LONGEST_GAP: Final = 0.1
+"""Seconds between two of those, at the most."""
+
+ROUNDING: Final = timedelta(milliseconds=1)
+"""By so much a start in a store may differ from the grid that it lies on."""
 
 TOGETHER: Final = 50
 """Targets that are changed before the loop has a turn."""
@@ -148,6 +158,23 @@ class Roster:
             job.remove()
         return [job.id for job in gone]
 
+    def begin_evenly(self) -> None:
+        """Let the checks that fell due while nobody could begin them start one after another, and not all at once.
+
+        Call it when the store has been read and nothing has run. What is no regular start is left as it is: the next
+        attempt above all, on which a verdict depends.
+        """
+        now = self._ways.clock.wall()
+        lengths = Counter(map(_interval_of, self._targets.values()))
+        before: Counter[float] = Counter()
+        for job in self._scheduler.jobs():
+            target = self._targets.get(job.id)
+            interval = 0.0 if target is None else _interval_of(target)
+            if target is not None and interval and _is_overdue(job, now, grace_of(target)):
+                gap = min(interval / (MORE_AT_FIRST * lengths[interval]), LONGEST_GAP)
+                job.set_next_start(datetime.fromtimestamp(now + before[interval] * gap, UTC))
+                before[interval] += 1
+
     def let_wait(self, name: str) -> None:
         """Let the checks of a target wait for room, however late they are: it might be left out every time."""
         if name in self.statuses and name not in self._patient:
@@ -200,6 +227,26 @@ class Roster:
         self.listed[:] = [self.statuses[each.name] for each in targets if each.is_enabled]
         self._parents.follow({name: each.depends_on for name, each in self._targets.items()})
         self.recall.look_again()
+
+
+def _interval_of(target: Target) -> float:
+    """Seconds between checks that are spread by the targets' names. 0: they are not."""
+    if (
+        not isinstance(target.schedule, Every)
+        or target.start not in (None, "phase")
+        or isinstance(target.check, PushCheck)
+    ):
+        return 0.0
+    return target.schedule.interval.total_seconds()
+
+
+def _is_overdue(job: Job, now: float, grace: float) -> bool:
+    """Whether a regular start of a job has passed so lately that it would be made good for."""
+    due = job.next_start
+    if due is None or not now - grace <= due.timestamp() <= now:
+        return False
+    slot = job.schedule.bind(job.id).next(due - ROUNDING)
+    return slot is not None and slot <= due + ROUNDING
 
 
 def _nobody(_name: str, _began: float) -> tuple[str, ...]:
