@@ -111,8 +111,8 @@ async def test_disabling_a_probe_cancels_what_it_does_on_the_server_at_once(post
         assert set(jobs_of(fleet)) == {"probe:main:one"}
         await until(lambda: rows_on(server, sleeping) == [(0,)])
         await next_of(fleet, "one")
-    [cut] = fleet.store.of("long")
-    assert (cut.kind, cut.reason.split(":")[0]) == (OutcomeKind.SKIPPED, "cut off")
+    assert {each.kind for each in fleet.store.of("long")} == {OutcomeKind.SKIPPED}  # ticks that found it running, too
+    assert [each.reason.startswith("cut off") for each in fleet.store.of("long")].count(True) == 1
 
 
 async def test_a_probe_that_is_enabled_starts(postgres_of):
