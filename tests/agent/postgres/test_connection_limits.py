@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager, closing
 import anyio
 import pytest
 from attrs import evolve
+from psycopg.pq import PollingStatus
 
 from kit import PATIENCE, until
 from postgres_fleets import NAME, fleet_of, most_of_ours, ours_on, probe
 from scheduler.agent.checks import Resolver
-from scheduler.agent.libpq import Server
+from scheduler.agent.libpq import Connection, Server, gone
 from scheduler.agent.postgres import CATALOGUE
 from scheduler.agent.postgres.contract import Scope
 from scheduler.agent.postgres.reach import Connections, Dialler
@@ -164,3 +165,20 @@ async def test_nobody_is_asked_twice_with_one_place(listening, silent):
         assert (connections.used, ours_on(listening)) == (1, 0)
         silent.accept()[0].close()
         await until(lambda: connections.used == 0)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+async def test_who_is_given_up_while_it_logs_in_is_gone_on_the_server(listening, steps):
+    """After any step of the login: the server lets go of it, and does not wait for a word from us for ever."""
+    connection = Connection(target_of(listening, "127.0.0.1").server, "127.0.0.1", SystemClock().monotonic)
+    state = PollingStatus.WRITING
+    with anyio.fail_after(PATIENCE):
+        for _ in range(steps):
+            if state not in {PollingStatus.OK, PollingStatus.FAILED}:
+                wait = anyio.wait_writable if state == PollingStatus.WRITING else anyio.wait_readable
+                await wait(connection._pg.socket)
+                state = PollingStatus(connection._pg.connect_poll())
+        left = connection.leave()
+        assert left is not None
+        await gone(left)
+        await until(lambda: ours_on(listening) == 0)

@@ -34,6 +34,8 @@ def leave(connection: PGconn) -> socket.socket | None:
         return None
     left.setblocking(False)  # noqa: FBT003 - the name of the method says what
     connection.finish()
+    with suppress(OSError):  # while it logs in libpq says no good-bye, and the server would wait for what we want
+        left.shutdown(socket.SHUT_WR)
     return left
 
 
