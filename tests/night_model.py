@@ -59,9 +59,10 @@ class Model:
             self.open.closed, self.open.ended = now, wall
 
     def gone(self, wall, now):
-        """Take in that the target is not checked any more. Should it come back, it stands as it stood."""
+        """Take in that the target is not checked any more. Should it come back, it begins anew."""
         if self.open is not None:
             self.open.is_gone, self.open.closed, self.open.ended = True, now, wall
+        self.standing, self.checks, self.tries, self.latest = None, 0, 0, []
 
     def _move(self, is_up, wall):
         status = UP if is_up else DOWN

@@ -34,8 +34,9 @@ class Agent:
 
     refresh_every = None
 
-    def __init__(self, file):
+    def __init__(self, file, head=MEMORY):
         self.file = file
+        self.head = head
         self.notices = []
         self.checked_so_far = []
         self.seen = anyio.Event()
@@ -71,7 +72,7 @@ class Agent:
     def write(self, text):
         """Write the file as an editor does: the whole of it, in the place of the old one."""
         beside = self.file.with_suffix(".new")
-        beside.write_text(MEMORY + text)
+        beside.write_text(self.head + text)
         beside.replace(self.file)
 
     async def sees(self, holds):
@@ -157,6 +158,37 @@ async def test_a_target_that_is_taken_out_stops_at_once(agent, server, how):
         assert agent.names() == ["a"]
         assert "slow" not in agent.view.scheduler
         await agent.checks("a")
+
+
+async def test_a_target_that_is_taken_out_while_down_and_comes_back_has_another_incident(agent, free_port, tmp_path):
+    """Whoever was told that it is checked no more hears of it again: under a key of its own, or it would be dropped."""
+    told = tmp_path / "told"
+    agent.head = f"""
+store = "sqlite:////{tmp_path}/uptime.db"
+[[channel]]
+name = "ops"
+kind = "command"
+command = ["/bin/sh", "-c", "echo $TIMERQUEUE_KEY >> {told}"]
+"""
+    keys = []
+
+    async def tells(count):
+        with anyio.fail_after(PATIENCE):
+            while len(keys) < count:
+                await anyio.sleep(0.02)
+                keys[:] = told.read_text().splitlines() if told.exists() else []
+
+    async with Running(agent, check("a", free_port) + check("b", free_port, "enabled = false")):
+        await tells(1)
+        agent.write(check("b", free_port, "enabled = false"))
+        await tells(2)
+        agent.write(check("a", free_port) + check("b", free_port, "enabled = false"))
+        await tells(3)
+        (status,) = agent.view.targets
+        assert status.checks > 1  # those of before are counted
+    first, gone, again = (key.split(":") for key in keys)
+    assert [key[2] for key in (first, gone, again)] == ["trigger", "resolved", "trigger"]
+    assert first[0] == gone[0] != again[0]
 
 
 async def test_another_interval_keeps_the_targets_place_and_what_is_known_of_it(agent, server):

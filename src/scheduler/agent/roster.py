@@ -104,7 +104,13 @@ class Roster:
         )
         self._parents = Parents(self.statuses, self.groups)
         self.recall = Recall(
-            scheduler, self.statuses, self.board.remembered, ways.clock, clean, above=self._parents.above
+            scheduler,
+            self.statuses,
+            self.board.remembered,
+            ways.clock,
+            clean,
+            above=self._parents.above,
+            is_new=self._is_new,
         )
         self._longest_doubt = network.longest
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
@@ -213,6 +219,14 @@ class Roster:
         if not self._is_once or not isinstance(target.check, PushCheck):
             return target
         return evolve(target, check=evolve(target.check, is_heard=False))
+
+    def _is_new(self, name: str) -> bool:
+        """Whether a target's job has not ended a run so far: its history, if there is one, is of a job before it."""
+        try:
+            found = self._scheduler.get(name).statistics()
+        except JobNotFound:  # its schedule has ended
+            return False
+        return found.runs - found.running <= 0
 
     def _drop(self, name: str) -> None:
         with suppress(JobNotFound):  # its schedule has ended

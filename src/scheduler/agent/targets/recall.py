@@ -32,7 +32,8 @@ class Recall:
     """A reader of history that lets targets stand as they did when an earlier process last checked them.
 
     `tell` is called with each target that has a past. `clean` masks secrets. `above`: the targets through which the one
-    of a name is reached, on whose past a verdict on it depends.
+    of a name is reached, on whose past a verdict on it depends. `is_new`: whether the one of a name has come into the
+    configuration, or back, since it was checked last: then it begins anew, for its last incident has ended.
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class Recall:
         clean: Callable[[str], str] = str,
         *,
         above: Callable[[str], Iterable[str]] = lambda _name: (),
+        is_new: Callable[[str], bool] = lambda _name: False,
     ) -> None:
+        self._is_new = is_new
         self._scheduler = scheduler
         self._above = above
         self._clock = clock
@@ -139,7 +142,9 @@ class Recall:
         for limit in (FIRST_LOOK, SECOND_LOOK):
             records = await self._ask(target.name, limit)
             if restore(target, records, self._clean):
-                if target.status is not None and target.last is not None:
+                if self._is_new(target.name):
+                    target.begin_anew()
+                elif target.status is not None and target.last is not None:
                     self._tell(target)
                 return
             if len(records) < limit:

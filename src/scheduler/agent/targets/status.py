@@ -208,6 +208,11 @@ class TargetStatus:
         """Since when its state is what it is, in UTC seconds: if it is up, that ended its last incident."""
         return None if self.state is None else self.state.started_at
 
+    def begin_anew(self) -> None:
+        """Stand as one that was never checked. What was found of it so far stays counted."""
+        self.state = self.incident = self.status = self.previous = self.since = self.recalled = None
+        self.tried, self.is_excused = 0, False
+
     def last_detail(self) -> Detail:
         """Return the detail of the last result, of whichever process."""
         return {} if self.last is None or not self.last.results else self.last.results[0].detail
