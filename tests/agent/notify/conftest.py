@@ -61,6 +61,8 @@ class World:
         self.rules = Rules(digest=None)
         self.said = []
         self.ways = {}
+        self.before = lambda outbox: None
+        """What the outbox is told of before its process has read the store."""
 
     @asynccontextmanager
     async def process(self, *, dies=False, is_stored=True):
@@ -75,6 +77,7 @@ class World:
         s.listen(outbox.listen, RunEnded, JobFinished)
         s.listen(outbox.hear, ClockJumped)
         s.listen(lambda _: outbox.begin(), SchedulerStarted)
+        self.before(outbox)
         async with s:
             await settle()
             yield Process(s, outbox, delivery, self.clock)

@@ -1,15 +1,19 @@
 """Messages are jobs: each is delivered once it can be, in its order, whatever becomes of the process."""
 
+from datetime import UTC, datetime
+
 import pytest
 from attrs import evolve
 
 from kit import settle
+from schedule import At
 from scheduler import Outcome
 from scheduler.agent.notify import Digest, Rate, Rules, Way
-from scheduler.agent.targets import Board, GroupRecalled, Remembered, TargetStatus
+from scheduler.agent.targets import Board, GroupRecalled, Opened, Remembered, TargetStatus
 from scheduler.agent.targets.flapping import Standing, TargetState
 
 DAY = 86_400
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 async def test_an_incident_is_told_when_it_begins_and_when_it_ends(world):
@@ -138,6 +142,39 @@ async def test_what_could_not_be_delivered_goes_out_after_a_restart(world):
     assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
     assert world.ops.taken[0].text == "shop is down: connection refused"
     assert "1 message of an earlier run not delivered yet: trying again" in world.said
+
+
+async def test_what_is_due_before_the_rest_of_the_store_has_been_read_is_not_lost(world):
+    """A store of many jobs is read while the first ones run: an end that was overdue was taken for settled before."""
+    world.rules = Rules(digest=Digest(1, 30))
+    async with world.process(dies=True) as process:
+        for number in range(2_000):
+            process.scheduler.add("notify", At(LATER), id=f"other-{number}", needs="channel:none")
+        incident = process.opens()
+        await world.clock.travel(1)
+        process.closes(incident)
+        await process.scheduler.flush()
+    await world.clock.travel(100)
+    async with world.process() as process:
+        await world.clock.travel(60)
+        assert not [job for job in process.jobs if "shop" in job]
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:resolved"]
+
+
+async def test_news_that_come_before_the_rest_of_the_store_has_been_read_are_told_once(world):
+    """Whether an incident was told already stands in jobs that may not have been read."""
+    async with world.process(dies=True) as process:
+        incident = process.opens()
+        await world.clock.travel(1)
+        await process.scheduler.flush()
+    other = evolve(incident, id="blog-1", target="blog")
+    world.before = lambda outbox: [outbox.hear(Opened(each)) for each in (incident, other)]
+    world.targets = {"shop": None, "blog": None}
+    async with world.process() as process:
+        await world.clock.travel(60)
+        process.closes(incident)
+        await world.clock.travel(60)
+    assert world.ops.keys == ["shop-1:ops:trigger", "blog-1:ops:trigger", "shop-1:ops:resolved"]
 
 
 async def test_an_incident_that_is_open_over_a_restart_is_resolved_after_it(world):

@@ -1,5 +1,6 @@
 """The delivery of one message: the task of all jobs of the outbox.
 
+    what an earlier process has left is not known yet          -> waits
     settled meanwhile? too old? no channel any more?           -> said as the result, and the job ends
     not its turn, for the channel's rate                       -> another start of the job when it is
     alone or with others in a digest                           -> sent
@@ -61,6 +62,7 @@ class Delivery:
 
     async def run(self, values: Any) -> dict[str, Any]:
         """Deliver the message that a job holds: what became of it. Raises Undelivered: it is to be tried again."""
+        await self._outbox.has_begun()
         try:
             message = message_of(values)
         except ValueError as exc:

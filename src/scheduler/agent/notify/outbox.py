@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from logging import getLogger
 from typing import Final
 
+import anyio
 from attrs import evolve
 
 from schedule import At
@@ -89,6 +90,9 @@ class Outbox:
         self._windows = {name: Window(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
         """Channels that took nothing when they were tried last, and what they said."""
+        self._early: list[News] | None = []
+        """News that have come before `begin`: what was told already stands in jobs that may not have been read."""
+        self._begun = anyio.Event()
         self._compared: set[str] = set()
         """Targets whose open incidents of an earlier process have been compared with how they stand."""
 
@@ -96,6 +100,9 @@ class Outbox:
 
     def hear(self, news: News) -> None:
         """Take news from the board. What goes wrong here is logged, and hurts nobody who hears after this."""
+        if self._early is not None:
+            self._early.append(news)
+            return
         try:
             self._hear(news)
         except Exception:
@@ -146,7 +153,7 @@ class Outbox:
         self._add(message, self._now() + AGAIN if is_due else None)
 
     def begin(self) -> None:
-        """Take up what an earlier process has left: the store has been read, and nothing has run yet."""
+        """Take up what an earlier process has left: the store has been read. Then take the news that came before."""
         for job in self._scheduler.jobs():
             if job.id.startswith(PREFIX) and TASK in job.tags and self._entries.of_job(job.id) is None:
                 self._take_up(job)
@@ -155,6 +162,14 @@ class Outbox:
         waiting = sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
         if waiting:
             self._say(f"{wording.count(waiting, 'message')} of an earlier run not delivered yet: trying again")
+        early, self._early = self._early or [], None
+        for news in early:
+            self.hear(news)
+        self._begun.set()
+
+    async def has_begun(self) -> None:
+        """Return once `begin` has been called: until then nobody knows which messages there are."""
+        await self._begun.wait()
 
     def follow(self, channels: Collection[str], routes: Mapping[str, Collection[str] | None], rules: Rules) -> None:
         """Go on with these. A channel that is new hears of what is open when its targets are checked next."""
