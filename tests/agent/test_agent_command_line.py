@@ -36,6 +36,8 @@ async def test_run_checks_until_a_signal_and_stops_cleanly(started, config, numb
     async with started("run", config()) as command:
         await command.line_with("-> UP", "site", "status 200 in", "connect", "late")
         await command.line_with(" UP  ", "site")
+        while not any("-> DOWN" in line for line in command.lines):
+            await command.line_with(" UP  ", "site")
         command.process.send_signal(number)
         assert await command.end() == 0
     text = "".join(command.lines)

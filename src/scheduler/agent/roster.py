@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint
 from attrs import evolve, field, frozen
 
 from schedule import After, Every, Missed
-from scheduler import InvalidJob, Job, JobNotFound, Overlap, Scheduler
+from scheduler import AlreadyStopped, InvalidJob, Job, JobNotFound, Overlap, Scheduler
 from timerqueue import Clock
 
 from .checks import (
@@ -178,7 +178,8 @@ class Roster:
             interval = 0.0 if target is None else _interval_of(target)
             if target is not None and interval and _is_overdue(job, now, grace_of(target)):
                 gap = min(interval / (MORE_AT_FIRST * lengths[interval]), LONGEST_GAP)
-                job.set_next_start(datetime.fromtimestamp(now + before[interval] * gap, UTC))
+                with suppress(AlreadyStopped):  # nothing can be shown, so it has stopped at once
+                    job.set_next_start(datetime.fromtimestamp(now + before[interval] * gap, UTC))
                 before[interval] += 1
 
     def let_wait(self, name: str) -> None:
