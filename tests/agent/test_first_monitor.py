@@ -121,7 +121,17 @@ def ports():
         return [each.getsockname()[1] for each in (one, other)]
 
 
+@pytest.fixture
+def keys_work():
+    """Let programs hear of keys: who runs the tests in the background of a shell has them ignored."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGQUIT, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals and a shell of POSIX")
+@pytest.mark.usefixtures("keys_work")
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page uses curl")
 async def test_the_tutorial_is_true(tmp_path, ports):
     """From the first line to the last, as a reader would do it, only twice as fast."""
