@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Final, assert_never
 
 from attrs import define, evolve
@@ -12,6 +13,12 @@ from .channels import Message, MessageKind
 
 PREFIX: Final = "notify:"
 """The beginning of the ids of their jobs. No target is called so."""
+
+NEVER: Final = timedelta(days=36_500)
+"""The time from now to the schedule of each job, which no message waits for: it is due when it is told to be."""
+
+SOON: Final = timedelta(days=3_650)
+"""What is due later than that waits to be told."""
 
 
 @define(eq=False)
@@ -116,3 +123,13 @@ def job_id(key: str) -> str:
 def is_same(one: Message, other: Message) -> bool:
     """Whether both tell the same channel of the same incident."""
     return (one.incident, one.channel) == (other.incident, other.channel)
+
+
+def waits_to_be_told(job: Job, now: float) -> bool:
+    """Whether the job of a message starts at no time that anybody has set. `now`: UTC seconds."""
+    return job.next_start is None or job.next_start > instant_of(now) + SOON
+
+
+def instant_of(seconds: float) -> datetime:
+    """The instant so many UTC seconds after 1970."""
+    return datetime.fromtimestamp(seconds, UTC)

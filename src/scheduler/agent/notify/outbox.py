@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from logging import getLogger
 from typing import Final
 
@@ -27,19 +27,13 @@ from scheduler import ClockJumped, Job, JobFinished, JobNotFound, JobState, Outc
 from ..targets import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered
 from ..text import wording
 from .channels import Message, MessageKind, message_of
-from .entries import PREFIX, Entries, Entry, is_same, job_id
+from .entries import NEVER, PREFIX, Entries, Entry, instant_of, is_same, job_id, waits_to_be_told
 from .pace import Rules, Window
 
 logger = getLogger(__name__)
 
 TASK: Final = "notify"
 """The name of the task, and the tag of its jobs."""
-
-NEVER: Final = timedelta(days=36_500)
-"""The time from now to the schedule of each job, which no message waits for: it is due when it is told to be."""
-
-SOON: Final = timedelta(days=3_650)
-"""What is due later than that waits to be told."""
 
 RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
 PRIORITY: Final = 6
@@ -214,7 +208,7 @@ class Outbox:
         entry = self._entries.find(key)
         if entry is not None:
             later = NEVER if seconds is None else timedelta(seconds=seconds)
-            entry.job.set_next_start(_instant(self._now()) + later)
+            entry.job.set_next_start(instant_of(self._now()) + later)
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
         """Settle messages that went out in the digest of another one. Their jobs start once more, to say so."""
@@ -300,7 +294,7 @@ class Outbox:
         """Make the job of a message, due at `due`; None: it waits to be told when."""
         job = self._scheduler.add(
             TASK,
-            At(_instant(self._now()) + NEVER),
+            At(instant_of(self._now()) + NEVER),
             id=job_id(message.key),
             args=(message.values(),),
             needs=f"channel:{message.channel}",
@@ -312,7 +306,7 @@ class Outbox:
         )
         self._entries.put(Entry(message, job))
         if due is not None:
-            job.set_next_start(_instant(due))
+            job.set_next_start(instant_of(due))
 
     def _become(self, entry: Entry, message: Message) -> None:
         """Change a message that waits, here and in its job."""
@@ -320,7 +314,7 @@ class Outbox:
         entry.job.update(args=(message.values(),))
 
     def _let_go(self, entry: Entry, due: float) -> None:
-        entry.job.set_next_start(_instant(due))
+        entry.job.set_next_start(instant_of(due))
 
     def _start_ready(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -331,7 +325,7 @@ class Outbox:
         """Start the job now if it only waits for a later time, such as its next attempt."""
         with suppress(JobNotFound):
             if entry.job.state is JobState.SCHEDULED:
-                entry.job.set_next_start(_instant(self._now()))
+                entry.job.set_next_start(instant_of(self._now()))
 
     # -- what became of them -------------------------------------------------------------------------------------------
 
@@ -397,19 +391,10 @@ class Outbox:
         message, job, now = entry.message, entry.job, self._now()
         if job.error is not None and job.error.startswith("quarantined"):
             job.resume()
-            job.set_next_start(_instant(now) + RESTED)
+            job.set_next_start(instant_of(now) + RESTED)
         elif message.channel not in self._channels:
             self._let_go(entry, now)
         elif entry.kind is MessageKind.RESOLVED and message.ended is None and message.target not in self._routes:
             self._close(entry, now, None, is_gone=True)
-        elif self._entries.is_ready(entry, now) and _is_waiting(job, _instant(now) + SOON):
+        elif self._entries.is_ready(entry, now) and waits_to_be_told(job, now):
             self._let_go(entry, now)
-
-
-def _is_waiting(job: Job, until: datetime) -> bool:
-    """Whether the job starts no earlier than that."""
-    return job.next_start is None or job.next_start > until
-
-
-def _instant(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
