@@ -102,7 +102,8 @@ class Hosts:
             case "reply+held":
                 return [right, *held]
             case "damaged":
-                return [reply(packet, message[:-1] + b"?"), reply(packet, message[:9]), reply(packet, message + b"x")]
+                wrong = message[:-1] + bytes([message[-1] ^ 1])
+                return [reply(packet, wrong), reply(packet, message[:9]), reply(packet, message + b"x")]
             case "others":  # numbers and codes that are not ours, and at last the right one
                 other = message[:6] + struct.pack("!H", 999) + message[8:]
                 return [reply(packet, other), reply(packet, message, code=1), right]
