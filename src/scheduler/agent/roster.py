@@ -167,8 +167,8 @@ class Roster:
     def begin_evenly(self) -> None:
         """Let the checks that fell due while nobody could begin them start one after another, and not all at once.
 
-        Call it when the store has been read and nothing has run. What is no regular start is left as it is: the next
-        attempt above all, on which a verdict depends.
+        Call it once the store has been read. What is no regular start is left as it is: the next attempt above all, on
+        which a verdict depends.
         """
         now = self._ways.clock.wall()
         lengths = Counter(map(_interval_of, self._targets.values()))

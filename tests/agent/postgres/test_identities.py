@@ -114,7 +114,7 @@ async def test_a_crash_is_told_and_stored_and_no_rate_spans_it(own_server, caplo
 async def test_another_server_behind_the_same_name_is_another_one(postgres_of, tmp_path, caplog):
     """A failover: the name leads elsewhere, with another version and since another time."""
     caplog.set_level(logging.INFO, "scheduler.agent.postgres")
-    name = tmp_path / "db"
+    name, after = tmp_path / "db", postgres_of(18)  # which is up before: that it was started is no news
     name.symlink_to(postgres_of(17).folder)
     store = SpiedMetrics()
     async with fleet_on(
@@ -122,7 +122,7 @@ async def test_another_server_behind_the_same_name_is_another_one(postgres_of, t
     ) as fleet:
         await until(lambda: store.count("identity") == 1)
         name.unlink()
-        name.symlink_to(postgres_of(18).folder)
+        name.symlink_to(after.folder)
         rows_on(
             postgres_of(17),
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'timerqueue'",

@@ -37,8 +37,10 @@ _BEGIN_ANEW: Final = ("system_identifier", "started")
 
 def identity_of(probe: Probe, rows: Rows) -> Row | None:
     """Return the row of IDENTITY that lies in what a probe found; None: it is not the one that finds it."""
+    if probe.name != SOURCE or not rows:  # as with nearly every outcome
+        return None
     names = [column.name for column in probe.columns]
-    if probe.name != SOURCE or not rows or not set(_NAMES) <= set(names):
+    if not set(_NAMES) <= set(names):
         return None
     return tuple(rows[0][names.index(name)] for name in _NAMES)
 

@@ -20,7 +20,6 @@ from .place import TablesPlace
 SHORTEST: Final = 1.0
 """Seconds from run to run of a probe."""
 SERVERS: Final = "servers"
-PROBES: Final = "probe_configs"
 _OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
 _SCOPES: Final = ("cluster", "group", "global")
