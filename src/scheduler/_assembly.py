@@ -8,16 +8,19 @@ from ._control import Registry
 from ._jobs import JobList, Tasks
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
-from ._memory import Commits, Crashes, InlineWriter, Intake, Memory, Polling, Reconciler, ThreadWriter, Writer
+from ._memory import Commits, InlineWriter, Memory, Polling, Shards, ThreadWriter, Writer
 from ._plan import Timeline
+from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
 from ._values import Listeners
-from .stores import Retention, Store
+from .stores import Retention, Shares, Sharing, Store
 
 
-def core_of(clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float) -> Core:
-    """Put together what runs jobs. `kill_after` in seconds."""
+def core_of(
+    clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, kill_after: float, shares: Shares | None = None
+) -> Core:
+    """Put together what runs jobs. `kill_after` in seconds. `shares`: of a store that others have, too."""
 
     def fire(batch: list[Alarm], now: float) -> None:
         turn.fire(batch, now)  # the queue is the first part that is made, and this the last
@@ -25,7 +28,7 @@ def core_of(clock: Clock, pool: TaskPool, random: Random, *, max_subtasks: int, 
     queue = TimerQueue(clock=clock, fire=fire)
     listeners = Listeners()
     timeline = Timeline(clock)
-    jobs = JobList()
+    jobs = JobList(shares)
     journal = Journal(timeline, clock.monotonic)
     missed = MissedTicks(timeline, journal, listeners)
     floors = CrashFloors(timeline, clock.monotonic, missed)
@@ -85,6 +88,18 @@ def memory_of(
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
     reconciler = Reconciler(registry, core, tasks, crashes)
     intake = Intake()
+    shards = None
+    if (sharing := sharing_of(store)) is not None and core.jobs.shares is not None:
+        shards = Shards(
+            sharing,
+            core.jobs.shares,
+            writer,
+            core=core,
+            commits=commits,
+            crashes=crashes,
+            reconciler=reconciler,
+            intake=intake,
+        )
     polling = Polling(
         store,
         writer,
@@ -104,4 +119,12 @@ def memory_of(
         reconciler=reconciler,
         intake=intake,
         polling=polling,
+        shards=shards,
+        sharing=sharing,
     )
+
+
+def sharing_of(store: Store | None) -> Sharing | None:
+    """The verbs by which a store is shared with other agents. None: it is not, as most cannot be."""
+    sharing: Sharing | None = getattr(store, "sharing", None)
+    return sharing

@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import core_of, memory_of
+from ._assembly import core_of, memory_of, sharing_of
 from ._control import OnConflict, Registry, SomeJob
 from ._jobs import (
     Handle as Job,
@@ -37,7 +37,7 @@ from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._running import Running
 from ._values import Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
-from .stores import Retention, Store, store_at
+from .stores import Retention, Shares, Store, store_at
 
 logger = getLogger(__name__)
 
@@ -88,6 +88,7 @@ class Scheduler(Running):
             system_random() if random is None else random,
             max_subtasks=count_of("max_subtasks", max_subtasks),
             kill_after=seconds_of("kill_after", kill_after),
+            shares=None if sharing_of(store) is None else Shares(),
         )
         self._listeners = self._core.listeners
         self._jobs = self._core.jobs

@@ -26,6 +26,7 @@ READERS = {
     "tests/crash_load.py": "notes when a change was asked for, to compare it with what a store has recorded",
     "tests/crash_loop.py": "opens a store, and prints how long it took",
     "tests/notify_soak.py": "lasts as long as it is told, and notes when it broke a target",
+    "tests/sharing_agent.py": "notes how late a run began",
     "tests/soak_targets.py": "notes when it broke and mended a target",
     "tests/agent/test_agent_config_growth.py": "compares the processor time of a text to that of a longer one",
     "tests/agent/test_agent_restart.py": "sees that what is due lies no hour in the past",

@@ -263,6 +263,11 @@ class Registry(Verbs):
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
         job.lateness = self.lateness.by_kind.setdefault(job.policy.kind, job.lateness)
         self._runs.enroll(job)
+        if self._jobs.is_elsewhere(job):
+            job.is_elsewhere = True
+            job.settle_pause()
+            job.settle_state()
+            return
         try:
             if self._pausing.pauses.any and not self._pausing.admits(job):
                 return

@@ -115,6 +115,8 @@ class Job(Alarm, Handle):
     """A pause of all jobs or of one of its tags."""
     is_due_by_hand = Sparse(False)  # noqa: FBT003 - its usual value
     """Somebody has set the next start: it is no slot of the schedule."""
+    is_elsewhere = Sparse(False)  # noqa: FBT003
+    """Another agent has it: here it is known, and does nothing."""
     is_parked = Sparse(False)  # noqa: FBT003
     is_paused = Sparse(False)  # noqa: FBT003
     """It does not start by itself, for any of these reasons."""
@@ -236,19 +238,15 @@ class Job(Alarm, Handle):
 
     def become(self, definition: Definition, lateness: Histogram) -> None:
         """Do from now on what the definition says. `lateness`: where runs of its kind are counted."""
-        self.func, self.call, self.args, self.kwargs = (
-            definition.func,
-            definition.call,
-            definition.args,
-            definition.kwargs,
-        )
+        self.func, self.call = definition.func, definition.call
+        self.args, self.kwargs = definition.args, definition.kwargs
         self.policy, self.tags, self.name = definition.policy, definition.tags, definition.name
         self.lateness = lateness
 
     def settle_pause(self) -> None:
         """Put together from its pauses whether it starts by itself, and why not."""
         pause = self.paused_by or self.held_by
-        self.is_paused = self.is_parked or pause is not None
+        self.is_paused = self.is_parked or self.is_elsewhere or pause is not None
         if not self.is_parked:  # else `error` says what is wrong with its schedule
             self.error = None if pause is None else pause.text
 

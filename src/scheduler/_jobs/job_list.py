@@ -5,16 +5,19 @@ from __future__ import annotations
 from threading import RLock
 
 from .._values import JobNotFound
+from ..stores import Shares
 from .job import Job
 
 
 class JobList:
     """All jobs of a scheduler, in the order in which they were added. Any thread.
 
-    `by_id` is changed with `lock` held, and may be looked into without.
+    `by_id` is changed with `lock` held, and may be looked into without. `shares`: which of the stored jobs are ours,
+    where other agents have the rest; None: all are.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shares: Shares | None = None) -> None:
+        self.shares = shares
         self.by_id: dict[str, Job] = {}
         self.lock = RLock()
         self._number = 1
@@ -35,6 +38,10 @@ class JobList:
     def find(self, id: str) -> Job | None:
         """The job of that id; None: there is none."""
         return self.by_id.get(id)
+
+    def is_elsewhere(self, job: Job) -> bool:
+        """Whether another agent has that job."""
+        return self.shares is not None and job.task is not None and not self.shares.holds(job.id)
 
     def jobs(self) -> list[Job]:
         """All of them at this moment."""

@@ -159,7 +159,7 @@ class Pending:
         stays for later is not gone through.
         """
         jobs = {id: self.jobs.pop(id) for id in self.together if id in self.jobs} | _first_of(self.jobs)
-        states = {job.id: state_of(job, timeline) for job in self._chosen() if not job.is_removed}
+        states = {job.id: state_of(job, timeline) for job in self._chosen() if _is_ours(job)}
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
@@ -183,6 +183,11 @@ class Pending:
                 del self.dirty[job]
             self.dirty.update((job, None) for job in self.with_tick if job.id in self.jobs)
         return self.with_tick | others
+
+
+def _is_ours(job: Job) -> bool:
+    """Whether the job is still there, and its state is for us to write."""
+    return not job.is_removed and (job.sparse is None or not job.is_elsewhere)
 
 
 def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:

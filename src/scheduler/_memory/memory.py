@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from logging import getLogger
@@ -23,11 +24,14 @@ from anyio.to_thread import run_sync
 from .._control import Registry
 from .._journal import Flushed, Sealed
 from .._loop import Core
+from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
 from .._values import StoreStatistics
 from ..stores import (
+    SHARDS,
     Batch,
     Receipt,
+    Sharing,
     Store,
     StoredJob,
     StoredState,
@@ -37,10 +41,8 @@ from ..stores import (
     Unstorable,
 )
 from .commits import Commits
-from .crashes import NOTHING_LOST, Crashes, Lost
-from .intake import Intake
 from .polling import Polling
-from .reconciler import Reconciler
+from .shards import Shards
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -75,8 +77,12 @@ class Memory:
         reconciler: Reconciler,
         intake: Intake,
         polling: Polling,
+        shards: Shards | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self.store = store
+        self.shards = shards
+        self._sharing = sharing
         self.reconciler = reconciler
         self.polling = polling
         self._commits = commits
@@ -98,13 +104,14 @@ class Memory:
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
-        opened = await self._ask(lambda: self.store.open(now_us, self.polling.hint))
+        opened = await self._ask(lambda: self.store.open(now_us, self._hint))
+        ours = [] if self.shards is None else await self.shards.join()
         for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
             if pause is not None:
                 self.reconciler.pause_scope(pause.scope, pause)
-        crashes = _by_job(self._intake.ticks(await self._ask(self.store.running)))
-        owed = _by_job(self._intake.ticks(await self._ask(self.store.owed)))
-        rows = await self._ask(self.store.load)
+        crashes = _by_job(self._intake.ticks(await self._ask(lambda: self._cut_off(ours))))
+        owed = _by_job(self._intake.ticks(await self._ask(lambda: self._owed(ours))))
+        rows = await self._ask(lambda: self._rows(ours))
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for number, (raw, state) in enumerate(chunk):
@@ -126,6 +133,23 @@ class Memory:
         first_loaded.set()
         logger.info("%d jobs are in %r", count, self.store)
         self.polling.begin()
+
+    def _hint(self) -> None:
+        self.polling.hint()
+        if self.shards is not None:
+            self.shards.hint()
+
+    def _cut_off(self, ours: list[int]) -> list[StoredTick]:
+        return self.store.running() if self._sharing is None else self._sharing.running(ours)
+
+    def _owed(self, ours: list[int]) -> list[StoredTick]:
+        return self.store.owed() if self._sharing is None else self._sharing.owed(ours)
+
+    def _rows(self, ours: list[int]) -> Rows:
+        """The jobs in the store; of a shared one ours first."""
+        if self._sharing is None:
+            return self.store.load()
+        return chain(self._sharing.load(ours), self._sharing.load(sorted(set(range(SHARDS)).difference(ours))))
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
         """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time."""
@@ -211,8 +235,15 @@ class Memory:
         except StoreError as exc:
             return exc
         finally:
+            self._leave()
             self.store.close()
         return None
+
+    def _leave(self) -> None:
+        """Say good-bye to the agents that share the store. What cannot be said they notice when our lease has ended."""
+        if self._sharing is not None:
+            with suppress(StoreError):
+                self._sharing.leave()
 
     def _commit_last(self, sealed: Sealed) -> list[Receipt]:
         """Commit the last batch; if not as a whole, then what of it can be stored."""

@@ -13,11 +13,10 @@ from logging import getLogger
 from timerqueue import LifecycleError
 
 from .._loop import Core
+from .._restore import Intake, Reconciler
 from .._starts import in_slices
 from ..stores import Changes, Store, StoredJob
 from .commits import Commits
-from .intake import Intake
-from .reconciler import Reconciler
 from .writer import Writer
 
 logger = getLogger(__name__)

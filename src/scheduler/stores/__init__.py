@@ -22,21 +22,28 @@ from ._rows import (
     StoredTick,
     size_of,
 )
+from ._shards import SHARDS, Shares, rightful_owners, shard_of
+from ._sharing import FORMAT, Peer, Sharing, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._url import store_at
 
 __all__ = [
     "AT_LEAST",
     "EVERYTHING",
+    "FORMAT",
     "LONGEST_RESULT",
     "RUNNING",
+    "SHARDS",
     "SIZE_OF_TICK",
     "Batch",
     "Changes",
     "JobPause",
     "Opened",
+    "Peer",
     "Receipt",
     "Retention",
+    "Shares",
+    "Sharing",
     "Store",
     "StoreError",
     "StoreTakenOver",
@@ -47,6 +54,9 @@ __all__ = [
     "StoredState",
     "StoredTick",
     "Unstorable",
+    "View",
+    "rightful_owners",
+    "shard_of",
     "size_of",
     "store_at",
 ]

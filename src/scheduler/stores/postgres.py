@@ -22,9 +22,11 @@ from ._postgres.connection import (
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
+from ._postgres.sharing import LEASE, PostgresSharing, SharingStatements
 from ._postgres.statements import Statements
-from ._postgres.table import Row, storable
+from ._postgres.table import loaded, storable
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._sharing import FORMAT, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = ["PostgresStore"]
@@ -39,11 +41,12 @@ LONGEST_WAIT = 5.0
 
 
 class PostgresStore:
-    """A store in the tables of one PostgreSQL schema, for one agent at a time.
+    """A store in the tables of one PostgreSQL schema, for one agent at a time, or with `shared` for several.
 
     You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent notices.
 
-    Whoever opens the store takes it over. The next call of the agent that had it raises StoreTakenOver. The first role
+    Whoever opens the store takes it over. The next call of the agent that had it raises StoreTakenOver. Agents that all
+    open it with `shared` have a part of its jobs each, and each other's when one goes. The first role
     that opens it, and may, makes the tables. A role for everyday use needs USAGE on the schema, and SELECT, INSERT,
     UPDATE and DELETE on its tables.
 
@@ -51,8 +54,11 @@ class PostgresStore:
     so changes by hand are then seen within about a second instead of at once.
     """
 
-    def __init__(self, dsn: str, *, schema: str = "timerqueue") -> None:
-        """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`."""
+    def __init__(self, dsn: str, *, schema: str = "timerqueue", shared: bool = False) -> None:
+        """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`.
+
+        `shared`: with other agents, all of which say so.
+        """
         if (
             not schema
             or len(schema.encode("utf-8", "replace")) > LONGEST_NAME
@@ -64,6 +70,8 @@ class PostgresStore:
         self._dsn = dsn
         self._schema = schema
         self._statements = Statements(schema)
+        self._of_sharing = SharingStatements(self._statements)
+        self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
         self._opened: Opened | None = None
         self._seen = ""
         self._connection: Connection | None = None
@@ -79,6 +87,21 @@ class PostgresStore:
     def is_immediate(self) -> bool:
         """False: this store waits for a server."""
         return False
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """The verbs by which agents share this store; None: it is for one at a time."""
+        return self._sharing
+
+    @property
+    def where(self) -> str:
+        """The place of the store in words for people."""
+        return self._where
+
+    @property
+    def epoch(self) -> int:
+        """Our epoch. Raises StoreUnusable unless it is open."""
+        return self._is_open.epoch
 
     def preflight(self) -> None:
         """Raise what `open` would, as far as that shows without making anything, and without taking it over."""
@@ -105,45 +128,61 @@ class PostgresStore:
 
     def _take(self, connection: Connection, now_us: int) -> Opened:
         epoch, instance = one_row(connection.execute(self._statements.take_epoch))
-        connection.execute(self._statements.forget_agents)  # waits for a commit of theirs that is under way
+        self._refuse(connection)
+        if self._sharing is None:
+            connection.execute(self._statements.forget_agents)  # waits for a commit of theirs that is under way
         name = storable(f"process {os.getpid()} on {platform.node()}")
         connection.execute(self._statements.add_agent, [epoch, name, now_us])
+        if self._sharing is not None:
+            connection.execute(self._of_sharing.join, [epoch, LEASE, FORMAT])
         return Opened(epoch, instance)
+
+    def _refuse(self, connection: Connection) -> None:
+        """Raise StoreUnusable if others have the store in another way than we want it."""
+        if self._sharing is None:
+            found = connection.execute(self._of_sharing.others).fetchone()
+            why = "agents share it"
+        else:
+            found = connection.execute(self._of_sharing.unshared).fetchone()
+            why = "an agent has it for itself"
+        if found is not None:
+            msg = f"{self._where}: {why}, such as {found[0]}: open it as they do (shared={self._sharing is None})"
+            raise StoreUnusable(msg)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
         """Yield all jobs as they were at one moment, over a connection of its own."""
         agent = self._agent
         with (
             translated(self._where),
-            closing(self._connect()) as connection,
+            closing(self.connect()) as connection,
             connection.transaction_as(agent, ONE_SNAPSHOT),
         ):
             seen = one_row(connection.execute(self._statements.snapshot))[0]
             connection.execute(self._statements.declare_load)
             self._seen = seen
             while rows := connection.fetch_more(self._statements.fetch_load):
-                yield [_loaded(row) for row in rows]
+                yield [loaded(row) for row in rows]
 
     def pauses(self) -> list[StoredPause]:
         """All pauses of scopes."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             return [StoredPause(*row) for row in connection.execute(self._statements.pauses)]
 
     def running(self) -> list[StoredTick]:
         """Ticks that are RUNNING."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.running)]
 
     def owed(self) -> list[StoredTick]:
         """Ticks that are owed."""
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(self._statements.owed)]
 
     def commit(self, batch: Batch) -> Receipt:
         """Commit the batch in one transaction. Raises StoreTakenOver once another agent has taken the store over."""
         opened = self._is_open
         self._pruning.note(batch)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             # The lock keeps others from taking over in between, and two commits apart: the server may still be busy
             # with one that was given up here.
             held = connection.execute(self._statements.hold, [opened.epoch, opened.instance])
@@ -154,7 +193,7 @@ class PostgresStore:
     def changes(self) -> Changes:
         """Return what others have changed since the last call: by hand, or an older agent that still committed."""
         asked = {"seen": self._seen, "agent": self._agent}
-        with self._transaction(ONE_SNAPSHOT) as connection:
+        with self.transaction(ONE_SNAPSHOT) as connection:
             self._check(connection)
             with connection.pipeline():
                 snapshot = connection.execute(self._statements.snapshot)
@@ -184,7 +223,7 @@ class PostgresStore:
         """
         pruning = self._pruning
         self._pruning = Pruning(self._statements)  # a failure leaves one that knows nothing and looks at all
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             gone = pruning.prune(connection, retention, now_us, self._seen)
         self._pruning = pruning
         return gone
@@ -192,6 +231,8 @@ class PostgresStore:
     def close(self) -> None:
         """Let go of everything within some seconds. If another thread reads, its reading is broken off."""
         self._opened = None
+        if self._sharing is not None:
+            self._sharing.close()
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -214,15 +255,16 @@ class PostgresStore:
         return str(self._is_open.epoch)
 
     @contextmanager
-    def _transaction(self, isolation: sql.SQL = READ_COMMITTED) -> Iterator[Connection]:
+    def transaction(self, isolation: sql.SQL = READ_COMMITTED) -> Iterator[Connection]:
+        """Open a transaction under our fence, over the connection of the commits."""
         agent = self._agent
         with translated(self._where):
             if self._connection is None or self._connection.closed:
-                self._connection = self._connect()
+                self._connection = self.connect()
             with self._connection.transaction_as(agent, isolation):
                 yield self._connection
 
-    def _connect(self) -> Connection:
+    def connect(self) -> Connection:
         """Connect to the store that was opened, and to no other that has been put in its place."""
         connection = connect(self._dsn)
         with connection.transaction_as(self._agent):
@@ -251,7 +293,7 @@ class PostgresStore:
         try:
             with translated(self._where):
                 if self._reader is None or self._reader.closed:
-                    self._reader = connect(self._dsn) if opened is None else self._connect()
+                    self._reader = connect(self._dsn) if opened is None else self.connect()
                     self._reader.is_unwanted = lambda: self._opened is not opened  # type: ignore[method-assign]
                 with self._reader.transaction_as(""):
                     yield self._reader
@@ -264,9 +306,3 @@ class PostgresStore:
         if self._reader is not None:
             self._reader.close()
             self._reader = None
-
-
-def _loaded(row: Row) -> tuple[StoredJob, StoredState | None]:
-    width = len(StoredJob._fields)
-    state = row[width:]
-    return StoredJob(*row[:width]), None if state[0] is None else StoredState(*state)

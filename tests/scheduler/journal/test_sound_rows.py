@@ -132,7 +132,7 @@ async def test_what_makes_no_sense_is_warned_of_once(clock, caplog):
         assert s.get("a").statistics().runs > 10
         assert tagged.state is JobState.DISABLED
         assert [pause.until for pause in s.pauses()] == [None]
-    said = [record.getMessage() for record in caplog.records if record.name == "scheduler._memory.intake"]
+    said = [record.getMessage() for record in caplog.records if record.name == "scheduler._restore.intake"]
     assert sorted(said) == [
         "job_state 'a': next_us is 4611686018427387904: taken for None",
         "pause 'tag:x': until_us is 1000000000000000000: no instant in microseconds: it holds until it is ended",

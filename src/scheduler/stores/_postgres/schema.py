@@ -162,6 +162,28 @@ UPDATE {schema}.job_state SET missed_is_exact = false
 schedules that are counted one by one, which ends at 32.
 """
 
+SHARING: Final = """
+CREATE FUNCTION {schema}.shard_of(place text) RETURNS smallint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    AS $body$ SELECT (('x' || left(md5(place), 8))::bit(32)::bigint & 1023)::smallint $body$;
+ALTER TABLE {schema}.job ADD COLUMN shard smallint NOT NULL GENERATED ALWAYS AS ({schema}.shard_of(id)) STORED;
+CREATE INDEX job_shard ON {schema}.job (shard);
+
+-- Until when the others leave an agent alone that shares the store. One without a lease has it for itself.
+CREATE TABLE {schema}.lease (
+    epoch bigint PRIMARY KEY REFERENCES {schema}.agent ON DELETE CASCADE,
+    until timestamptz NOT NULL,
+    format integer NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE {schema}.shard (
+    number smallint PRIMARY KEY,
+    owner bigint REFERENCES {schema}.agent ON DELETE SET NULL
+) WITH (fillfactor = 50);
+INSERT INTO {schema}.shard (number) SELECT generate_series(0, 1023);
+CREATE INDEX shard_owner ON {schema}.shard (owner);
+"""
+"""Which jobs are whose, where several agents share the store: see stores/_sharing.py."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -170,6 +192,7 @@ MIGRATIONS: Final = (
     ),
     sql.SQL(OWED),
     sql.SQL(EXACT),
+    sql.SQL(SHARING),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -96,3 +96,10 @@ JOB: Final = _table("job", StoredJob, "id")
 STATE: Final = _table("job_state", StoredState, "job_id")
 TICK: Final = _table("tick", StoredTick, "job_id", "due_us")
 PAUSE: Final = _table("pause", StoredPause, "scope")
+
+
+def loaded(row: Row) -> tuple[StoredJob, StoredState | None]:
+    """A job with its state, as both are read together."""
+    width = len(StoredJob._fields)
+    state = row[width:]
+    return StoredJob(*row[:width]), None if state[0] is None else StoredState(*state)

@@ -6,7 +6,8 @@ decided in `_plan/after_restart.py`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from logging import getLogger
 from typing import Final
 
@@ -35,6 +36,16 @@ class Lost:
 
 
 NOTHING_LOST: Final = Lost()
+
+
+def lost_by_job(crashes: Iterable[StoredTick], owed: Iterable[StoredTick]) -> dict[str, Lost]:
+    """Say what was cut off of each job, by its id."""
+    found: defaultdict[str, tuple[list[StoredTick], list[StoredTick]]] = defaultdict(lambda: ([], []))
+    for tick in crashes:
+        found[tick.job_id][0].append(tick)
+    for tick in owed:
+        found[tick.job_id][1].append(tick)
+    return {job_id: Lost(*both) for job_id, both in found.items()}
 
 
 class Crashes:

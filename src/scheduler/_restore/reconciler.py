@@ -21,6 +21,7 @@ from .._plan import FirstStart, Once, instant_of
 from .._values import DuplicateJob, InvalidJob, JobAdded, JobChanged, MalformedJob, error_text, loggable
 from ..stores import StoredJob, StoredPause, StoredState
 from .crashes import DIED, NOTHING_LOST, Crashes, Lost
+from .elsewhere import come_to_us, leave_to_others
 from .restart import Restart
 
 logger = getLogger(__name__)
@@ -84,6 +85,17 @@ class Reconciler:
                 if wanted != row:
                     self._journal.remember(early.job)
 
+    def take_over(self, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
+        """Let a job go on here that another agent has had."""
+        job = self._jobs.find(row.id)
+        if job is not None and job.is_elsewhere:
+            self._take_early(job)
+            come_to_us(job)
+        try:
+            self._adopt(row, state, lost)
+        except Exception as exc:  # noqa: BLE001 - as in `adopt`
+            self._give_up(row, state, exc)
+
     def change(self, id: str, row: StoredJob | None) -> None:
         """Follow a row that somebody else has changed, or removed."""
         job = self._jobs.find(id)
@@ -127,6 +139,9 @@ class Reconciler:
     def _adopt(self, row: StoredJob, state: StoredState | None, lost: Lost = NOTHING_LOST) -> None:
         reading, first = self._read(row, is_known=state is not None)
         job = self._enter(row, reading, first)
+        if self._jobs.is_elsewhere(job):
+            self._leave(job, row, reading)
+            return
         if state is not None and job.tally is None:
             job.tally = tally_of(state)
         if state is not None and state.last_start_us is not None and state.last_start_us > self._now_us():
@@ -150,6 +165,14 @@ class Reconciler:
             self._restart.begin(job, first)
         else:
             self._restart.go_on(job, state)
+
+    def _leave(self, job: Job, row: StoredJob, reading: Reading) -> None:
+        """Know a job that another agent has."""
+        if reading.error is not None:
+            self._park(job, row, None, reading)
+        self._core.runs.enroll(job)
+        self._pause_as(job, row)
+        leave_to_others(job)
 
     def _read(
         self, row: StoredJob, start: datetime | None = None, *, is_known: bool = False

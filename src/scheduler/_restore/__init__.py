@@ -1,0 +1,14 @@
+"""How rows become jobs again.
+
+Reconciler makes jobs of rows, and lets jobs follow rows that others change. Restart says where a job goes on, Crashes
+count what the end of a process has cut off, and Intake refuses values that make no sense.
+
+Knows no Store and no thread: rows are handed in. All of it lives on the loop's thread.
+"""
+
+from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job
+from .elsewhere import leave_to_others
+from .intake import Intake
+from .reconciler import Reconciler
+
+__all__ = ["NOTHING_LOST", "Crashes", "Intake", "Lost", "Reconciler", "leave_to_others", "lost_by_job"]

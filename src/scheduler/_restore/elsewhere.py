@@ -1,0 +1,27 @@
+"""Jobs of a shared store that another agent has: known here, and idle."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .._jobs import Job
+
+_STAYS: Final = frozenset({"held_by", "is_parked", "is_paused", "paused_by", "unfit"})
+"""What such a job keeps: what its row says."""
+
+
+def leave_to_others(job: Job) -> None:
+    """Let a job be known here and do nothing: another agent has it. Where it stands is in the store."""
+    job.due_us = job.dated_us = job.tally = None
+    kept = {} if job.sparse is None else {name: value for name, value in job.sparse.items() if name in _STAYS}
+    job.sparse = kept or None
+    job.is_elsewhere = True
+    job.settle_pause()
+    job.settle_state()
+
+
+def come_to_us(job: Job) -> None:
+    """Let a job be ours from now on. Where it stands is read from the store next."""
+    job.is_elsewhere = False
+    job.settle_pause()
+    job.settle_state()

@@ -1,0 +1,59 @@
+"""Shards: the parts into which the jobs of a shared store are divided, and which of them are ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b, md5
+from typing import Final
+
+SHARDS: Final = 1_024
+"""A number that may not change: it stands in the tables of stores."""
+
+
+def shard_of(id: str) -> int:
+    """The shard of a job, by its id: the same here and in the tables."""
+    digest = md5(id.encode("utf-8", "replace"), usedforsecurity=False).digest()
+    return int.from_bytes(digest[:4]) % SHARDS
+
+
+def rightful_owners(agents: Iterable[int]) -> list[int]:
+    """The agent, by the epoch of its incarnation, to whom each shard belongs when these are there. 0: there is none.
+
+    Each shard goes to the agent that draws the highest number for it. So all who know the same agents know the same
+    owners; an agent that comes takes a fair part from each, and one that goes leaves a fair part to each.
+    """
+    best = [(b"", 0)] * SHARDS
+    for agent in agents:
+        for shard, draw in enumerate(_draws(agent)):
+            best[shard] = max(best[shard], (draw, agent))
+    return [agent for _, agent in best]
+
+
+def _draws(agent: int) -> Iterable[bytes]:
+    for shard in range(SHARDS):
+        yield blake2b(b"%d %d" % (agent, shard), digest_size=8).digest()
+
+
+class Shares:
+    """The shards that are ours. Changed on the loop; any thread may ask."""
+
+    def __init__(self) -> None:
+        self._ours = bytearray(SHARDS)
+
+    def holds(self, id: str) -> bool:
+        """Whether the job of that id is ours."""
+        return bool(self._ours[shard_of(id)])
+
+    def take(self, shards: Iterable[int]) -> None:
+        """Have these from now on."""
+        for shard in shards:
+            self._ours[shard] = 1
+
+    def give(self, shards: Iterable[int]) -> None:
+        """Have these no more."""
+        for shard in shards:
+            self._ours[shard] = 0
+
+    def all(self) -> list[int]:
+        """The numbers of all that are ours."""
+        return [shard for shard, is_ours in enumerate(self._ours) if is_ours]

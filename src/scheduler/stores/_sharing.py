@@ -1,0 +1,80 @@
+"""The seam behind which several agents share one store: who is there, and which jobs are whose.
+
+Jobs are not claimed tick by tick. Each belongs to a shard, and each shard to one agent at a time, which has its jobs in
+its heap as if it were alone. An agent writes under the fence of its own row; whoever takes over removes that row first,
+and so waits for a commit of it that is under way. From then on nothing of it can be written: what it had not marked may
+be started elsewhere at once, and what it had marked is a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol
+
+from attrs import frozen
+
+from ._rows import StoredJob, StoredState, StoredTick
+
+FORMAT: Final = 1
+"""The format of rows that this version writes. Agents that share a store write the lowest that is among them."""
+
+
+@frozen(kw_only=True)
+class Peer:
+    """An agent that shares the store. `epoch`: of its incarnation, which no other has had or will have.
+
+    `left`: seconds of its lease that are left, by the store's clock; less than 0: it has ended. `opened_us`: when it
+    came, by its own clock.
+    """
+
+    epoch: int
+    name: str
+    left: float
+    format: int
+    opened_us: int
+
+
+@frozen(kw_only=True)
+class View:
+    """The agents that share a store, and the owner of each shard, at one moment. `me`: our epoch. 0: nobody has it."""
+
+    me: int
+    peers: tuple[Peer, ...]
+    owners: tuple[int, ...]
+    at_us: int
+    """That moment by the store's clock."""
+
+
+Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
+
+
+class Sharing(Protocol):
+    """The verbs by which agents share a store. All are synchronous, and raise what those of a Store raise.
+
+    One thread calls `renew`, `bury`, `claim` and `leave`, and the one that commits calls the others: a shard goes to
+    another agent only after all that was to be written of its jobs.
+    """
+
+    def renew(self) -> View:
+        """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
+
+    def bury(self, epochs: Sequence[int]) -> list[int]:
+        """Remove agents whose leases have ended, once their last commits are over. Return those that are gone."""
+
+    def claim(self, shards: Sequence[int]) -> list[int]:
+        """Take shards that nobody has. Return those that are ours now."""
+
+    def leave(self) -> None:
+        """Say good-bye: our shards are nobody's now, and the others are told."""
+
+    def hand_on(self, shards: Sequence[int], to: int) -> None:
+        """Give shards of ours to another agent. If that has gone, they are nobody's."""
+
+    def load(self, shards: Sequence[int]) -> Rows:
+        """Yield the jobs of these shards, in lists, the soonest starts first."""
+
+    def running(self, shards: Sequence[int]) -> list[StoredTick]:
+        """Return the ticks of these shards that are RUNNING. If their agent has gone, these are crashes."""
+
+    def owed(self, shards: Sequence[int]) -> list[StoredTick]:
+        """Return the ticks of these shards that are owed."""

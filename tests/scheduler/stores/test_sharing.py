@@ -1,0 +1,125 @@
+"""Sharing a store: each shard has one owner, leases end, the dead are buried, and nothing of theirs is written then."""
+
+import pytest
+from psycopg import connect
+
+from scheduler.stores import SHARDS, Batch, StoredJob, StoredState, StoredTick, StoreTakenOver, StoreUnusable, shard_of
+from scheduler.stores.postgres import PostgresStore
+
+ALL = list(range(SHARDS))
+IDS = ["a", "b", "ünicode", "x" * 300, "日本"]
+
+
+@pytest.fixture
+def agent(postgres_server, postgres_schema):
+    """Open stores of agents that share; called again, another one."""
+    stores = []
+
+    def agent(*, shared=True):
+        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared)
+        stores.append(store)
+        store.open(0, lambda: None)
+        return store
+
+    yield agent
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def end_lease(postgres_server, postgres_schema):
+    def end_lease(store):
+        with connect(postgres_server.dsn, autocommit=True) as hand:
+            hand.execute(
+                f"UPDATE {postgres_schema}.lease SET until = now() - interval '1s' WHERE epoch = {store.epoch}"
+            )
+
+    return end_lease
+
+
+def job(id):
+    return StoredJob(id, "task", "@every 1m")
+
+
+def put(store, *ids):
+    store.commit(Batch(jobs={id: job(id) for id in ids}, states={id: StoredState(id, next_us=5) for id in ids}))
+
+
+def test_the_tables_have_the_same_shards_as_we(agent, postgres_server, postgres_schema):
+    """A job that somebody writes by hand has an owner at once."""
+    put(agent(), *IDS)
+    with connect(postgres_server.dsn) as hand:
+        found = dict(hand.execute(f"SELECT id, shard FROM {postgres_schema}.job").fetchall())
+    assert found == {id: shard_of(id) for id in IDS}
+
+
+def test_a_shard_has_one_owner(agent):
+    """Who comes first has it."""
+    one, two = agent(), agent()
+    assert one.sharing.claim(ALL[:600]) == ALL[:600]
+    assert two.sharing.claim(ALL[500:]) == ALL[600:]
+    view = two.sharing.renew()
+    assert view.owners == (one.epoch,) * 600 + (two.epoch,) * 424
+    assert [peer.epoch for peer in view.peers] == [one.epoch, two.epoch]
+    assert all(0 < peer.left <= 3 for peer in view.peers)
+
+
+def test_an_owner_gives_a_shard_to_another(agent):
+    """To one that has gone it gives it to nobody."""
+    one, two, three = agent(), agent(), agent()
+    one.sharing.claim([1, 2, 3])
+    one.sharing.hand_on([1], two.epoch)
+    three.sharing.leave()
+    one.sharing.hand_on([2], three.epoch)
+    two.sharing.hand_on([3], two.epoch)  # which is not its own
+    assert one.sharing.renew().owners[1:4] == (two.epoch, 0, one.epoch)
+
+
+def test_who_lives_is_not_buried(agent, end_lease):
+    """The store's clock says who does."""
+    one, two = agent(), agent()
+    one.sharing.claim(ALL)
+    assert two.sharing.bury([one.epoch]) == []
+    end_lease(one)
+    assert two.sharing.renew().peers[0].left < 0
+    assert two.sharing.bury([one.epoch]) == [one.epoch]
+    assert two.sharing.renew().owners == (0,) * SHARDS
+    assert two.sharing.bury([one.epoch]) == []
+
+
+def test_nothing_of_the_buried_is_written(agent, end_lease):
+    """Neither a mark nor an end; and it is told so when it looks around."""
+    one, two = agent(), agent()
+    put(one, "a")
+    end_lease(one)
+    two.sharing.bury([one.epoch])
+    with pytest.raises(StoreTakenOver):
+        one.commit(Batch(marks=[StoredTick("a", 5, 1, 1 << 32, "running")]))
+    with pytest.raises(StoreTakenOver):
+        one.sharing.renew()
+    assert two.history("a") == []
+
+
+def test_who_takes_a_shard_reads_its_jobs_and_what_was_cut_off(agent):
+    """The others' jobs and ticks are not among them."""
+    one, two = agent(), agent()
+    put(one, *IDS)
+    fence = one.epoch << 32
+    ticks = [StoredTick(id, 5, 1, fence + number, "running") for number, id in enumerate(IDS)]
+    one.commit(Batch(marks=ticks))
+    mine = [shard_of("a"), shard_of("b")]
+    found = [row for chunk in two.sharing.load(mine) for row in chunk]
+    assert {row.id for row, _ in found} == {"a", "b"}
+    assert all(state.next_us == 5 for _, state in found)
+    assert {tick.job_id for tick in two.sharing.running(mine)} == {"a", "b"}
+    one.commit(Batch(ended=[ticks[0]._replace(outcome="crashed", owed=True)]))
+    assert [tick.job_id for tick in two.sharing.owed(mine)] == ["a"]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_who_shares_and_who_does_not_are_kept_apart(agent, shared):
+    """Each is told whom it would disturb."""
+    first = agent(shared=shared)
+    with pytest.raises(StoreUnusable, match=f"process .*shared={shared}"):
+        agent(shared=not shared)
+    first.commit(Batch(jobs={"a": job("a")}))

@@ -1,0 +1,45 @@
+"""An agent that shares a store, as a process: it runs jobs until it is told to stop, and notes each run in a file.
+
+    python sharing_agent.py '{"dsn": ..., "schema": ..., "name": ..., "log": ..., "jobs": 60, "every": "200ms"}'
+
+Each line of the log is one write: the agent, the job, the tick in microseconds, how late it began in seconds. It says
+"runs" on standard output once it runs, and stops when standard input ends.
+"""
+# ruff: noqa: T201 - it speaks to who started it
+
+import json
+import os
+import sys
+import time
+
+import anyio
+from anyio.to_thread import run_sync
+
+from schedule import Every
+from scheduler import Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
+
+
+async def main(config):
+    log = os.open(config["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    async def work(name):
+        run = current_run()
+        due = run.due.timestamp()
+        os.write(log, f"{config['name']} {name} {round(due * 1e6)} {time.time() - due:.6f}\n".encode())
+        if config.get("takes"):
+            await anyio.sleep(config["takes"])
+
+    store = PostgresStore(config["dsn"], schema=config["schema"], shared=True)
+    s = Scheduler(store=store, poll="1s", crash_floor=config.get("crash_floor", "50ms"))
+    s.register("work", work)
+    every = Every(config["every"])
+    s.add_many("work", [(f"job-{n}", every, (f"job-{n}",)) for n in range(config["jobs"])], on_conflict="keep")
+    async with s:
+        print("runs", flush=True)
+        await run_sync(sys.stdin.read, abandon_on_cancel=True)
+        s.stop("5s")
+
+
+if __name__ == "__main__":
+    anyio.run(main, json.loads(sys.argv[1]))
