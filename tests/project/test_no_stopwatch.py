@@ -32,6 +32,7 @@ READERS = {
     "tests/agent/test_agent_restart.py": "sees that what is due lies no hour in the past",
     "tests/scheduler/stores/conftest.py": "opens a store, which is told the time",
     "tests/scheduler/stores/crashing_agent.py": "notes when a run began",
+    "tests/scheduler/stores/test_proxy.py": "sees that nothing comes before its delay is over",
     "tests/scheduler/stores/test_kill_points.py": "sees that nothing begins too early",
     "tests/scheduler/test_bad_input.py": "hands one over as a clock of the wrong kind",
     "tests/timerqueue/test_clock.py": "compares our clock to the machine's",

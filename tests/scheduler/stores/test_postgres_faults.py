@@ -2,15 +2,15 @@
 
 import os
 import signal
-import socket
 import threading
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from kit import PATIENCE, no_hint, wait_until
+from proxy import Proxy
 from scheduler.stores import (
     RUNNING,
     Batch,
@@ -233,18 +233,17 @@ def test_a_read_only_server_is_unavailable(store, admin):
     store.commit(marks(1))
 
 
-def test_a_commit_whose_answer_is_lost_changes_nothing_when_repeated(
-    postgres_server, postgres_schema, tmp_path_factory
-):
+def test_a_commit_whose_answer_is_lost_changes_nothing_when_repeated(postgres_server, postgres_schema):
     """It was carried out, and nobody knows."""
-    with Proxy(postgres_server, tmp_path_factory.mktemp("p")) as proxy:
+    with Proxy(postgres_server.folder / ".s.PGSQL.5432") as proxy:
         store = PostgresStore(proxy.dsn, schema=postgres_schema)
         store.open(0, no_hint)
         batch = Batch(jobs={"a": StoredJob("a", "t", "s")}, states={"a": StoredState("a", runs=1)}, marks=[mark(1)])
-        proxy.swallow_answer_to(b"COMMIT\0")
+        swallowing = threading.Thread(target=swallow_answer, args=(proxy, proxy.hold()))
+        swallowing.start()
         with pytest.raises(StoreUnavailable):
             store.commit(batch)
-        assert proxy.has_swallowed
+        swallowing.join(PATIENCE)
         held = store.history(), list(store.load())
         assert held == ([mark(1)], [[(StoredJob("a", "t", "s"), StoredState("a", runs=1))]])
         assert store.commit(batch) == Receipt()
@@ -252,66 +251,11 @@ def test_a_commit_whose_answer_is_lost_changes_nothing_when_repeated(
         store.close()
 
 
-class Proxy:
-    """Between a store and the server; cuts a connection when it has swallowed the answer to some bytes."""
-
-    def __init__(self, server, folder):
-        self.dsn = f"host={folder} user=postgres dbname=postgres"
-        self.has_swallowed = False
-        self._last_words = None
-        self._server = str(server.folder / ".s.PGSQL.5432")
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / ".s.PGSQL.5432"))
-        self._listener.listen()
-        self._open = [self._listener]
-        self._threads = []
-
-    def __enter__(self):
-        self._start(self._accept)
-        return self
-
-    def __exit__(self, *_):
-        for each in self._open:
-            with closing(each), suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join(PATIENCE)
-
-    def swallow_answer_to(self, words):
-        self._last_words = words
-
-    def _start(self, target, *args):
-        self._threads.append(threading.Thread(target=target, args=args, daemon=True))
-        self._threads[-1].start()
-
-    def _accept(self):
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(self._server)
-                self._open += [client, server]
-                muted = threading.Event()
-                self._start(self._forward, client, server, muted)
-                self._start(self._answer, server, client, muted)
-
-    def _forward(self, client, server, muted):
-        with suppress(OSError):
-            while words := client.recv(65536):
-                if self._last_words and self._last_words in words:
-                    self._last_words = None
-                    muted.set()
-                server.sendall(words)
-            server.shutdown(socket.SHUT_RDWR)
-
-    def _answer(self, server, client, muted):
-        with suppress(OSError):
-            while words := server.recv(65536):
-                if muted.is_set():
-                    self.has_swallowed = True
-                    break
-                client.sendall(words)
-            client.shutdown(socket.SHUT_RDWR)
+def swallow_answer(proxy, has_come):
+    """Cut the connection of a commit once the server has answered."""
+    assert has_come.wait(PATIENCE)
+    wait_until(lambda: proxy.held)
+    proxy.reset()
 
 
 def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
