@@ -1,15 +1,13 @@
 """Ways to a server, each on a real one: TLS that is verified, passwords in files, IPv6, a standby, and PgBouncer."""
 
-import os
-import pwd
-import shutil
-import subprocess
+import contextlib
 
 import anyio
 import psycopg
 import pytest
 from attrs import evolve
 
+from debian_servers import PgBouncer
 from kit import until
 from postgres_fleets import NAME, fleet_on, probe, rows_on, server_of
 from scheduler.agent.config import read_config
@@ -100,32 +98,10 @@ async def test_a_standby_is_asked_what_makes_sense_there(postgres_of, probed_of,
 
 
 @pytest.fixture(scope="module")
-def pooler(postgres_of, tmp_path_factory):
+def pooler(postgres_of):
     """Start a PgBouncer that pools transactions, with two connections for all; return the folder of its socket."""
-    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
-    if program is None:
-        pytest.skip("needs the program pgbouncer (Debian: apt-get install pgbouncer)")
-    server = postgres_of(18)
-    folder = server.folder / "pooler"  # whoever runs the server may look into it
-    folder.mkdir()
-    (folder / "users").write_text('"postgres" ""\n')
-    (folder / "config.ini").write_text(
-        f"[databases]\n* = host={server.folder}\n"
-        "[pgbouncer]\npool_mode = transaction\ndefault_pool_size = 2\n"
-        f"listen_addr =\nunix_socket_dir = {folder}\nlisten_port = 6432\n"
-        f"auth_type = trust\nauth_file = {folder}/users\n"
-    )
-    user = {"user": "nobody", "extra_groups": []} if os.getuid() == 0 else {}
-    if user:
-        for path in (folder, *folder.iterdir()):
-            os.chown(path, pwd.getpwnam("nobody").pw_uid, -1)
-    with subprocess.Popen([program, "-q", folder / "config.ini"], stderr=subprocess.DEVNULL, **user) as process:
-        try:
-            yield folder
-        finally:
-            process.terminate()
-            process.wait()
-            shutil.rmtree(folder)
+    with contextlib.closing(PgBouncer(postgres_of(18), connections=2)) as pooler:
+        yield pooler.folder
 
 
 async def test_probes_go_through_a_pooler_of_transactions(postgres_of, pooler):
