@@ -26,6 +26,7 @@ from ._shards import SHARDS, Shares, rightful_owners, shard_of
 from ._sharing import FORMAT, Peer, Sharing, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._url import store_at
+from ._voting import Vote, Voting
 
 __all__ = [
     "AT_LEAST",
@@ -55,6 +56,8 @@ __all__ = [
     "StoredTick",
     "Unstorable",
     "View",
+    "Vote",
+    "Voting",
     "rightful_owners",
     "shard_of",
     "size_of",

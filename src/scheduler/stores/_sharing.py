@@ -8,10 +8,10 @@ be started elsewhere at once, and what it had marked is a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ._rows import StoredJob, StoredState, StoredTick
 
@@ -24,7 +24,7 @@ class Peer:
     """An agent that shares the store. `epoch`: of its incarnation, which no other has had or will have.
 
     `left`: seconds of its lease that are left, by the store's clock; less than 0: it has ended. `opened_us`: when it
-    came, by its own clock.
+    came, by its own clock. `labels`: where it stands, as its operator says: `{"region": "eu"}`.
     """
 
     epoch: int
@@ -32,6 +32,7 @@ class Peer:
     left: float
     format: int
     opened_us: int
+    labels: Mapping[str, str] = field(factory=dict)
 
 
 @frozen(kw_only=True)
@@ -54,6 +55,9 @@ class Sharing(Protocol):
     One thread calls `renew`, `bury`, `claim` and `leave`, and the one that commits calls the others: a shard goes to
     another agent only after all that was to be written of its jobs.
     """
+
+    last: View | None
+    """What the last renewal has found; None: there was none. May be read in any thread."""
 
     def renew(self) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""

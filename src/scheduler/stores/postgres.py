@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from threading import Lock
 
@@ -25,9 +26,11 @@ from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import LEASE, PostgresSharing, SharingStatements
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
+from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._sharing import FORMAT, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
+from ._voting import Voting
 
 __all__ = ["PostgresStore"]
 
@@ -54,10 +57,19 @@ class PostgresStore:
     so changes by hand are then seen within about a second instead of at once.
     """
 
-    def __init__(self, dsn: str, *, schema: str = "timerqueue", shared: bool = False) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        *,
+        schema: str = "timerqueue",
+        shared: bool = False,
+        name: str | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
         """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`.
 
-        `shared`: with other agents, all of which say so.
+        `shared`: with other agents, all of which say so. `name`: what the others call us; None: our process and host.
+        `labels`: where we stand, for who chooses among agents by that: `{"region": "eu"}`.
         """
         if (
             not schema
@@ -69,9 +81,12 @@ class PostgresStore:
         self._where = f"PostgreSQL at {described(dsn) or 'its default place'}, schema {schema}"
         self._dsn = dsn
         self._schema = schema
+        self._name = storable(f"process {os.getpid()} on {platform.node()}" if name is None else name)
+        self._labels = json.dumps({} if labels is None else dict(labels))
         self._statements = Statements(schema)
         self._of_sharing = SharingStatements(self._statements)
         self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
+        self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
         self._opened: Opened | None = None
         self._seen = ""
         self._connection: Connection | None = None
@@ -92,6 +107,11 @@ class PostgresStore:
     def sharing(self) -> Sharing | None:
         """The verbs by which agents share this store; None: it is for one at a time."""
         return self._sharing
+
+    @property
+    def voting(self) -> Voting | None:
+        """The verbs by which agents that share this store vote; None: it is for one at a time."""
+        return self._voting
 
     @property
     def where(self) -> str:
@@ -131,8 +151,7 @@ class PostgresStore:
         self._refuse(connection)
         if self._sharing is None:
             connection.execute(self._statements.forget_agents)  # waits for a commit of theirs that is under way
-        name = storable(f"process {os.getpid()} on {platform.node()}")
-        connection.execute(self._statements.add_agent, [epoch, name, now_us])
+        connection.execute(self._statements.add_agent, [epoch, self._name, now_us, self._labels])
         if self._sharing is not None:
             connection.execute(self._of_sharing.join, [epoch, LEASE, FORMAT])
         return Opened(epoch, instance)
@@ -233,6 +252,8 @@ class PostgresStore:
         self._opened = None
         if self._sharing is not None:
             self._sharing.close()
+        if self._voting is not None:
+            self._voting.close()
         if self._listener is not None:
             self._listener.close()
             self._listener = None

@@ -184,6 +184,21 @@ CREATE INDEX shard_owner ON {schema}.shard (owner);
 """
 """Which jobs are whose, where several agents share the store: see stores/_sharing.py."""
 
+VOTING: Final = """
+ALTER TABLE {schema}.agent ADD COLUMN labels jsonb NOT NULL DEFAULT '{{}}';
+
+-- What an agent has found at an instant that several were asked for. They are read together once, and then forgotten.
+CREATE TABLE {schema}.vote (
+    subject text COLLATE "C" NOT NULL,
+    due_us bigint NOT NULL,
+    epoch bigint NOT NULL,
+    said text NOT NULL,
+    PRIMARY KEY (subject, due_us, epoch)
+);
+CREATE INDEX vote_due ON {schema}.vote (due_us);
+"""
+"""Agents have labels, and vote: see stores/_voting.py."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -193,6 +208,7 @@ MIGRATIONS: Final = (
     sql.SQL(OWED),
     sql.SQL(EXACT),
     sql.SQL(SHARING),
+    sql.SQL(VOTING),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -64,7 +64,7 @@ class SharingStatements:
             " SELECT EXISTS (SELECT FROM renewed), floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch))"
+            " opened_us, labels) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch))"
         )
         self.bury = of(
             "DELETE FROM {schema}.agent USING {schema}.lease WHERE agent.epoch = ANY (%s::bigint[])"
@@ -106,6 +106,7 @@ class PostgresSharing:
         self._fetch_load = fetch_load
         self._channel = channel
         self._connection: Connection | None = None
+        self.last: View | None = None
 
     def renew(self) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
@@ -118,10 +119,18 @@ class PostgresSharing:
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
-            Peer(epoch=epoch, name=name or "", left=LEASE if epoch == me else float(left), format=form, opened_us=us)
-            for epoch, name, left, form, us in agents
+            Peer(
+                epoch=epoch,
+                name=name or "",
+                left=LEASE if epoch == me else float(left),
+                format=form,
+                opened_us=us,
+                labels=labels,
+            )
+            for epoch, name, left, form, us, labels in agents
         )
-        return View(me=me, peers=peers, owners=tuple(owners), at_us=at_us)
+        self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us)
+        return self.last
 
     def bury(self, epochs: Sequence[int]) -> list[int]:
         """Remove agents whose leases have ended. Their rows are locked by their commits: that waits for the last."""

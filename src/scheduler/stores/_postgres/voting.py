@@ -1,0 +1,74 @@
+"""Votes in PostgreSQL: over a connection of their own, so that no commit waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from .._voting import Vote
+from .connection import Connection, translated
+from .sharing import Place
+from .statements import Statements
+from .table import number_array, text_array
+
+T = TypeVar("T")
+
+
+class VotingStatements:
+    """The statements of votes, in one schema."""
+
+    def __init__(self, statements: Statements) -> None:
+        of = statements.of
+        self.cast = of(
+            "INSERT INTO {schema}.vote (subject, due_us, epoch, said)"
+            " SELECT subject, due_us, agent.epoch, said"
+            " FROM unnest(%s::text[], %s::bigint[], %s::text[]) AS given (subject, due_us, said), {schema}.agent"
+            " WHERE agent.epoch = %s ON CONFLICT DO NOTHING"
+        )
+        self.votes = of(
+            "SELECT subject, due_us, epoch, said FROM {schema}.vote"
+            " JOIN unnest(%s::text[], %s::bigint[]) AS given (subject, due_us) USING (subject, due_us)"
+            " ORDER BY subject, due_us, epoch"
+        )
+        self.forget = of("DELETE FROM {schema}.vote WHERE due_us < %s")
+
+
+class PostgresVoting:
+    """Votes of the agents that share one store."""
+
+    def __init__(self, place: Place, statements: VotingStatements) -> None:
+        self._place = place
+        self._statements = statements
+        self._connection: Connection | None = None
+
+    def cast(self, votes: Sequence[Vote]) -> None:
+        """Put down what we say, all of it or nothing. Of who has been buried nothing is."""
+        asked = [
+            text_array(vote.subject for vote in votes),
+            number_array([vote.due_us for vote in votes]),
+            text_array(vote.said for vote in votes),
+            self._place.epoch,
+        ]
+        self._ask(lambda connection: connection.execute(self._statements.cast, asked))
+
+    def votes(self, asked: Collection[tuple[str, int]]) -> list[Vote]:
+        """Return what has been said so far about these."""
+        given = [text_array(subject for subject, _ in asked), number_array([due_us for _, due_us in asked])]
+        return self._ask(lambda connection: [Vote(*row) for row in connection.execute(self._statements.votes, given)])
+
+    def forget(self, before_us: int) -> int:
+        """Delete the votes about instants before that one."""
+        return self._ask(lambda connection: connection.execute(self._statements.forget, [before_us]).rowcount)
+
+    def close(self) -> None:
+        """Let go of our connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _ask(self, ask: Callable[[Connection], T]) -> T:
+        with translated(self._place.where):
+            if self._connection is None or self._connection.closed:
+                self._connection = self._place.connect()
+            with self._connection.transaction_as(""):
+                return ask(self._connection)

@@ -1,0 +1,70 @@
+"""Voting: agents that share a store read what each of them has said of an instant, and of the dead nothing new is."""
+
+from contextlib import closing, suppress
+
+import pytest
+
+from scheduler.stores import StoreError, Vote
+from scheduler.stores.postgres import PostgresStore
+
+
+@pytest.fixture
+def voters(postgres_server, postgres_schema):
+    """Open two stores of agents that share."""
+    names = {"one": {"region": "eu"}, "two": {"region": "us", "zone": "ü"}}
+    stores = [
+        PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name, labels=labels)
+        for name, labels in names.items()
+    ]
+    with closing(stores[0]), closing(stores[1]):
+        for store in stores:
+            store.open(0, lambda: None)
+        yield stores
+
+
+def test_an_agent_sees_the_names_and_labels_of_all(voters):
+    """Who chooses among agents chooses by these."""
+    found = {peer.name: dict(peer.labels) for peer in voters[0].sharing.renew().peers}
+    assert found == {"one": {"region": "eu"}, "two": {"region": "us", "zone": "ü"}}
+    assert voters[0].sharing.last.me == voters[0].epoch
+
+
+def test_what_is_said_of_an_instant_is_read_by_all(voters):
+    """Its subject may be any text."""
+    one, two = voters
+    votes = [Vote("a", 5, one.epoch, "up"), Vote('b"\\{,', 5, one.epoch, "日本"), Vote("a", 6, one.epoch, "down")]
+    one.voting.cast(votes)
+    two.voting.cast([Vote("a", 5, two.epoch, "down")])
+    assert one.voting.votes([("a", 5), ('b"\\{,', 5)]) == [votes[0], Vote("a", 5, two.epoch, "down"), votes[1]]
+    assert two.voting.votes([("a", 7), ("c", 5)]) == []
+
+
+def test_the_first_word_counts(voters):
+    """Whoever votes twice on one instant, after an answer that was lost, has said what it said first."""
+    one = voters[0]
+    one.voting.cast([Vote("a", 5, one.epoch, "up")])
+    one.voting.cast([Vote("a", 5, one.epoch, "down"), Vote("a", 6, one.epoch, "down")])
+    assert [vote.said for vote in one.voting.votes([("a", 5), ("a", 6)])] == ["up", "down"]
+
+
+def test_votes_of_long_ago_are_forgotten(voters):
+    """Nobody will ask for them again."""
+    one = voters[0]
+    one.voting.cast([Vote("a", due, one.epoch, "up") for due in range(5)])
+    assert one.voting.forget(3) == 3
+    assert [vote.due_us for vote in one.voting.votes([("a", due) for due in range(5)])] == [3, 4]
+
+
+def test_the_dead_do_not_vote(voters, postgres_schema):
+    """Who has been buried may still believe that it is there."""
+    one, two = voters
+    with two.transaction() as connection:
+        connection.execute(f"DELETE FROM {postgres_schema}.agent WHERE epoch = {one.epoch}")
+    with suppress(StoreError):  # its connection is refused: it has been told
+        one.voting.cast([Vote("a", 5, one.epoch, "down")])
+    assert two.voting.votes([("a", 5)]) == []
+
+
+def test_who_has_a_store_for_itself_has_nobody_to_vote_with(postgres_server, postgres_schema):
+    """It has no verbs for it, as it has none for sharing."""
+    assert PostgresStore(postgres_server.dsn, schema=postgres_schema).voting is None
