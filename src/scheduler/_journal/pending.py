@@ -35,8 +35,9 @@ class Sealed:
     def job_ids(self) -> list[str]:
         batch = self.batch
         ticks = (*batch.ended, *batch.missed, *batch.marks)
-        of_rows = (*batch.jobs, *batch.paused, *batch.finished, *batch.states)
-        return list(dict.fromkeys([*of_rows, *(tick.job_id for tick in ticks)]))
+        of_rows = (*batch.jobs, *batch.paused, *batch.finished, *batch.states, *batch.released, *batch.planned)
+        of_ticks = [tick.job_id for tick in ticks] + [placed.job_id for placed in (*batch.placed, *batch.lost)]
+        return list(dict.fromkeys([*of_rows, *of_ticks]))
 
     def by_job(self) -> list[Sealed]:
         """One for the pauses and one for each job. Who waits for all of it waits for the last."""
@@ -47,12 +48,18 @@ class Sealed:
             _copy(batch.states, part.batch.states, job_id)
             _copy(batch.paused, part.batch.paused, job_id)
             _copy(batch.finished, part.batch.finished, job_id)
+            _copy(batch.released, part.batch.released, job_id)
+            _copy(batch.planned, part.batch.planned, job_id)
         for tick in batch.ended:
             by_id[tick.job_id].batch.ended.append(tick)
         for tick in batch.missed:
             by_id[tick.job_id].batch.missed.append(tick)
         for tick in batch.marks:
             by_id[tick.job_id].batch.marks.append(tick)
+        for placed in batch.placed:
+            by_id[placed.job_id].batch.placed.append(placed)
+        for lost in batch.lost:
+            by_id[lost.job_id].batch.lost.append(lost)
         for run in self.runs:
             by_id[run.job.id].runs.append(run)
         parts = [*by_id.values()]

@@ -18,6 +18,14 @@ from schedule import ScheduleError, duration
 RUNNING: Final = "running"
 """The outcome of a tick that has been marked and has not ended: whoever finds it after a restart has found a crash."""
 
+PENDING: Final = "pending"
+SCHEDULED: Final = "scheduled"
+TAKEN: Final = "taken"
+DONE: Final = "done"
+SKIPPED: Final = "skipped"
+SUPERSEDED: Final = "superseded"
+"""The statuses of an execution: see `Executions`."""
+
 LONGEST_RESULT: Final = 2_048
 
 AT_LEAST: Final = "at least"
@@ -142,12 +150,59 @@ class StoredPause(NamedTuple):
     until_us: int | None = None
 
 
+class Execution(NamedTuple):
+    """A start of a job that stands in a queue outside of every agent, or has stood there: see `Executions`.
+
+    `status`: one of PENDING, SCHEDULED, TAKEN, DONE, SKIPPED, SUPERSEDED. `schedule`: the text that it followed from.
+    `next_due_us`: the start after it, as it was foreseen. `instance` and `number`: which server has it, and under which
+    number. `epoch`: of the agent that has taken it; None for one that is taken: that agent has gone.
+    """
+
+    job_id: str
+    due_us: int
+    status: str
+    schedule: str
+    made_us: int
+    next_due_us: int | None = None
+    instance: str | None = None
+    number: int | None = None
+    put_us: int | None = None
+    epoch: int | None = None
+
+
+class Planned(NamedTuple):
+    """The execution that is to be a job's live one from now on. `due_us` None: there is to be none.
+
+    One that is live already at another instant gives way: it is done if its tick has a record, else superseded, or with
+    `skips` skipped. One that is live at this instant stays where it stands.
+    """
+
+    job_id: str
+    due_us: int | None
+    schedule: str
+    made_us: int
+    next_due_us: int | None = None
+    skips: bool = False
+
+
+class Placed(NamedTuple):
+    """Where an execution stands in a queue: in which instance of a server, under which number, put when."""
+
+    job_id: str
+    due_us: int
+    instance: str
+    number: int
+    put_us: int
+
+
 @define
 class Batch:
     """Changes that are committed together. None in place of a value removes it.
 
     `paused`: two columns of rows that exist, whoever has changed them. `finished`: jobs whose schedule is over, with
-    its text; each row is removed unless somebody has given it another schedule since.
+    its text; each row is removed unless somebody has given it another schedule since. The last four are only for stores
+    with executions. `released`: jobs that we have taken, and that others may take now. `lost`: executions that their
+    server does not have any more. `planned`: by job.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -158,16 +213,22 @@ class Batch:
     marks: list[StoredTick] = Factory(list)
     paused: dict[str, JobPause] = Factory(dict)
     finished: dict[str, str] = Factory(dict)
+    placed: list[Placed] = Factory(list)
+    lost: list[Placed] = Factory(list)
+    released: dict[str, None] = Factory(dict)
+    planned: dict[str, Planned] = Factory(dict)
 
 
 @frozen
 class Receipt:
     """The parts of a batch that a commit did not carry out. `refused`: marks of ticks that have a record already.
-    `stale`: ends of runs whose tick has a newer mark.
+    `stale`: ends of runs whose tick has a newer mark. And `gone`: executions that were live and have given way to what
+    was planned; when the batch is repeated, they are not told again.
     """
 
     refused: tuple[StoredTick, ...] = ()
     stale: tuple[StoredTick, ...] = ()
+    gone: tuple[Execution, ...] = ()
 
 
 @frozen

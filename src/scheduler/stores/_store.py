@@ -95,6 +95,9 @@ class Store(Protocol):
         7. `missed`: make a new record, unless the tick has one.
         8. `marks`: make a new record, or replace one that has the same fence, or one that has a smaller attempt and is
            neither RUNNING nor missed. Otherwise the mark is refused, and changes nothing.
+        9. Of a store with executions: `placed` (those that are not live and not taken stay as they are), `lost` (if
+           they still stand where they are said to), `released` (what this agent has taken is done), `planned` (for jobs
+           that exist). A store without executions is never given any of these.
 
         Committing the same batch again changes nothing, and has the same answer.
         """

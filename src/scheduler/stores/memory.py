@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import nlargest
 from itertools import count
 from threading import Lock
 from typing import Final, TypeVar
 
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
 from .._values import Outcome
+from ._executions import Audited, Decide, Mended, NotTaken, Taken
+from ._memory.executions import ExecutionTable, is_enabled
 from ._rows import (
     RUNNING,
     Batch,
     Changes,
+    Execution,
     Receipt,
     Retention,
     StoredJob,
@@ -52,6 +56,7 @@ class _Data:
     edited_jobs: dict[str, None] = Factory(dict)
     edited_pauses: dict[str, None] = Factory(dict)
     """What the owner has not been told yet."""
+    executions: ExecutionTable = Factory(ExecutionTable)
 
     def forget_edits(self) -> None:
         self.edited_jobs.clear()
@@ -79,6 +84,11 @@ class MemoryStore:
     def is_immediate(self) -> bool:
         """True: this store never waits."""
         return True
+
+    @property
+    def executions(self) -> MemoryExecutions:
+        """The verbs of executions."""
+        return MemoryExecutions(self)
 
     def open(self, now_us: int, hint: Callable[[], None]) -> Opened:  # noqa: ARG002 - it keeps no times of its own
         """Take the data. If somebody else has them open, their next commit raises StoreTakenOver."""
@@ -116,14 +126,7 @@ class MemoryStore:
 
     def commit(self, batch: Batch) -> Receipt:
         """Carry out the batch. Raises StoreUnusable after `close`, StoreTakenOver if another has opened the data."""
-        data = self._data
-        with data.lock:
-            if data.owner is None:
-                msg = f"{data.instance} is closed: open it again"
-                raise StoreUnusable(msg)
-            if data.owner is not self:
-                msg = f"{data.instance}: another has opened it since (epoch {data.epoch})"
-                raise StoreTakenOver(msg)
+        with self.ours() as data:
             _put_jobs(data, batch.jobs)
             for job_id, pause in batch.paused.items():
                 if job_id in data.jobs:
@@ -135,7 +138,22 @@ class MemoryStore:
             stale = _end(data.ticks, batch)
             for tick in batch.missed:
                 data.ticks.setdefault((tick.job_id, tick.due_us), tick)
-            return Receipt(refused=tuple(_mark(data.ticks, batch.marks)), stale=tuple(stale))
+            refused = tuple(_mark(data.ticks, batch.marks))
+            gone = data.executions.carry_out(batch, data, data.epoch)
+            return Receipt(refused=refused, stale=tuple(stale), gone=gone)
+
+    @contextmanager
+    def ours(self) -> Iterator[_Data]:
+        """Hold the data. Raises StoreUnusable after `close`, StoreTakenOver if another has opened them."""
+        data = self._data
+        with data.lock:
+            if data.owner is None:
+                msg = f"{data.instance} is closed: open it again"
+                raise StoreUnusable(msg)
+            if data.owner is not self:
+                msg = f"{data.instance}: another has opened it since (epoch {data.epoch})"
+                raise StoreTakenOver(msg)
+            yield data
 
     def changes(self) -> Changes:
         """Return what `edit`, `delete`, `edit_pause` and `delete_pause` have changed."""
@@ -200,6 +218,69 @@ class MemoryStore:
             hint = data.hint
         if hint is not None:
             hint()
+
+
+class MemoryExecutions:
+    """The executions of a MemoryStore."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
+        """Take these, with their jobs."""
+        with self._store.ours() as data:
+            asked = {job_id for job_id, _ in ticks}
+            cut_off = [tick for tick in data.ticks.values() if tick.outcome == RUNNING or tick.owed]
+            lost = [tick for tick in cut_off if tick.job_id in asked]
+            answers = [data.executions.take(tick, data, data.epoch, {data.epoch}) for tick in ticks]
+        return [answer if isinstance(answer, NotTaken) else _with_lost(answer, lost) for answer in answers]
+
+    def waiting(
+        self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
+    ) -> list[Execution]:
+        """Live ones in this status, first due first."""
+        with self._store.ours() as data:
+            asked = [row for row in data.executions.every() if row.status == status and row.due_us < before_us]
+        asked.sort(key=_place_in_line)
+        return [row for row in asked if _place_in_line(row) > after][:limit]
+
+    def of_job(self, job_id: str) -> list[Execution]:
+        """Those of a job, latest due first."""
+        with self._store.ours() as data:
+            return data.executions.of(job_id)
+
+    def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
+        """Let `decide` say what is to be live."""
+        with self._store.ours() as data:
+            return data.executions.reconcile(job_ids, decide, data, {data.epoch})
+
+    def audit(self, part: int, *, now_us: int, instance: str, decide: Decide) -> Audited | None:
+        """Find what is broken in one part, and mend it."""
+        with self._store.ours() as data:
+            return data.executions.audit(part, now_us, instance, decide, data, {data.epoch})
+
+    def last_audit(self, job_id: str) -> int | None:
+        """When the job was last audited."""
+        with self._store.ours() as data:
+            return data.executions.audits.get(job_id)
+
+    def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
+        """Jobs that are not paused and were not audited since then."""
+        with self._store.ours() as data:
+            audits = data.executions.audits
+            jobs = [(job.id, audits.get(job.id)) for job in data.jobs.values() if is_enabled(job, data.pauses)]
+        late = [(id, at_us) for id, at_us in jobs if at_us is None or at_us < since_us]
+        return sorted(late, key=lambda found: (found[1] or 0, found[0]))[:limit]
+
+
+def _with_lost(taken: Taken, lost: Collection[StoredTick]) -> Taken:
+    of_job = [tick for tick in lost if tick.job_id == taken.job.id]
+    running = tuple(tick for tick in of_job if tick.outcome == RUNNING)
+    return evolve(taken, running=running, owed=tuple(tick for tick in of_job if tick.owed))
+
+
+def _place_in_line(row: Execution) -> tuple[int, str]:
+    return row.due_us, row.job_id
 
 
 def _schedule(job: StoredJob | None) -> str | None:

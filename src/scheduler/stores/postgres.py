@@ -20,6 +20,8 @@ from ._postgres.connection import (
     sql,
     translated,
 )
+from ._postgres.execution_statements import ExecutionStatements
+from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
@@ -87,6 +89,7 @@ class PostgresStore:
         self._of_sharing = SharingStatements(self._statements)
         self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
+        self._of_executions = ExecutionStatements(self._statements)
         self._opened: Opened | None = None
         self._seen = ""
         self._connection: Connection | None = None
@@ -112,6 +115,11 @@ class PostgresStore:
     def voting(self) -> Voting | None:
         """The verbs by which agents that share this store vote; None: it is for one at a time."""
         return self._voting
+
+    @property
+    def executions(self) -> PostgresExecutions:
+        """The verbs of executions, which wait in a queue outside of every agent."""
+        return PostgresExecutions(self, self._of_executions, self._schema)
 
     @property
     def where(self) -> str:
@@ -199,15 +207,9 @@ class PostgresStore:
 
     def commit(self, batch: Batch) -> Receipt:
         """Commit the batch in one transaction. Raises StoreTakenOver once another agent has taken the store over."""
-        opened = self._is_open
         self._pruning.note(batch)
-        with self.transaction() as connection:
-            # The lock keeps others from taking over in between, and two commits apart: the server may still be busy
-            # with one that was given up here.
-            held = connection.execute(self._statements.hold, [opened.epoch, opened.instance])
-            if not held.rowcount:
-                self._check(connection)
-            return write(connection, self._statements, batch)
+        with self.writing() as connection:
+            return write(connection, self._statements, self._of_executions, batch, self.epoch)
 
     def changes(self) -> Changes:
         """Return what others have changed since the last call: by hand, or an older agent that still committed."""
@@ -284,6 +286,18 @@ class PostgresStore:
                 self._connection = self.connect()
             with self._connection.transaction_as(agent, isolation):
                 yield self._connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Open a transaction that writes as this agent. Raises StoreTakenOver once another has taken the store over."""
+        opened = self._is_open
+        with self.transaction() as connection:
+            # The lock keeps others from taking over in between, and two commits apart: the server may still be busy
+            # with one that was given up here.
+            held = connection.execute(self._statements.hold, [opened.epoch, opened.instance])
+            if not held.rowcount:
+                self._check(connection)
+            yield connection
 
     def connect(self) -> Connection:
         """Connect to the store that was opened, and to no other that has been put in its place."""

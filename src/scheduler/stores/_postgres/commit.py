@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .._rows import Batch, Receipt, StoredTick
+from .._rows import Batch, Execution, Receipt, StoredTick
 from .connection import Connection, psycopg, sql
+from .execution_statements import ExecutionStatements
+from .executions import write_executions
 from .statements import Statements
 from .table import JOB, PAUSE, STATE, TICK, Row, Table, number_array, storable, text_array
 
@@ -15,8 +17,10 @@ Sent = list[tuple[list[StoredTick], Cursor]]
 """Ticks that have been sent, and where the keys of those come back that were put."""
 
 
-def write(connection: Connection, statements: Statements, batch: Batch) -> Receipt:
-    """Carry the batch out in the transaction that the connection is in."""
+def write(
+    connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
+) -> Receipt:
+    """Carry the batch of the agent with that epoch out, in the transaction that the connection is in."""
     with connection.pipeline():
         _put_or_remove(connection, JOB, batch.jobs, (statements.put_jobs, statements.remove_jobs))
         if batch.paused:
@@ -33,9 +37,14 @@ def write(connection: Connection, statements: Statements, batch: Batch) -> Recei
         if batch.missed:
             connection.execute(statements.put_missed, TICK.parameters(batch.missed))
         marks = _put(connection, statements.put_marks, batch.marks)
+        gone = write_executions(connection, of_executions, batch, epoch)
     done = _done_before(fences, batch)
     stale = (tick for tick in _not_put(ended) if _key(tick) not in done)
-    return Receipt(refused=tuple(_not_put(marks)), stale=tuple(stale))
+    return Receipt(
+        refused=tuple(_not_put(marks)),
+        stale=tuple(stale),
+        gone=tuple(Execution(*row) for cursor in gone for row in cursor),
+    )
 
 
 def _put_or_remove(

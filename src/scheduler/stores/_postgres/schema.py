@@ -199,6 +199,33 @@ CREATE INDEX vote_due ON {schema}.vote (due_us);
 """
 """Agents have labels, and vote: see stores/_voting.py."""
 
+EXECUTIONS: Final = """
+CREATE TABLE {schema}.execution (
+    job_id text COLLATE "C" NOT NULL,
+    due_us bigint NOT NULL,
+    status text NOT NULL CHECK (status IN ('pending', 'scheduled', 'taken', 'done', 'skipped', 'superseded')),
+    schedule text NOT NULL,
+    made_us bigint NOT NULL,
+    next_due_us bigint,
+    instance text,
+    number bigint,
+    put_us bigint,
+    epoch bigint REFERENCES {schema}.agent ON DELETE SET NULL,
+    PRIMARY KEY (job_id, due_us)
+) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX execution_live ON {schema}.execution (job_id) WHERE status IN ('pending', 'scheduled');
+CREATE UNIQUE INDEX execution_taken ON {schema}.execution (job_id) WHERE status = 'taken';
+CREATE INDEX execution_epoch ON {schema}.execution (epoch) WHERE epoch IS NOT NULL;
+CREATE INDEX execution_pending ON {schema}.execution (due_us, job_id) WHERE status = 'pending';
+
+-- When a job was last looked at by an audit. No foreign key: an audit waits for nobody who is removing a job.
+CREATE TABLE {schema}.audit (
+    job_id text COLLATE "C" PRIMARY KEY,
+    audited_us bigint NOT NULL
+) WITH (fillfactor = 50);
+"""
+"""Starts of jobs that wait in a queue outside of every agent: see stores/_executions.py."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -209,6 +236,7 @@ MIGRATIONS: Final = (
     sql.SQL(EXACT),
     sql.SQL(SHARING),
     sql.SQL(VOTING),
+    sql.SQL(EXECUTIONS),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

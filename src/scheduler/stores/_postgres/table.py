@@ -7,7 +7,7 @@ from typing import Any, Final, LiteralString, NamedTuple, get_args, get_type_hin
 
 from attrs import Factory, frozen
 
-from .._rows import StoredJob, StoredPause, StoredState, StoredTick
+from .._rows import Execution, Placed, Planned, StoredJob, StoredPause, StoredState, StoredTick
 from .connection import sql
 
 Row = tuple[Any, ...]
@@ -96,6 +96,9 @@ JOB: Final = _table("job", StoredJob, "id")
 STATE: Final = _table("job_state", StoredState, "job_id")
 TICK: Final = _table("tick", StoredTick, "job_id", "due_us")
 PAUSE: Final = _table("pause", StoredPause, "scope")
+EXECUTION: Final = _table("execution", Execution, "job_id", "due_us")
+PLANNED: Final = _table("planned", Planned, "job_id")
+PLACED: Final = _table("placed", Placed, "job_id", "due_us")
 
 
 def loaded(row: Row) -> tuple[StoredJob, StoredState | None]:

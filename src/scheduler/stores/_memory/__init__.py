@@ -1,0 +1,1 @@
+"""Parts of the store that ends with its process."""

@@ -1,0 +1,191 @@
+"""The SQL of executions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .connection import sql
+from .statements import Statements
+from .table import EXECUTION, JOB, PLACED, PLANNED, STATE, TICK
+
+GIVEN: Final = sql.SQL("unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us)")
+IS_GIVEN: Final = sql.SQL("execution.job_id = given.job_id AND execution.due_us = given.due_us")
+IN_PART: Final = sql.SQL("job.shard BETWEEN %(first)s AND %(last)s")
+IS_LIVE: Final = sql.SQL("status IN ('pending', 'scheduled')")
+STAYS: Final = sql.SQL("execution.status IN ('pending', 'scheduled', 'taken')")
+
+
+class ExecutionStatements:
+    """The statements of executions, in one schema."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._of_batches(statements)
+        self._of_taking(statements)
+        self._of_reading(statements)
+        self._of_audits(statements)
+
+    def _of_batches(self, statements: Statements) -> None:
+        of, whole = statements.of, EXECUTION.qualified
+        self.place = of(
+            "UPDATE {schema}.execution SET instance = given.instance, number = given.number, put_us = given.put_us,"
+            " status = CASE status WHEN 'pending' THEN 'scheduled' ELSE status END FROM {rows}"
+            " WHERE {is_given} AND {stays}",
+            PLACED,
+            is_given=IS_GIVEN,
+            stays=STAYS,
+        )
+        self.lose = of(
+            "UPDATE {schema}.execution SET status = 'pending', instance = NULL, number = NULL, put_us = NULL"
+            " FROM {rows} WHERE {is_given} AND status = 'scheduled'"
+            " AND execution.instance = given.instance AND execution.number = given.number",
+            PLACED,
+            is_given=IS_GIVEN,
+        )
+        self.forget_done = of(
+            "DELETE FROM {schema}.execution USING {schema}.execution AS taken WHERE taken.job_id = ANY (%s::text[])"
+            " AND taken.status = 'taken' AND taken.epoch = %s"
+            " AND execution.job_id = taken.job_id AND execution.status = 'done'"
+        )
+        self.release = of(
+            "UPDATE {schema}.execution SET status = 'done', epoch = NULL"
+            " WHERE job_id = ANY (%s::text[]) AND status = 'taken' AND epoch = %s"
+        )
+        self.give_way = of(
+            "UPDATE {schema}.execution SET status = CASE WHEN given.skips THEN 'skipped' WHEN EXISTS"
+            " (SELECT FROM {schema}.tick WHERE tick.job_id = execution.job_id AND tick.due_us = execution.due_us)"
+            " THEN 'done' ELSE 'superseded' END FROM {rows} WHERE execution.job_id = given.job_id"
+            " AND {is_live} AND execution.due_us IS DISTINCT FROM given.due_us RETURNING {whole}",
+            PLANNED,
+            is_live=IS_LIVE,
+            whole=whole,
+        )
+        self.plan = of(
+            "INSERT INTO {schema}.execution (job_id, due_us, status, schedule, made_us, next_due_us)"
+            " SELECT job_id, due_us, 'pending', schedule, made_us, next_due_us FROM {rows} WHERE due_us IS NOT NULL"
+            " AND EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)"
+            " ON CONFLICT (job_id, due_us) DO UPDATE SET schedule = excluded.schedule,"
+            " next_due_us = excluded.next_due_us,"
+            " status = CASE WHEN {stays} THEN execution.status ELSE 'pending' END,"
+            " made_us = CASE WHEN {stays} THEN execution.made_us ELSE excluded.made_us END,"
+            " instance = CASE WHEN {stays} THEN execution.instance END,"
+            " number = CASE WHEN {stays} THEN execution.number END,"
+            " put_us = CASE WHEN {stays} THEN execution.put_us END"
+            " RETURNING {whole}",
+            PLANNED,
+            whole=whole,
+            stays=STAYS,
+        )
+
+    def _of_taking(self, statements: Statements) -> None:
+        of = statements.of
+        self.lock_jobs = of("SELECT FROM {schema}.job WHERE id = ANY (%s::text[]) ORDER BY id FOR NO KEY UPDATE")
+        self.end_left = of(
+            "UPDATE {schema}.execution SET status = 'done'"
+            " FROM {given} WHERE execution.job_id = given.job_id AND execution.due_us <> given.due_us"
+            " AND status = 'taken' AND epoch IS NULL"
+            " AND EXISTS (SELECT FROM {schema}.execution AS asked WHERE asked.job_id = given.job_id"
+            " AND asked.due_us = given.due_us AND asked.{is_live})",
+            given=GIVEN,
+            is_live=IS_LIVE,
+        )
+        self.take = of(
+            "UPDATE {schema}.execution SET status = 'taken', epoch = %s FROM {given} WHERE {is_given}"
+            " AND ({is_live} OR status = 'taken' AND epoch IS NULL)"
+            " AND EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)"
+            " AND NOT EXISTS (SELECT FROM {schema}.execution AS other WHERE other.job_id = given.job_id"
+            " AND other.due_us <> given.due_us AND other.status = 'taken')",
+            given=GIVEN,
+            is_given=IS_GIVEN,
+            is_live=IS_LIVE,
+        )
+        self.asked = of(
+            "SELECT given.job_id, given.due_us, status, epoch, {job}, {state} FROM {given}"
+            " LEFT JOIN {schema}.execution USING (job_id, due_us) LEFT JOIN {schema}.job ON job.id = given.job_id"
+            " LEFT JOIN {schema}.job_state ON job_state.job_id = given.job_id",
+            given=GIVEN,
+            job=JOB.qualified,
+            state=STATE.qualified,
+        )
+        self.lost = of(
+            "SELECT {columns} FROM {schema}.tick WHERE job_id = ANY (%s::text[]) AND outcome = 'running'"
+            " UNION ALL SELECT {columns} FROM {schema}.tick WHERE job_id = ANY (%s::text[]) AND owed",
+            TICK,
+        )
+
+    def _of_reading(self, statements: Statements) -> None:
+        of = statements.of
+        self.waiting = of(
+            "SELECT {columns} FROM {schema}.execution WHERE status = %s AND due_us < %s AND (due_us, job_id) > (%s, %s)"
+            " ORDER BY due_us, job_id LIMIT %s",
+            EXECUTION,
+        )
+        self.of_job = of("SELECT {columns} FROM {schema}.execution WHERE job_id = %s ORDER BY due_us DESC", EXECUTION)
+        self.last_audit = of("SELECT audited_us FROM {schema}.audit WHERE job_id = %s")
+        self.unaudited = of(
+            "SELECT id, audited_us FROM {schema}.job LEFT JOIN {schema}.audit ON job_id = id"
+            " WHERE {is_enabled} AND (audited_us IS NULL OR audited_us < %(since_us)s)"
+            " ORDER BY audited_us NULLS FIRST, id LIMIT %(limit)s",
+            is_enabled=_is_enabled(statements),
+        )
+
+    def _of_audits(self, statements: Statements) -> None:
+        of = statements.of
+        standing = of(
+            "SELECT {job}, {state}, {live} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+            " LEFT JOIN {schema}.execution AS live ON live.job_id = job.id AND live.{is_live}"
+            " WHERE NOT EXISTS (SELECT FROM {schema}.execution AS taken WHERE taken.job_id = job.id"
+            " AND taken.status = 'taken' AND taken.epoch IS NOT NULL)",
+            job=JOB.qualified,
+            state=STATE.qualified,
+            live=sql.SQL(", ").join(sql.Identifier("live", column) for column in EXECUTION.types),
+            is_live=IS_LIVE,
+        )
+        self.standing = of(
+            "{standing} AND job.id = ANY (%s::text[]) ORDER BY job.id FOR NO KEY UPDATE OF job", standing=standing
+        )
+        self.without_job = of(
+            "SELECT {columns} FROM {schema}.execution WHERE job_id = ANY (%s::text[]) AND {is_live}"
+            " AND NOT EXISTS (SELECT FROM {schema}.job WHERE job.id = execution.job_id)",
+            EXECUTION,
+            is_live=IS_LIVE,
+        )
+        self.try_lock = of("SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)")
+        self.orphan = of(
+            "UPDATE {schema}.execution SET status = 'pending', instance = NULL, number = NULL, put_us = NULL"
+            " FROM {schema}.job WHERE job.id = execution.job_id AND {in_part} AND ("
+            "status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s"
+            " OR status = 'taken' AND epoch IS NULL AND NOT EXISTS (SELECT FROM {schema}.execution AS live"
+            " WHERE live.job_id = execution.job_id AND live.{is_live}))",
+            in_part=IN_PART,
+            is_live=IS_LIVE,
+        )
+        self.broken = of(
+            "{standing} AND {in_part} AND job.id > %(after)s AND CASE WHEN live.job_id IS NULL THEN"
+            " (job.paused IS NULL OR job.paused_until_us IS NOT NULL)"
+            " AND NOT EXISTS (SELECT FROM {schema}.pause WHERE scope = %(everything)s)"
+            " ELSE live.schedule <> job.schedule"
+            " OR job.paused IS NOT NULL AND live.due_us IS DISTINCT FROM job.paused_until_us END"
+            " ORDER BY job.id LIMIT %(limit)s FOR NO KEY UPDATE OF job SKIP LOCKED",
+            standing=standing,
+            in_part=IN_PART,
+        )
+        self.supersede_removed = of(
+            "UPDATE {schema}.execution SET status = 'superseded' WHERE {is_live}"
+            " AND NOT EXISTS (SELECT FROM {schema}.job WHERE job.id = execution.job_id) RETURNING {columns}",
+            EXECUTION,
+            is_live=IS_LIVE,
+        )
+        self.forget_audits = of(
+            "DELETE FROM {schema}.audit WHERE NOT EXISTS (SELECT FROM {schema}.job WHERE job.id = audit.job_id)"
+        )
+        self.stamp = of(
+            "WITH audited AS (INSERT INTO {schema}.audit (job_id, audited_us) SELECT id, %(now_us)s FROM {schema}.job"
+            " WHERE {in_part} AND {is_enabled} ON CONFLICT (job_id) DO UPDATE SET audited_us = excluded.audited_us"
+            " RETURNING job_id) SELECT count(*) FROM audited",
+            in_part=IN_PART,
+            is_enabled=_is_enabled(statements),
+        )
+
+
+def _is_enabled(statements: Statements) -> sql.Composed:
+    return statements.of("job.paused IS NULL AND NOT EXISTS (SELECT FROM {schema}.pause WHERE scope = %(everything)s)")

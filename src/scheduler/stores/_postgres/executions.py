@@ -1,0 +1,213 @@
+"""Executions in PostgreSQL: many at once, in a handful of statements.
+
+Whoever takes a job, or plans for one that nobody has, locks its row first, in the order of the ids. So a job is planned
+for by one at a time, and an audit, which passes over locked rows, stands in nobody's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, Protocol
+
+from ..._values import EVERYTHING
+from .._executions import PARTS, Audited, Decide, Mended, NotTaken, Standing, Taken
+from .._rows import PENDING, RUNNING, SCHEDULED, TAKEN, Batch, Execution, Planned, StoredJob, StoredState, StoredTick
+from .._shards import SHARDS
+from .connection import Connection, one_row, psycopg, sql
+from .execution_statements import ExecutionStatements
+from .table import PLACED, PLANNED, Row, number_array, storable, text_array
+
+AT_A_TIME: Final = 1_000
+"""Jobs that an audit mends before it looks for more."""
+
+Gone = psycopg.Cursor[Row]
+
+
+class Place(Protocol):
+    """The store whose executions these are."""
+
+    @property
+    def epoch(self) -> int:
+        """Our epoch, since it was opened."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Open a transaction in the line of our commits."""
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Open a transaction that writes as one of our commits: under our own row."""
+
+
+def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
+    """Carry out what the batch says of executions. Called in a pipeline; return where what has given way comes back."""
+    if batch.placed:
+        connection.execute(statements.place, PLACED.parameters(batch.placed))
+    if batch.lost:
+        connection.execute(statements.lose, PLACED.parameters(batch.lost))
+    if batch.released:
+        asked = [text_array(batch.released), epoch]
+        connection.execute(statements.forget_done, asked)
+        connection.execute(statements.release, asked)
+    return [_plan(connection, statements, batch.planned.values())[0]] if batch.planned else []
+
+
+def _plan(connection: Connection, statements: ExecutionStatements, planned: Iterable[Planned]) -> tuple[Gone, Gone]:
+    given = PLANNED.parameters(planned)
+    return connection.execute(statements.give_way, given), connection.execute(statements.plan, given)
+
+
+class PostgresExecutions:
+    """The executions of one store."""
+
+    def __init__(self, place: Place, statements: ExecutionStatements, name: str) -> None:
+        self._place = place
+        self._statements = statements
+        self._name = f"timerqueue audit of {name}"
+
+    def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
+        """Take these, with their jobs, in one transaction."""
+        answers: dict[tuple[str, int], Taken | NotTaken] = {}
+        with self._place.writing() as connection:
+            for wave in _waves(ticks):
+                answers |= self._take(connection, wave)
+        return [answers[storable(job_id), due_us] for job_id, due_us in ticks]
+
+    def _take(self, connection: Connection, ticks: list[tuple[str, int]]) -> dict[tuple[str, int], Taken | NotTaken]:
+        """Take executions, each of another job."""
+        statements, epoch = self._statements, self._place.epoch
+        ids = text_array(job_id for job_id, _ in ticks)
+        given = [ids, number_array(due_us for _, due_us in ticks)]
+        with connection.pipeline():
+            connection.execute(statements.lock_jobs, [ids])
+            connection.execute(statements.end_left, given)
+            connection.execute(statements.take, [epoch, *given])
+            asked = connection.execute(statements.asked, given)
+            found = connection.execute(statements.lost, [ids, ids])
+        lost = [StoredTick(*row) for row in found]
+        return {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
+
+    def waiting(
+        self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
+    ) -> list[Execution]:
+        """Live ones in this status, first due first."""
+        return self._read(self._statements.waiting, [status, before_us, after[0], storable(after[1]), limit])
+
+    def of_job(self, job_id: str) -> list[Execution]:
+        """Those of a job, latest due first."""
+        return self._read(self._statements.of_job, [storable(job_id)])
+
+    def _read(self, statement: sql.Composed, asked: Sequence[Any]) -> list[Execution]:
+        with self._place.transaction() as connection:
+            return [Execution(*row) for row in connection.execute(statement, asked)]
+
+    def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
+        """Let `decide` say what is to be live, under the locks of these jobs."""
+        ids = text_array(job_ids)
+        with self._place.writing() as connection:
+            standings = [_standing(row) for row in connection.execute(self._statements.standing, [ids])]
+            removed = [Execution(*row) for row in connection.execute(self._statements.without_job, [ids])]
+            standings += [Standing(row.job_id, None, None, row) for row in removed]
+            return self._mend(connection, standings, decide)
+
+    def _mend(self, connection: Connection, standings: Iterable[Standing], decide: Decide) -> Mended:
+        standings = list(standings)
+        planned = [plan for plan in map(decide, standings) if plan is not None]
+        if not planned:
+            return Mended()
+        were_live = {at.live[:2] for at in standings if at.live is not None}
+        with connection.pipeline():
+            gone, made = _plan(connection, self._statements, planned)
+        return Mended(
+            planned=tuple(Execution(*row) for row in made if row[:2] not in were_live and row[2] == PENDING),
+            gone=tuple(Execution(*row) for row in gone),
+        )
+
+    def audit(self, part: int, *, now_us: int, instance: str, decide: Decide) -> Audited | None:
+        """Find what is broken in one part, and mend it, in one transaction."""
+        width = SHARDS // PARTS
+        asked = {
+            "first": part * width,
+            "last": (part + 1) * width - 1,
+            "instance": storable(instance),
+            "now_us": now_us,
+            "everything": EVERYTHING,
+            "limit": AT_A_TIME,
+        }
+        statements = self._statements
+        with self._place.writing() as connection:
+            if not one_row(connection.execute(statements.try_lock, [self._name, part]))[0]:
+                return None
+            orphaned = connection.execute(statements.orphan, asked)
+            gone = [] if part else self._clear(connection)
+            planned = list[Execution]()
+            for standings in self._broken(connection, asked):
+                mended = self._mend(connection, standings, decide)
+                planned += mended.planned
+                gone += mended.gone
+            jobs = one_row(connection.execute(statements.stamp, asked))[0]
+            return Audited(planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=orphaned.rowcount)
+
+    def _clear(self, connection: Connection) -> list[Execution]:
+        """Supersede what jobs have left that are gone. They are in no part."""
+        connection.execute(self._statements.forget_audits)
+        return [Execution(*row) for row in connection.execute(self._statements.supersede_removed)]
+
+    def _broken(self, connection: Connection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
+        """Those that `decide` is asked for, some at a time."""
+        after = ""
+        while True:
+            rows = connection.execute(self._statements.broken, asked | {"after": after}).fetchall()
+            yield [_standing(row) for row in rows]
+            if len(rows) < AT_A_TIME:
+                return
+            after = rows[-1][0]
+
+    def last_audit(self, job_id: str) -> int | None:
+        """When the job was last audited."""
+        with self._place.transaction() as connection:
+            found = connection.execute(self._statements.last_audit, [storable(job_id)]).fetchone()
+            return None if found is None else found[0]
+
+    def unaudited(self, since_us: int, *, limit: int = 100) -> list[tuple[str, int | None]]:
+        """Jobs that are not paused and were not audited since then."""
+        asked = {"since_us": since_us, "limit": limit, "everything": EVERYTHING}
+        with self._place.transaction() as connection:
+            return [(job_id, at_us) for job_id, at_us in connection.execute(self._statements.unaudited, asked)]
+
+
+def _waves(ticks: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
+    """Lists in which no job stands twice: of two ticks of one job the second finds what the first has left."""
+    rest = list(ticks)
+    while rest:
+        firsts: dict[str, tuple[str, int]] = {}
+        for tick in rest:
+            firsts.setdefault(tick[0], tick)
+        yield list(firsts.values())
+        rest = [tick for tick in rest if firsts[tick[0]] != tick]
+
+
+def _answer(row: Row, epoch: int, lost: Iterable[StoredTick]) -> Taken | NotTaken:
+    status, holder, rest = row[2], row[3], row[4:]
+    if status is None or rest[0] is None:
+        return NotTaken.UNKNOWN
+    if status == TAKEN and holder == epoch:
+        job, state = StoredJob(*rest[: len(StoredJob._fields)]), rest[len(StoredJob._fields) :]
+        cut_off = [tick for tick in lost if tick.job_id == job.id]
+        return Taken(
+            job,
+            None if state[0] is None else StoredState(*state),
+            tuple(tick for tick in cut_off if tick.outcome == RUNNING),
+            tuple(tick for tick in cut_off if tick.owed),
+        )
+    return NotTaken.RUNNING if status in {TAKEN, PENDING, SCHEDULED} else NotTaken(status)
+
+
+def _standing(row: Row) -> Standing:
+    jobs, states = len(StoredJob._fields), len(StoredState._fields)
+    job, state, live = StoredJob(*row[:jobs]), row[jobs : jobs + states], row[jobs + states :]
+    return Standing(
+        job.id,
+        job,
+        None if state[0] is None else StoredState(*state),
+        None if live[0] is None else Execution(*live),
+    )

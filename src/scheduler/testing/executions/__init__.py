@@ -1,0 +1,23 @@
+"""Does a store keep executions? The suite that every store with `executions` has to pass, besides that of stores.
+
+    from scheduler.testing.executions import ExecutionConformance
+
+    class TestExecutionsOfMyStore(ExecutionConformance):
+        @pytest.fixture
+        def make_store(self, tmp_path):
+            return lambda: MyStore(tmp_path / "jobs")
+
+`make_store` is what it is in `scheduler.testing.stores`: each call makes a store object, all on the same empty data.
+Whoever opens such an object takes the data over, so its agent is another one, and the one before has died. Needs
+pytest.
+"""
+
+from ._rules_of_audits import RulesOfAudits
+from ._rules_of_plans import RulesOfPlans
+from ._rules_of_taking import RulesOfTaking
+
+__all__ = ["ExecutionConformance"]
+
+
+class ExecutionConformance(RulesOfPlans, RulesOfTaking, RulesOfAudits):
+    """Every sentence of the protocol `Executions` as a test. A subclass brings the fixture `make_store`."""

@@ -1,0 +1,96 @@
+"""Executions to write, and short ways to read what a store holds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, cast
+
+import pytest
+
+from ...stores import Batch, Execution, Executions, Placed, Planned, Receipt, Standing, Store, StoredState
+from .._store_fixtures import StoreFixtures
+from .._store_rows import START_US, MakeStore, due_at, job, no_hint
+
+SERVER: Final = "server-1"
+"""The instance of a queue."""
+
+EVER: Final = due_at(10**6)
+
+
+class ExecutingStore(Store, Protocol):
+    """A store that keeps executions."""
+
+    @property
+    def executions(self) -> Executions:
+        """Their verbs."""
+
+
+class ExecutionFixtures(StoreFixtures):
+    """A store with executions that is open."""
+
+    @pytest.fixture
+    def store(self, make_store: Any) -> Iterator[ExecutingStore]:
+        """A store that is open."""
+        store: ExecutingStore = make_store()
+        store.open(START_US, no_hint)
+        yield store
+        store.close()
+
+
+@contextmanager
+def another(make_store: MakeStore) -> Iterator[ExecutingStore]:
+    """The store, opened by another agent: the one before has died."""
+    other = cast("ExecutingStore", make_store())
+    other.open(START_US, no_hint)
+    try:
+        yield other
+    finally:
+        other.close()
+
+
+def planned(job_id: str = "a", seconds: int | None = 60, **others: Any) -> Planned:
+    """A plan for that job, so many seconds after START_US; None: there is to be no live one."""
+    due_us = None if seconds is None else due_at(seconds)
+    return Planned(job_id, due_us, job(job_id).schedule, START_US)._replace(**others)
+
+
+def put(job_id: str = "a", seconds: int = 60, number: int = 1, instance: str = SERVER) -> Placed:
+    """Say where that execution stands."""
+    return Placed(job_id, due_at(seconds), instance, number, START_US + 5)
+
+
+def plan(store: Store, *plans: Planned) -> Receipt:
+    """Make the jobs, with a state, and plan for them in the same batch."""
+    return store.commit(
+        Batch(
+            jobs={each.job_id: job(each.job_id) for each in plans},
+            states={each.job_id: StoredState(each.job_id, next_us=each.due_us) for each in plans},
+            planned=by_job(*plans),
+        )
+    )
+
+
+def by_job(*plans: Planned) -> dict[str, Planned]:
+    """The plans as a batch holds them."""
+    return {each.job_id: each for each in plans}
+
+
+def statuses(store: ExecutingStore, job_id: str = "a") -> list[tuple[float, str]]:
+    """What is known of the job's executions: seconds after START_US and status, the first due first."""
+    found = store.executions.of_job(job_id)
+    return [((row.due_us - START_US) / 1e6, row.status) for row in reversed(found)]
+
+
+def in_line(store: ExecutingStore, status: str) -> list[str]:
+    """The ids of the jobs whose live execution has this status, first due first."""
+    return [row.job_id for row in store.executions.waiting(status, before_us=EVER)]
+
+
+def keys(rows: Iterable[Execution]) -> list[tuple[str, float]]:
+    """Job ids, and seconds after START_US."""
+    return sorted((row.job_id, (row.due_us - START_US) / 1e6) for row in rows)
+
+
+def nothing(_: Standing) -> None:
+    """All is well, says this decision."""

@@ -1,0 +1,133 @@
+"""Rules of taking: a job is with one agent at a time, and comes with all that its last agent has left."""
+
+from __future__ import annotations
+
+import pytest
+
+from ...stores import DONE, PENDING, SCHEDULED, SKIPPED, TAKEN, Batch, NotTaken, StoredState, StoreTakenOver, Taken
+from .._store_rows import MakeStore, due_at, end, job, mark
+from ._rows import ExecutingStore, ExecutionFixtures, another, by_job, plan, planned, put, statuses
+
+A = ("a", due_at(60))
+
+
+class RulesOfTaking(ExecutionFixtures):
+    """Take, run, and release."""
+
+    def test_what_is_taken_comes_with_its_job(self, store: ExecutingStore) -> None:
+        """In the order that was asked for."""
+        plan(store, planned("a"), planned("b"))
+        store.commit(Batch(placed=[put("a")]))
+        answers = store.executions.take([("b", due_at(60)), A])
+        assert answers == [Taken(job(id), StoredState(id, next_us=due_at(60))) for id in "ba"]
+        assert statuses(store, "a") == statuses(store, "b") == [(60, TAKEN)]
+
+    def test_what_is_pending_may_be_taken(self, store: ExecutingStore) -> None:
+        """The queue was quicker than the commit that says where it stands."""
+        plan(store, planned())
+        store.executions.take([A])
+        store.commit(Batch(placed=[put(number=7)]))
+        (row,) = store.executions.of_job("a")
+        assert (row.status, row.number) == (TAKEN, 7)
+
+    def test_taking_again_is_answered_again(self, store: ExecutingStore) -> None:
+        """The answer was lost."""
+        plan(store, planned())
+        assert store.executions.take([A]) == store.executions.take([A])
+
+    def test_what_is_not_live_is_not_taken(self, store: ExecutingStore) -> None:
+        """And it is said why."""
+        plan(store, planned())
+        store.commit(Batch(planned=by_job(planned(seconds=90))))
+        store.commit(Batch(planned=by_job(planned(seconds=120, skips=True))))
+        ticks = [("a", due_at(seconds)) for seconds in (60, 90, 7)]
+        assert store.executions.take([*ticks, ("nobody", due_at(60))]) == [
+            NotTaken.SUPERSEDED,
+            NotTaken.SKIPPED,
+            NotTaken.UNKNOWN,
+            NotTaken.UNKNOWN,
+        ]
+        assert statuses(store)[1:] == [(90, SKIPPED), (120, PENDING)]
+
+    def test_a_job_that_is_gone_is_not_taken(self, store: ExecutingStore) -> None:
+        """Its execution has not been superseded yet."""
+        plan(store, planned())
+        store.commit(Batch(jobs={"a": None}))
+        assert store.executions.take([A]) == [NotTaken.UNKNOWN]
+
+    def test_a_job_is_taken_once(self, store: ExecutingStore) -> None:
+        """Its next execution comes out of the queue while its last one still runs here."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        store.commit(Batch(planned=by_job(planned(seconds=120))))
+        assert store.executions.take([("a", due_at(120))]) == [NotTaken.RUNNING]
+        assert statuses(store) == [(60, TAKEN), (120, PENDING)]
+
+    def test_of_two_ticks_of_a_job_one_is_taken(self, store: ExecutingStore) -> None:
+        """They were asked for together."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        store.commit(Batch(planned=by_job(planned(seconds=120))))
+        assert isinstance(store.executions.take([A, ("a", due_at(120))])[0], Taken)
+
+    def test_what_is_released_is_done(self, store: ExecutingStore) -> None:
+        """And comes out of the queue in vain. Of those that are done the last is known."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        store.commit(Batch(released={"a": None}, planned=by_job(planned(seconds=120))))
+        assert store.executions.take([A]) == [NotTaken.DONE]
+        store.executions.take([("a", due_at(120))])
+        batch = Batch(released={"a": None}, planned=by_job(planned(seconds=180)))
+        store.commit(batch)
+        store.commit(batch)
+        assert statuses(store) == [(120, DONE), (180, PENDING)]
+
+    def test_what_is_planned_again_with_its_release_is_live(self, store: ExecutingStore) -> None:
+        """Its agent stops in good order, without having begun it."""
+        plan(store, planned(seconds=60))
+        store.commit(Batch(placed=[put()]))
+        store.executions.take([A])
+        store.commit(Batch(released={"a": None}, planned=by_job(planned(seconds=60))))
+        assert statuses(store) == [(60, PENDING)]
+
+    def test_a_job_of_an_agent_that_has_died_is_taken(self, store: ExecutingStore, make_store: MakeStore) -> None:
+        """With what that agent was cut off at."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        first, second = mark(seconds=60, fence=1), mark(seconds=120, fence=2)
+        store.commit(Batch(marks=[first, second]))
+        store.commit(Batch(ended=[end(second, owed=True)]))
+        with another(make_store) as other:
+            (answer,) = other.executions.take([A])
+            assert isinstance(answer, Taken)
+            assert [tick.due_us for tick in answer.running] == [due_at(60)]
+            assert [tick.due_us for tick in answer.owed] == [due_at(120)]
+
+    def test_the_next_execution_ends_one_that_was_cut_off(self, store: ExecutingStore, make_store: MakeStore) -> None:
+        """Its agent had planned further before it died."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        store.commit(Batch(marks=[mark(seconds=60, fence=1)], planned=by_job(planned(seconds=120))))
+        with another(make_store) as other:
+            (answer,) = other.executions.take([("a", due_at(120))])
+            assert isinstance(answer, Taken)
+            assert [tick.due_us for tick in answer.running] == [due_at(60)]
+            assert statuses(other) == [(60, DONE), (120, TAKEN)]
+            assert other.executions.take([A]) == [NotTaken.DONE]
+
+    def test_who_has_been_taken_over_takes_nothing(self, store: ExecutingStore, make_store: MakeStore) -> None:
+        """As nothing of it is committed any more."""
+        plan(store, planned(seconds=60))
+        store.commit(Batch(placed=[put()]))
+        with another(make_store) as other:
+            with pytest.raises(StoreTakenOver):
+                store.executions.take([A])
+            assert statuses(other) == [(60, SCHEDULED)]
+
+    def test_what_others_have_taken_is_not_ours_to_release(self, store: ExecutingStore, make_store: MakeStore) -> None:
+        """The batch is of a time before."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        with another(make_store) as other:
+            other.commit(Batch(released={"a": None}))
+            assert statuses(other) == [(60, TAKEN)]
