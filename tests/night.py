@@ -8,6 +8,10 @@ seed before the night begins (night_world.py): outages, refused or silent, and f
 offline, an hour in which a channel is down, two steps of the clock, reloads that add, change and remove targets, and a
 death of the agent every 20 minutes, in the middle of a commit: what was pending then is lost.
 
+The agent has the `places` that it has unless the file says otherwise. Targets that say nothing hold one each until the
+time-out, so others have to wait now and then. A check that waited beyond its grace must say "unknown", one that did not
+must not, and none waits while there is room.
+
 The agent is the whole one, over a store that survives its deaths (night_life.py). A model (night_model.py) says what
 people should hear, and a judge (night_judge.py) compares it with what the channels have taken. Prints its counts and
 the digest of its log, which is the same for the same seed; exits with 1 if anything is wrong.
@@ -28,7 +32,7 @@ from attrs import evolve
 from night_judge import judge
 from night_life import File, Gateway, Life, Log, Place, Simulated
 from night_model import Model
-from night_world import ATTEMPTS, AWAY, RETRY, TIMEOUT, World, play
+from night_world import ATTEMPTS, AWAY, PLACES, RETRY, TIMEOUT, World, play
 from schedule import Every
 from scheduler.agent import app
 from scheduler.agent.app import Plan
@@ -62,7 +66,7 @@ class Night:
         self.changes = 0
         self.changes_read = 0
         self.statuses = Counter()
-        self.unsure = []
+        self.late_checks = 0
         self.base = parse_config('store = "memory"\n[[check]]\nurl = "tcp://127.0.0.1:1"\n', "night.toml", {})
         self.targets = {}
 
@@ -78,7 +82,7 @@ class Night:
                 if self.world.is_configured(number, self.changes_read)
             ),
             store=Place(self),
-            limits=Limits(500.0, {"tcp": 200.0, "host:*": 1_000.0}),
+            limits=Limits(500.0, {"tcp": float(self.world.places), "host:*": 1_000.0}),
             network=Network((self._gateway(),), 2.0),
             channels=self.life.channels,
             rules=Rules(reminders=REMINDERS),
@@ -127,19 +131,34 @@ class Night:
             if tick.outcome not in ("crashed", "missed"):
                 self.log.wrong.append(f"{tick.job_id}: a check has {tick.outcome}: {tick.error}")
             return
+        self.life.places.leave(tick.job_id)
         found = json.loads(tick.result)
         status = found["status"]
         self.statuses[status] += 1
         name, now = tick.job_id, self.world.now
-        asked, is_up = self.life.asked[name]
+        asked = self.life.asked[name]
+        if is_late := self._is_late(tick, status, asked):
+            self.late_checks += 1
         if status == "unknown":
-            if not self.world.offline.within(asked, now + 1e-6):
-                self.unsure.append((name, now, found["error"]))
+            if not is_late and not self.world.offline.within(asked.began, now + 1e-6):
+                self.log.wrong.append(f"{name} at {now:.0f} s: unknown, though we were online: {found['error']}")
             return
-        if (status == "up") is not is_up:
+        if (status == "up") is not asked.is_up:
             self.log.wrong.append(f"{name}: told {status} at {now:.0f} s, which was not so")
         if self.world.is_configured(self.numbers[name], self.changes):
             self.models[name].found(status == "up", tick.ended_us / 1e6, now)
+
+    def _is_late(self, tick, status, asked):
+        """Whether a check began too late to say anything, by its record. That may be while all places are held."""
+        name, late = tick.job_id, (tick.started_us - tick.due_us) / 1e6
+        if late <= self.world.grace_of(self.numbers[name], self.changes):
+            return False
+        begun = f"{name}: began {late:.3f} s late at {asked.began:.0f} s"
+        if status != "unknown":
+            self.log.wrong.append(f"{begun}, and yet told {status}")
+        if asked.room_until > asked.began - late + 0.001:
+            self.log.wrong.append(f"{begun}, though there was room until {asked.room_until:.3f} s")
+        return True
 
     def _keep(self, tick):
         kept = self.kept[tick.job_id]
@@ -204,9 +223,9 @@ def _reproducible():
         yield
 
 
-def live(seed, monitors, hours, every=60.0, *, keeps=None):
+def live(seed, monitors, hours, every=60.0, places=PLACES, *, keeps=None):
     """Live through a night: it has the log, and what the judge needs. `keeps`: a list that gets the log's lines."""
-    night = Night(World(seed, monitors, hours, every))
+    night = Night(World(seed, monitors, hours, every, places))
     night.log.keeps = keeps
     play(night.world.clock, night.live)
     return night
@@ -218,8 +237,9 @@ def main(args):
     parser.add_argument("--hours", type=float, default=9.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--every", type=float, default=60.0, help="seconds between checks of most targets")
+    parser.add_argument("--places", type=int, default=PLACES, help="checks at a time")
     options = parser.parse_args(args)
-    night = live(options.seed, options.monitors, options.hours, options.every)
+    night = live(options.seed, options.monitors, options.hours, options.every, options.places)
     counts, violations = judge(night)
     print(f"{options.monitors:,} monitors, {options.hours:g} h, seed {options.seed}, every {options.every:g} s")
     for name, count in counts.items():

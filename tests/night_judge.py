@@ -14,7 +14,6 @@ def judge(night):
     for name, taken in night.log.taken.items():
         found += _wrong_at(name, taken, night)
     found += _outages_not_seen(night)
-    found += [f"{name} at {now:.0f} s: unknown, though we were online: {why}" for name, now, why in night.unsure]
     still_open = {name.replace("-", "_") for name, model in night.models.items() if model.open is not None}
     messages = [job for job in night.data.jobs if job.startswith("notify:")]
     left = [job for job in messages if job.split(":")[1].rsplit("-", 2)[0] not in still_open]
@@ -28,6 +27,7 @@ def _counts(night, left):
         "lives of the agent": night.lives,
         "checks": night.statuses.total(),
         **{f"checks {name}": count for name, count in sorted(night.statuses.items())},
+        "checks that began too late": night.late_checks,
         "outages": sum(len(each.outages) for each in night.world.fates.values()),
         "targets that flapped": sum(each.flapping is not None for each in night.world.fates.values()),
         "incidents expected": len(incidents),

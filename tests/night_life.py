@@ -31,18 +31,57 @@ class Simulated:
 
     async def attempt(self, at):
         world, life = self.night.world, self.night.life
-        began = world.now
-        life.asked[self.name] = (began, None)
+        life.places.hold(self.name)
+        began, room_until = world.now, life.places.room_until
+        life.asked[self.name] = Asked(began, room_until)
         with at.watch.measure("connect"):
             await world.reach()
             await world.clock.sleep(ANSWERS_IN)
         trouble = world.fates[self.name].trouble(world.now)
-        life.asked[self.name] = (began, trouble is None)
+        life.asked[self.name] = Asked(began, room_until, trouble is None)
         if trouble is None:
             return Finding()
         if trouble.is_silent:
             await anyio.sleep_forever()
         raise OSError(errno.ECONNREFUSED, "refused")
+
+
+@frozen
+class Asked:
+    """What a target was asked last. `began`: seconds since the night began. `room_until`: until when there was room to
+    begin before, so it need not have waited longer. `is_up`: None: we were offline.
+    """
+
+    began: float
+    room_until: float
+    is_up: bool | None = None
+
+
+class Places:
+    """Knows who is being checked in one life of the agent. `room_until`: until when there were fewer than may be. A
+    place that is taken again in the instant in which it is left was never free.
+    """
+
+    def __init__(self, world):
+        self._world = world
+        self._held = set()
+        self._changed = self.room_until = world.now
+
+    def hold(self, name):
+        """Have a target hold a place from now on."""
+        self._look()
+        self._held.add(name)
+
+    def leave(self, name):
+        """Have it hold none any more: the record of its check is there."""
+        self._look()
+        self._held.discard(name)
+
+    def _look(self):
+        now = self._world.now
+        if len(self._held) < self._world.places and now > self._changed:
+            self.room_until = now
+        self._changed = now
 
 
 @frozen(kw_only=True)
@@ -159,8 +198,8 @@ class Log:
 
 
 class Life:
-    """One life of the agent: what it is asked to show, and how it ends. `asked`: by target when it was checked last,
-    and whether it was up then; None: we were offline.
+    """One life of the agent: what it is asked to show, and how it ends. `asked`: by target what was true when it was
+    checked last.
     """
 
     refresh_every = None
@@ -169,6 +208,7 @@ class Life:
         self.night = night
         self.number = number
         self.asked = {}
+        self.places = Places(night.world)
         self.is_dead = False
         self.death = None
         self.commits = 0

@@ -19,6 +19,12 @@ MINUTE, HOUR = 60.0, 3600.0
 TIMEOUT, RETRY = 10.0, 5.0
 ATTEMPTS = 2
 
+PLACES = 200
+"""Checks at a time: what the agent has for each kind unless the file says otherwise."""
+
+GRACE, SHORTEST_GRACE = 0.1, 1.0
+"""Of its interval, and in seconds."""
+
 KILLED_EVERY, CHANGED_EVERY = 20 * MINUTE, 30 * MINUTE
 """A night that is shorter than two hours has as many kills and changes of the configuration as one of two."""
 
@@ -89,12 +95,13 @@ class Death:
 class World:
     """All that is true in one night. `seconds`: how long that is; in the last part of it nothing happens any more."""
 
-    def __init__(self, seed, monitors, hours, every):
+    def __init__(self, seed, monitors, hours, every, places=PLACES):
         self.clock = ManualClock()
         self.began = self.clock.monotonic()
         self.seconds = hours * HOUR
         self.quiet = self.seconds - min(30 * MINUTE, 0.25 * self.seconds)
         self.every = every
+        self.places = places
         hour = min(HOUR, 0.12 * self.seconds)
         self.offline = Stretch(0.4 * self.seconds, 0.4 * self.seconds + hour)
         self.channel_down = Stretch(0.6 * self.seconds, 0.6 * self.seconds + hour)
@@ -140,6 +147,10 @@ class World:
         """The interval of the target of that number: some change theirs."""
         every = self.fates[self.names[number]].every
         return every / 2 if number % RARE == 21 and change % 2 else every
+
+    def grace_of(self, number, change):
+        """Seconds by which a check of the target of that number may begin late and still say something."""
+        return max(GRACE * self.every_of(number, change), SHORTEST_GRACE)
 
     async def reach(self):
         """Return when something can be reached: at once, unless we are offline. First there is no way; then silence."""

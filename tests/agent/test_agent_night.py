@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,15 @@ import night
 import night_life
 from night_judge import judge
 from scheduler.agent.checks.contract.result import Finding
+from scheduler.agent.targets import task
 
 pytestmark = pytest.mark.slow
 
 MONITORS, HOURS, SEED = 24, 1.0, 3
 """So many that some are added, some changed, and some removed."""
+
+FEW = 2
+"""Places that do not do."""
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,14 @@ def test_a_night_has_no_violation(lived):
         assert befallen in words
 
 
+def test_a_night_with_too_few_places_leaves_late_checks_unknown():
+    """Targets that say nothing hold the places until their time-outs, and whoever waited too long says so."""
+    counts, violations = judge(night.live(SEED, MONITORS, HOURS, places=FEW))
+    assert violations == []
+    assert counts["checks that began too late"] > 5
+    assert counts["triggers at ops"] > 5
+
+
 def test_another_process_has_the_same_log(lived):
     """With another seed for the hashes of texts too."""
     played, _ = lived
@@ -50,9 +63,13 @@ def test_another_process_has_the_same_log(lived):
     assert f"digest {played.log.digest.hexdigest()}" in done.stdout
 
 
+def asked_now(check, *, is_up):
+    return night_life.Asked(check.night.world.now, 0.0, is_up)
+
+
 async def never_down(check, at):
     """A defect: whatever is true, the target is up."""
-    check.night.life.asked[check.name] = (check.night.world.now, True)
+    check.night.life.asked[check.name] = asked_now(check, is_up=True)
     with at.watch.measure("connect"):
         await check.night.world.clock.sleep(night_life.ANSWERS_IN)
     return Finding()
@@ -61,7 +78,7 @@ async def never_down(check, at):
 async def blames_the_target(check, at):
     """A defect: when we are offline it is the target that refuses."""
     if check.night.world.offline.holds(check.night.world.now):
-        check.night.life.asked[check.name] = (check.night.world.now, None)
+        check.night.life.asked[check.name] = asked_now(check, is_up=None)
         raise OSError(errno.ECONNREFUSED, "refused")
     return await never_down(check, at)
 
@@ -92,3 +109,38 @@ async def never_offline(gateway, at):
     with at.watch.measure("connect"):
         await gateway.world.clock.sleep(night_life.ANSWERS_IN)
     return Finding()
+
+
+def always_late(ending, target, about):
+    """A defect: whenever a check begins, it is too late."""
+    BEGINS(ending, target, about)
+    ending._late = "began 0 ms late"
+
+
+def never_late(ending, target, about):
+    """A defect: however late a check begins, it says what it found."""
+    BEGINS(ending, target, about)
+    ending._late = None
+
+
+def slow_to_begin(total, named):
+    """A defect: fewer checks run at a time than may."""
+    return LIMITS(total, {**named, "tcp": 1.0})
+
+
+BEGINS, LIMITS = task._Ending.__init__, night.Limits
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "defect", "words"),
+    [
+        (task._Ending, "__init__", always_late, "unknown, though we were online"),
+        (task._Ending, "__init__", never_late, "late at .*, and yet told down"),
+        (night, "Limits", slow_to_begin, "though there was room"),
+    ],
+)
+def test_the_judge_finds_what_is_wrong_with_lateness(monkeypatch, part, name, defect, words):
+    """Of an agent whose places do not do: that some checks begin late is no excuse for others."""
+    monkeypatch.setattr(part, name, defect)
+    _, violations = judge(night.live(SEED, MONITORS, HOURS, places=FEW))
+    assert any(re.search(words, each) for each in violations), violations
