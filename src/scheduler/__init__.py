@@ -15,11 +15,13 @@ from ._runs import Subtask
 from ._scheduler import Scheduler
 from ._tune_gc import tune_gc
 from ._values import (
+    AgentStatistics,
     AlreadyStopped,
     ClockJumped,
     Delivery,
     DuplicateJob,
     Event,
+    FleetStatistics,
     ImpossibleTransition,
     InvalidJob,
     JobAdded,
@@ -60,6 +62,7 @@ from ._values import (
 from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = [
+    "AgentStatistics",
     "AlreadyStopped",
     "AskedRun",
     "ClockJumped",
@@ -67,6 +70,7 @@ __all__ = [
     "Delivery",
     "DuplicateJob",
     "Event",
+    "FleetStatistics",
     "ImpossibleTransition",
     "InvalidJob",
     "Job",

@@ -88,7 +88,7 @@ class Scheduler(Running):
             system_random() if random is None else random,
             max_subtasks=count_of("max_subtasks", max_subtasks),
             kill_after=seconds_of("kill_after", kill_after),
-            shares=None if sharing_of(store) is None else Shares(),
+            shares=None if (sharing := sharing_of(store)) is None else Shares(sharing),
         )
         self._listeners = self._core.listeners
         self._jobs = self._core.jobs
@@ -348,4 +348,5 @@ class Scheduler(Running):
             limits=pool.limits,
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
+            fleet=None if self._memory is None else self._memory.fleet_statistics(),
         )

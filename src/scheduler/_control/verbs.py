@@ -14,7 +14,7 @@ from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
 from .._loop import Core
 from .._plan import Planners, aware, instant_of, us_of
-from .._starts import REMOVED, next_start, next_starts
+from .._starts import REMOVED, foreseen_starts, next_start, next_starts
 from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
 from .early import Early
 from .lateness import Lateness
@@ -96,13 +96,24 @@ class Verbs:
         refuse_if_removed(job)
         self.updates.update(job, schedule, changes)
 
+    def agent(self, job: Job) -> str | None:
+        """The name of the agent that has the job, where several share a store."""
+        return self._jobs.agent_of(job)
+
     def next_start(self, job: Job) -> datetime | None:
         """When the job starts next, retries included."""
+        if job.is_elsewhere:
+            return next(iter(self._foreseen(job, 1)), None)
         return next_start(job, self._core.timeline)
 
     def next_starts(self, job: Job, count: int) -> list[datetime]:
         """The job's next `count` regular starts."""
-        return next_starts(job, self._core.timeline, count_of("count", count) if count else 0)
+        most = count_of("count", count) if count else 0
+        return self._foreseen(job, most) if job.is_elsewhere else next_starts(job, self._core.timeline, most)
+
+    def _foreseen(self, job: Job, count: int) -> list[datetime]:
+        now_us = self._core.timeline.us(self._core.monotonic(), steady=job.planner.steady)
+        return foreseen_starts(job, self._core.timeline, now_us, count)
 
     # -- of many -------------------------------------------------------------------------------------------------------
 

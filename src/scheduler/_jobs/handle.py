@@ -80,7 +80,12 @@ class Job:
 
     @property
     def state(self) -> JobState:
-        """Where it stands at this moment."""
+        """Where it stands at this moment. Of a job that another agent has: SCHEDULED or DISABLED, as its row says."""
+        raise NotImplementedError
+
+    @property
+    def agent(self) -> str | None:
+        """The name of the agent that has the job, of those that share the store. None: the store is not shared."""
         raise NotImplementedError
 
     @property
@@ -90,7 +95,10 @@ class Job:
 
     @property
     def next_start(self) -> datetime | None:
-        """The next start of the job, retries included. None: it does not start by itself."""
+        """The next start of the job, retries included. None: it does not start by itself.
+
+        Of a job that another agent has: what its schedule says.
+        """
         raise NotImplementedError
 
     def next_starts(self, count: int) -> list[datetime]:
@@ -98,7 +106,10 @@ class Job:
         raise NotImplementedError
 
     def statistics(self) -> JobStatistics:
-        """Return the job's counts at this moment. From another thread, a run that just ends may be missing."""
+        """Return the job's counts at this moment. From another thread, a run that just ends may be missing.
+
+        Of a job that another agent has there are none here.
+        """
         raise NotImplementedError
 
     def remove(self) -> None:

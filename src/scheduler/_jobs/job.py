@@ -45,21 +45,14 @@ class Control(Protocol):
     """The side of a scheduler that its handles know. Any thread."""
 
     def tick(self, job: Job) -> None: ...
-
     def remove(self, job: Job) -> None: ...
-
     def pause(self, job: Job, reason: str | None, until: datetime | None) -> None: ...
-
     def resume(self, job: Job) -> None: ...
-
     def run_now(self, job: Job) -> AskedRun: ...
-
     def set_next_start(self, job: Job, at: datetime) -> None: ...
-
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
-
+    def agent(self, job: Job) -> str | None: ...
     def next_start(self, job: Job) -> datetime | None: ...
-
     def next_starts(self, job: Job, count: int) -> list[datetime]: ...
 
 
@@ -189,7 +182,12 @@ class Job(Alarm, Handle):
         return dir(Handle)
 
     def __repr__(self) -> str:
-        return f"<Job {self.id!r} {self.schedule} {self.state.value}>"
+        agent = self.agent
+        return f"<Job {self.id!r} {self.schedule} {self.state.value}{f', agent {agent}' if agent else ''}>"
+
+    @property
+    def agent(self) -> str | None:
+        return self.control.agent(self)
 
     @property
     def next_start(self) -> datetime | None:
@@ -251,12 +249,13 @@ class Job(Alarm, Handle):
             self.error = None if pause is None else pause.text
 
     def settle_state(self) -> None:
-        """Without a run the job is SCHEDULED, or DISABLED if it is paused."""
+        """Without a run the job is SCHEDULED, or DISABLED if it is paused, and not only elsewhere."""
         if self.runs:
             return
-        if self.is_paused and self.state is JobState.SCHEDULED:
+        is_disabled = self.is_paused and (self.error is not None or not self.is_elsewhere)
+        if is_disabled and self.state is JobState.SCHEDULED:
             self.state = advance(self.state, Step.DISABLE)
-        elif not self.is_paused and self.state is JobState.DISABLED:
+        elif not is_disabled and self.state is JobState.DISABLED:
             self.state = advance(self.state, Step.ENABLE)
 
     def leave(self) -> None:

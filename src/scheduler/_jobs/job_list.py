@@ -43,6 +43,10 @@ class JobList:
         """Whether another agent has that job."""
         return self.shares is not None and job.task is not None and not self.shares.holds(job.id)
 
+    def agent_of(self, job: Job) -> str | None:
+        """The name of the agent that has the job; None: no other could have it."""
+        return None if self.shares is None or job.task is None else self.shares.agent_of(job.id)
+
     def jobs(self) -> list[Job]:
         """All of them at this moment."""
         with self.lock:

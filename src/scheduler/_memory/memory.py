@@ -26,7 +26,7 @@ from .._journal import Flushed, Sealed
 from .._loop import Core
 from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
-from .._values import StoreStatistics
+from .._values import FleetStatistics, StoreStatistics
 from ..stores import (
     SHARDS,
     Batch,
@@ -41,6 +41,7 @@ from ..stores import (
     Unstorable,
 )
 from .commits import Commits
+from .fleet import fleet_of
 from .polling import Polling
 from .shards import Shards
 from .writer import Writer
@@ -197,6 +198,10 @@ class Memory:
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)
+
+    def fleet_statistics(self) -> FleetStatistics | None:
+        """The agents that share the store; None: it is not shared, or nothing has been seen of them yet."""
+        return None if (shares := self._core.jobs.shares) is None else fleet_of(shares, self._core.jobs)
 
     async def close(self) -> None:
         """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""

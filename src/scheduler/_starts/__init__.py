@@ -12,7 +12,7 @@ from .parking import Parking
 from .pausing import NEVER_EARLY, Pausing
 from .slices import in_slices
 from .starts import REMOVED, Starts, is_owed_by
-from .upcoming import beside_ticks, next_start, next_starts
+from .upcoming import beside_ticks, foreseen_starts, next_start, next_starts
 from .why_missed import FOUND_LATE, HAS_RECORD, NOT_STORED, dropped, ended_by, no_place, waits_for, with_room
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "beside_ticks",
     "dropped",
     "ended_by",
+    "foreseen_starts",
     "in_slices",
     "is_owed_by",
     "next_start",

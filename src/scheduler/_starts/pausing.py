@@ -104,8 +104,9 @@ class Pausing:
         if job.unfit is None:
             job.is_parked = False
         self.cancel_end(job)
-        counts = job.counts()
-        counts.consecutive_failures = counts.consecutive_crashes = 0
+        if not job.is_elsewhere:  # else its counts are
+            counts = job.counts()
+            counts.consecutive_failures = counts.consecutive_crashes = 0
         if not is_stored:
             self._journal.remember_pause(job)
         if self._come_back(job):
@@ -225,9 +226,9 @@ class Pausing:
     def _come_back(self, job: Job) -> bool:
         """Plan its next start, if nothing pauses it any more."""
         job.settle_pause()
+        job.settle_state()
         if job.is_paused:
             return False
-        job.settle_state()
         try:
             self._starts.plan(job, self._next_start(job))
             self._starts.try_owed(job)

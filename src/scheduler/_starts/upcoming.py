@@ -24,8 +24,20 @@ def next_start(job: Job, timeline: Timeline) -> datetime | None:
 
 def next_starts(job: Job, timeline: Timeline, count: int) -> list[datetime]:
     """The job's next `count` regular starts, or as many as there are."""
+    return _starts_from(job, job.due_us, timeline, count)
+
+
+def foreseen_starts(job: Job, timeline: Timeline, now_us: int, count: int) -> list[datetime]:
+    """The starts after `now_us`, on the planner's base, that the schedule says of a job that another agent has. Its
+    retries, its rests and starts that somebody has set are not known here.
+    """
+    if job.error is not None or job.planner.waits_for_end:
+        return []
+    return _starts_from(job, job.planner.first(job.id, now_us), timeline, count)
+
+
+def _starts_from(job: Job, due: int | None, timeline: Timeline, count: int) -> list[datetime]:
     starts: list[datetime] = []
-    due = job.due_us
     while due is not None and len(starts) < count:
         instant = some_instant_of(timeline.reported(due, steady=job.planner.steady))
         if instant is None:

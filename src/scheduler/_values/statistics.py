@@ -288,6 +288,28 @@ class StoreStatistics:
     trouble: str | None
 
 
+@frozen
+class AgentStatistics:
+    """One of the agents that share a store: its name, the epoch of its incarnation, which no other has or will have,
+    and how many of the `SHARDS` parts of all jobs it has.
+    """
+
+    name: str
+    epoch: int
+    shards: int
+
+
+@frozen(kw_only=True)
+class FleetStatistics:
+    """The agents that share a store, as this one (`me`) has seen them last, about a second ago. `jobs_elsewhere`: how
+    many jobs others have.
+    """
+
+    me: str
+    agents: tuple[AgentStatistics, ...]
+    jobs_elsewhere: int
+
+
 @frozen(kw_only=True)
 class SchedulerStatistics:
     """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
@@ -306,3 +328,5 @@ class SchedulerStatistics:
     lateness: Mapping[str, LatenessStatistics]
     store: StoreStatistics | None = None
     missed_is_exact: bool = True
+    fleet: FleetStatistics | None = None
+    """None: no other agents share the store."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from hashlib import blake2b, md5
 from typing import Final
 
+from ._sharing import Sharing, View
+
 SHARDS: Final = 1_024
 """A number that may not change: it stands in the tables of stores."""
 
@@ -35,14 +37,29 @@ def _draws(agent: int) -> Iterable[bytes]:
 
 
 class Shares:
-    """The shards that are ours. Changed on the loop; any thread may ask."""
+    """The shards that are ours, and who has the others. Changed on the loop; any thread may ask."""
 
-    def __init__(self) -> None:
+    def __init__(self, sharing: Sharing | None = None) -> None:
         self._ours = bytearray(SHARDS)
+        self._sharing = sharing
 
     def holds(self, id: str) -> bool:
         """Whether the job of that id is ours."""
         return bool(self._ours[shard_of(id)])
+
+    def agent_of(self, id: str) -> str | None:
+        """The name of the agent that has the job of that id, as was seen last; None: nobody has it."""
+        view = self.view
+        if view is None:
+            return None
+        shard = shard_of(id)
+        owner = view.me if self._ours[shard] else view.owners[shard]
+        return next((peer.name for peer in view.peers if peer.epoch == owner), None)
+
+    @property
+    def view(self) -> View | None:
+        """The agents and their shards as they were seen last; None: not at all."""
+        return None if self._sharing is None else self._sharing.last
 
     def take(self, shards: Iterable[int]) -> None:
         """Have these from now on."""

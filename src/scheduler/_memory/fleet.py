@@ -1,0 +1,21 @@
+"""The fleet: the agents that share a store, as this one has seen them last. Any thread."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .._jobs import JobList
+from .._values import AgentStatistics, FleetStatistics
+from ..stores import Shares
+
+
+def fleet_of(shares: Shares, jobs: JobList) -> FleetStatistics | None:
+    """The agents with their shards, and how many of these jobs others have; None: nothing has been seen yet."""
+    view = shares.view
+    if view is None:
+        return None
+    owned = Counter(view.owners)
+    agents = tuple(AgentStatistics(peer.name, peer.epoch, owned[peer.epoch]) for peer in view.peers)
+    me = next((agent.name for agent in agents if agent.epoch == view.me), "")
+    elsewhere = sum(job.sparse is not None and "is_elsewhere" in job.sparse for job in jobs.jobs())
+    return FleetStatistics(me=me, agents=agents, jobs_elsewhere=elsewhere)
