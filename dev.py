@@ -36,7 +36,7 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent
 PACKAGES = ("timerqueue", "schedule", "scheduler")
-EXTRAS = "agent,postgres,regex"
+EXTRAS = "agent,beanstalkd,postgres,regex"
 BIN, EXE = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
 CHECKS = (
     ("ruff", "check", "."),

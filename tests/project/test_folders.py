@@ -31,7 +31,7 @@ def modules_imported(file):
 
 def is_public(parts):
     """Tell whether users import that module by its own name, as they do each kind of store."""
-    return not any(part.startswith("_") for part in parts) and parts[0] in {"stores", "testing"}
+    return not any(part.startswith("_") for part in parts) and parts[0] in {"queues", "stores", "testing"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=relative)

@@ -22,6 +22,7 @@ CLOCKS = frozenset(
 READERS = {
     "tests/kit.py": "guards against what hangs",
     "tests/postgres_server.py": "guards against what hangs",
+    "tests/beanstalkd_server.py": "guards against what hangs",
     "tests/crash_check.py": "opens a store, which is told the time",
     "tests/crash_load.py": "notes when a change was asked for, to compare it with what a store has recorded",
     "tests/crash_loop.py": "opens a store, and prints how long it took",

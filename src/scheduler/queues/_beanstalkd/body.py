@@ -1,0 +1,35 @@
+"""How a tick is written as the body of a job of beanstalkd, and read again. Pure."""
+
+from __future__ import annotations
+
+import json
+
+from attrs import frozen
+
+from .._queue import Kind, Tick
+
+FORMAT = 1
+
+
+@frozen
+class Later:
+    """A body of a later version of this package: not for us, and not to be touched."""
+
+
+def encode(tick: Tick) -> bytes:
+    """Write a tick: ASCII, and the same bytes for the same tick."""
+    fields = {"v": FORMAT, "kind": tick.kind.value, "job": tick.job_id, "due": tick.due_us, "gen": tick.generation}
+    return json.dumps(fields, separators=(",", ":")).encode("ascii")
+
+
+def decode(body: bytes) -> Tick | Later | None:
+    """Read a tick; None: this is none of ours."""
+    try:
+        fields = json.loads(body)
+        if fields["v"] != FORMAT:
+            return Later() if isinstance(fields["v"], int) and fields["v"] > FORMAT else None
+        tick = Tick(fields["job"], fields["due"], Kind(fields["kind"]), fields["gen"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    numbers = (type(tick.due_us), type(tick.generation))
+    return tick if isinstance(tick.job_id, str) and numbers == (int, int) else None

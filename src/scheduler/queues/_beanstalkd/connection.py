@@ -1,0 +1,124 @@
+"""A connection to a beanstalkd: one client of greenstalk, for one thread at a time.
+
+After an answer that a command cannot have the stream may be out of step, so that an old answer would be taken for the
+next one: the connection is closed, and what was asked counts as unanswered. The same goes for silence: each answer has
+a bound, above the longest wait that a server is asked for.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
+
+try:
+    import greenstalk
+except ModuleNotFoundError as error:
+    msg = f"a BeanstalkdQueue needs greenstalk, which cannot be imported ({error}): pip install timerqueue[beanstalkd]"
+    raise ModuleNotFoundError(msg, name="greenstalk") from error
+
+from .._queue import QueueUnavailable
+from .address import Address
+
+__all__ = ["ANSWERS", "LONGEST_WAIT", "PATIENCE", "Client", "Connection", "greenstalk"]
+
+Client = greenstalk.Client[bytes]
+
+PATIENCE: Final = 5.0
+"""Seconds within which a server answers; then it counts as gone."""
+
+LONGEST_WAIT: Final = 5
+"""Whole seconds that a server is asked to wait for a tick at once."""
+
+ANSWERS: Final = (
+    greenstalk.BuriedError,
+    greenstalk.DeadlineSoonError,
+    greenstalk.DrainingError,
+    greenstalk.JobTooBigError,
+    greenstalk.NotFoundError,
+    greenstalk.OutOfMemoryError,
+    greenstalk.TimedOutError,
+)
+"""Answers that tell that nothing was done, and leave the stream in step. Any other error ends the connection."""
+
+T = TypeVar("T")
+
+
+class Connection:
+    """A connection that is made on creation. `instance` says which start of the server it is, `longest` how many bytes
+    a body may have there. Raises QueueUnavailable if there is no server.
+    """
+
+    def __init__(self, address: Address, watch: Sequence[str]) -> None:
+        self._address = address
+        self._socket = self._speak(lambda: _connected(address))
+        self._client = self._speak(lambda: greenstalk.Client(self._socket, None, watch=watch))
+        self._tube = ""
+        found = self.ask(lambda client: client.stats())
+        self.instance = found["id"]
+        self.longest = found["max-job-size"]
+
+    def ask(self, what: Callable[[Client], T]) -> T:
+        """Carry out commands. Raises those of ANSWERS, or QueueUnavailable: then the connection is closed."""
+        return self._speak(lambda: what(self._client))
+
+    def use(self, tube: str) -> None:
+        """Have what is put go into this tube."""
+        if tube != self._tube:
+            self.ask(lambda client: client.use(tube))
+            self._tube = tube
+
+    def close(self) -> None:
+        """Close it. The server gives to others what was taken here and not settled."""
+        with suppress(OSError):
+            self._socket.close()
+        client = getattr(self, "_client", None)
+        if client is not None:
+            with suppress(OSError, ValueError):
+                client.close()
+
+    def break_off(self) -> None:
+        """End a wait of another thread in this connection: that gets QueueUnavailable."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _speak(self, what: Callable[[], T]) -> T:
+        try:
+            return what()
+        except ANSWERS:
+            raise
+        except Exception as error:
+            if hasattr(self, "_socket"):
+                self.close()
+            msg = f"beanstalkd at {self._address}: {_told(error)}"
+            raise QueueUnavailable(msg) from error
+
+
+def _connected(address: Address) -> socket.socket:
+    if address.path:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        made.settimeout(PATIENCE)
+        try:
+            made.connect(address.path)
+        except BaseException:
+            made.close()
+            raise
+    else:
+        made = socket.create_connection((address.host, address.port), timeout=PATIENCE)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    made.settimeout(PATIENCE + LONGEST_WAIT)
+    return made
+
+
+def _told(error: Exception) -> str:
+    match error:
+        case greenstalk.UnknownResponseError(status=status):
+            return f"an answer that nobody can read: {status[:80]!r}"
+        case greenstalk.BeanstalkdError():
+            return f"it answered {type(error).__name__.removesuffix('Error')}, and the connection was dropped"
+        case OSError():
+            return str(error) or type(error).__name__
+        case _:
+            return f"an answer that nobody can read ({type(error).__name__}: {error})"

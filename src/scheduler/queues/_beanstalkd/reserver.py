@@ -1,0 +1,276 @@
+"""A connection that takes ticks, in a thread of its own, and settles them when they have been run.
+
+A server takes the end of a tick from nobody but the connection that has reserved it, and a connection that waits for a
+tick hears nothing else. So one thread does both: it sends what is to be settled, then waits for the next tick; while it
+holds any, for a second at most. What it holds is touched before its time to run is over. If the connection ends, the
+server gives all of it to others at once; the runs here go on, and their records say that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from enum import Enum
+from functools import partial
+from logging import getLogger
+from threading import Condition, Thread
+from typing import Final, assert_never
+
+from attrs import define, field
+
+from timerqueue import Clock
+
+from ..._values import Backoff
+from .._queue import SECOND_US, Deliver, Delivery, Kind, Place, QueueUnavailable, Tick, delay_of
+from .address import Address
+from .body import Later, decode
+from .commander import PRIORITIES, tube_of
+from .connection import LONGEST_WAIT, Client, Connection, greenstalk
+from .tally import Tally
+
+logger = getLogger(__name__)
+
+LONGEST_DELAY: Final = 2**32 - 1
+"""Whole seconds, the most that a server can count: 136 years. Whatever is due later gets there by hops."""
+
+AT_ONCE: Final = 100
+"""Ticks that are given on together."""
+
+BACKOFF: Final = Backoff(0.05, 5.0)
+"""How long a server that is gone is left alone."""
+
+LATER: Final = 10
+"""Seconds after which a tick of a later version comes out again, for somebody who can read it."""
+
+
+class Verb(Enum):
+    """The ends of a tick that was taken."""
+
+    DONE = "done"
+    RELEASE = "release"
+    BURY = "bury"
+
+
+@define(eq=False)
+class Taken(Delivery):
+    """A tick that was reserved, and when it is to be touched, in monotonic seconds."""
+
+    reserver: Reserver
+    tick: Tick
+    place: Place
+    job: greenstalk.Job[bytes] = field(repr=False)
+    touch_at: float = 0.0
+
+    def done(self) -> None:
+        """See Delivery."""
+        self.reserver.settle(self, Verb.DONE)
+
+    def release(self, seconds: int = 0) -> None:
+        """See Delivery."""
+        self.reserver.settle(self, Verb.RELEASE, seconds)
+
+    def bury(self) -> None:
+        """See Delivery."""
+        self.reserver.settle(self, Verb.BURY)
+
+
+class Reserver:
+    """Takes what is due from a server, as long as it holds less than `window` ticks that have not been settled."""
+
+    def __init__(
+        self,
+        address: Address,
+        tube: str,
+        *,
+        ttr: int,
+        window: int,
+        clock: Clock,
+        tally: Tally,
+        deliver: Deliver,
+    ) -> None:
+        self._address = address
+        self._tubes = {tube_of(tube, kind): kind for kind in Kind}
+        self._ttr = ttr
+        self._clock = clock
+        self._tally = tally
+        self._deliver = deliver
+        self._window = window
+        self._changed = Condition()
+        self._asked: list[tuple[Taken, Verb, int]] = []
+        self._held: dict[int, Taken] = {}
+        self._look_again_at = 0.0
+        self._connection: Connection | None = None
+        self._closing = False
+        self._thread = Thread(target=self._run, name="scheduler queue", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take ticks."""
+        self._thread.start()
+
+    def settle(self, taken: Taken, verb: Verb, seconds: int = 0) -> None:
+        """Have the server told what becomes of a tick; any thread. Does not wait."""
+        with self._changed:
+            self._asked.append((taken, verb, seconds))
+            self._changed.notify()
+
+    def close(self, wait: float) -> None:
+        """Send what is to be settled, then end. Waits so many seconds at most."""
+        with self._changed:
+            self._closing = True
+            is_idle = not self._asked
+            self._changed.notify()
+        connection = self._connection
+        if is_idle and connection is not None:
+            connection.break_off()
+        self._thread.join(wait)
+        if self._thread.is_alive() and connection is not None:
+            connection.break_off()
+            self._thread.join(wait)
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._closing:
+            try:
+                connection = self._connection = Connection(self._address, list(self._tubes))
+            except QueueUnavailable as error:
+                failures += 1
+                if failures == 1:
+                    logger.warning("%s; nothing comes out of it until it is back", error)
+                self._wait(BACKOFF.after(failures))
+                continue
+            if failures:
+                logger.info("beanstalkd at %s is back", self._address)
+                self._tally.count("reconnected")
+            failures = self._serve(connection)
+
+    def _serve(self, connection: Connection) -> int:
+        """Take and settle until the connection ends. Return how many failures that counts."""
+        try:
+            while not self._closing:
+                self._send_asked(connection)
+                self._touch(connection)
+                if len(self._held) < self._window:
+                    self._take(connection)
+                else:
+                    self._wait(1.0)
+            self._send_asked(connection)
+        except QueueUnavailable as error:
+            if not self._closing:
+                logger.warning("%s; %d ticks that were taken go to others", error, len(self._held))
+                return 1
+        except Exception:
+            logger.exception("what came out of %s could not be given on; it goes back there", self._address)
+            return 1
+        finally:
+            self._held.clear()
+            connection.close()
+        return 0
+
+    def _wait(self, seconds: float) -> None:
+        with self._changed:
+            if not self._asked and not self._closing:
+                self._changed.wait(seconds)
+
+    def _take(self, connection: Connection) -> None:
+        """Wait for a tick, and take with it what else is due."""
+        found: list[Delivery] = []
+        wait = 1 if self._held else LONGEST_WAIT
+        with suppress(greenstalk.TimedOutError):
+            while len(found) < AT_ONCE and len(self._held) < self._window:
+                taken = self._reserve(connection, wait)
+                wait = 0
+                if taken is not None:
+                    found.append(taken)
+        if found:
+            self._tally.count("delivered", len(found))
+            self._deliver(found)
+
+    def _reserve(self, connection: Connection, wait: int) -> Taken | None:
+        try:
+            job = connection.ask(lambda client: client.reserve(wait))
+        except greenstalk.DeadlineSoonError:
+            self._touch(connection, all_of_them=True)
+            return None
+        tick = decode(job.body)
+        if not isinstance(tick, Tick):
+            self._put_by(connection, job, tick)
+            return None
+        if delay := delay_of(tick.due_us, int(self._clock.wall() * SECOND_US), LONGEST_DELAY):
+            self._send_back(connection, job, tick, delay)
+            return None
+        taken = Taken(self, tick, Place(connection.instance, job.id), job)
+        taken.touch_at = self._clock.monotonic() + self._ttr / 4
+        self._held[job.id] = taken
+        return taken
+
+    def _put_by(self, connection: Connection, job: greenstalk.Job[bytes], tick: Later | None) -> None:
+        """Leave alone what is not ours: nobody would run it, and nobody but its owner may delete it."""
+        self._tally.count("strange")
+        if tick is None:
+            logger.warning("beanstalkd at %s: job %d is no tick of ours, and was buried", self._address, job.id)
+            connection.ask(lambda client: _bury(client, job))
+        else:
+            connection.ask(lambda client: client.release(job, PRIORITIES[Kind.RUN], LATER))
+
+    def _send_back(self, connection: Connection, job: greenstalk.Job[bytes], tick: Tick, delay: int) -> None:
+        """Have a tick wait on that came too early: the server's clock was set, or it can count no further."""
+        hopped = connection.ask(lambda client: client.stats_job(job.id))["delay"] == LONGEST_DELAY
+        self._tally.count("hops" if hopped else "premature")
+        connection.ask(lambda client: client.release(job, PRIORITIES[tick.kind], delay))
+
+    def _touch(self, connection: Connection, *, all_of_them: bool = False) -> None:
+        """Say of what is held that it is still being run, each time a quarter of its time is over."""
+        now = self._clock.monotonic()
+        if not all_of_them and now < self._look_again_at:
+            return
+        self._look_again_at = now + 1  # not at each tick that comes: thousands may be held
+        for taken in [each for each in self._held.values() if all_of_them or each.touch_at <= now]:
+            taken.touch_at = now + self._ttr / 4
+            try:
+                connection.ask(partial(_touch, taken))
+            except greenstalk.NotFoundError:
+                self._lose(taken)
+
+    def _send_asked(self, connection: Connection) -> None:
+        with self._changed:
+            asked, self._asked = self._asked, []
+        for taken, verb, seconds in asked:
+            if self._held.get(taken.job.id) is not taken:
+                continue  # the server has given it to others, or to us once more
+            del self._held[taken.job.id]
+            try:
+                self._send(connection, taken, verb, seconds)
+            except greenstalk.NotFoundError:
+                self._lose(taken)
+            except (greenstalk.BuriedError, greenstalk.OutOfMemoryError):
+                logger.warning("beanstalkd at %s: no room to release %s; it is buried", self._address, taken.tick)
+
+    def _send(self, connection: Connection, taken: Taken, verb: Verb, seconds: int) -> None:
+        job, priority = taken.job, PRIORITIES[taken.tick.kind]
+        send: Callable[[Client], object]
+        match verb:
+            case Verb.DONE:
+                send = lambda client: client.delete(job)  # noqa: E731 - one of three
+            case Verb.RELEASE:
+                send = lambda client: client.release(job, priority, min(seconds, LONGEST_DELAY))  # noqa: E731
+            case Verb.BURY:
+                send = lambda client: _bury(client, job)  # noqa: E731
+            case _:
+                assert_never(verb)
+        connection.ask(send)
+        if verb is Verb.DONE:
+            self._tally.count("done")
+
+    def _lose(self, taken: Taken) -> None:
+        """Count a tick that somebody else may have by now: we were stopped, or too slow, for its time to run."""
+        self._held.pop(taken.job.id, None)
+        self._tally.count("expired")
+        logger.info("beanstalkd at %s: its time to run was over before %s was settled", self._address, taken.tick)
+
+
+def _touch(taken: Taken, client: Client) -> None:
+    client.touch(taken.job)
+
+
+def _bury(client: Client, job: greenstalk.Job[bytes]) -> None:
+    client.bury(job, 0)

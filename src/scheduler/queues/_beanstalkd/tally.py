@@ -1,0 +1,46 @@
+"""Counts of a queue, kept by several threads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from threading import Lock
+from typing import Literal
+
+from .._queue import QueueStatistics, Reason
+
+Name = Literal["placed", "delivered", "premature", "hops", "done", "expired", "strange", "reconnected"]
+
+
+class Tally:
+    """Counts of a queue."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: Counter[Name] = Counter()
+        self._here: Counter[Reason] = Counter()
+
+    def count(self, name: Name, by: int = 1) -> None:
+        """Count so many more."""
+        with self._lock:
+            self._counts[name] += by
+
+    def count_here(self, reason: Reason) -> None:
+        """Count a tick that the server did not take."""
+        with self._lock:
+            self._here[reason] += 1
+
+    def statistics(self) -> QueueStatistics:
+        """Return all counts."""
+        with self._lock:
+            counts = self._counts
+            return QueueStatistics(
+                here=dict(self._here),
+                placed=counts["placed"],
+                delivered=counts["delivered"],
+                premature=counts["premature"],
+                hops=counts["hops"],
+                done=counts["done"],
+                expired=counts["expired"],
+                strange=counts["strange"],
+                reconnected=counts["reconnected"],
+            )

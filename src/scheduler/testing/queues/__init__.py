@@ -1,0 +1,38 @@
+"""Is it a queue? The suite that every queue has to pass, ours and your own, and a beanstalkd for tests.
+
+    from scheduler.testing.queues import QueueConformance, Turned
+
+    class TestMyQueue(QueueConformance):
+        @pytest.fixture
+        def world(self):
+            clock = ManualClock()
+            return Turned(clock, clock.advance)
+
+        @pytest.fixture
+        def make_queue(self):
+            return MyQueue
+
+`make_queue` makes a queue object that is not open; all of one test are on the same server, which is empty when the test
+begins. `world` has the clock that the queues are given, and lets time pass for them and for the server. A queue that is
+shared by processes passes `SharedQueueConformance` too, and one on a beanstalkd `BeanstalkdConformance`.
+`FakeBeanstalkd` speaks beanstalkd's protocol, in this process.
+Knows no scheduler. Needs pytest.
+"""
+
+from __future__ import annotations
+
+from ._rules_of_beanstalkd import BeanstalkdConformance, BeanstalkdServer
+from ._rules_of_queues import MakeQueue, QueueConformance, SharedQueueConformance
+from ._world import Opened, Turned
+from .fake import FakeBeanstalkd
+
+__all__ = [
+    "BeanstalkdConformance",
+    "BeanstalkdServer",
+    "FakeBeanstalkd",
+    "MakeQueue",
+    "Opened",
+    "QueueConformance",
+    "SharedQueueConformance",
+    "Turned",
+]

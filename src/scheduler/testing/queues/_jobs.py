@@ -1,0 +1,176 @@
+"""All that a beanstalkd holds, as one object: jobs in tubes, each delayed, ready, reserved or buried.
+
+It has no socket and no clock: each call is told the instant, in seconds. Deadlines are instants, as in the real one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import count
+from typing import Any, Literal
+
+from attrs import Factory, define
+
+State = Literal["ready", "delayed", "reserved", "buried"]
+Owner = object
+"""Whoever has reserved a job: a connection."""
+
+
+@define(eq=False)
+class Job:
+    """A job. `until`: the instant at which its delay, or its time to run, is over. `order`: who came first."""
+
+    number: int
+    tube: str
+    body: bytes
+    priority: int
+    delay: int
+    ttr: int
+    made: float
+    state: State = "ready"
+    until: float = 0.0
+    order: int = 0
+    owner: Owner | None = None
+    counts: Counter[str] = Factory(Counter)
+
+    def statistics(self, now: float) -> dict[str, Any]:
+        """Return what `stats-job` says."""
+        waits = self.state in {"delayed", "reserved"}
+        return {
+            "id": self.number,
+            "tube": self.tube,
+            "state": self.state,
+            "pri": self.priority,
+            "age": int(now - self.made),
+            "delay": self.delay,
+            "ttr": self.ttr,
+            "time-left": max(int(self.until - now), 0) if waits else 0,
+            "file": 0,
+            **{name: self.counts[name] for name in ("reserves", "timeouts", "releases", "buries", "kicks")},
+        }
+
+
+class Jobs:
+    """All jobs of a server."""
+
+    def __init__(self) -> None:
+        self.by_number: dict[int, Job] = {}
+        self.paused: dict[str, float] = {}
+        self._numbers = count(1)
+        self._orders = count(1)
+
+    def put(self, now: float, tube: str, body: bytes, *, priority: int, delay: int, ttr: int) -> Job:
+        """Take a job in."""
+        job = Job(next(self._numbers), tube, body, priority, delay, max(ttr, 1), now)
+        self.by_number[job.number] = job
+        self._wait(job, now, delay)
+        return job
+
+    def pass_time(self, now: float) -> None:
+        """Make ready what has waited, or was reserved, for long enough."""
+        for job in self.by_number.values():
+            if job.state == "reserved" and job.until <= now:
+                job.counts["timeouts"] += 1
+                self._ready(job)
+            elif job.state == "delayed" and job.until <= now:
+                self._ready(job)
+
+    def next_ready(self, now: float, tubes: Collection[str]) -> Job | None:
+        """Return the job that goes first among those tubes."""
+        ready = [
+            job
+            for job in self.by_number.values()
+            if job.state == "ready" and job.tube in tubes and self.paused.get(job.tube, now) <= now
+        ]
+        return min(ready, key=lambda job: (job.priority, job.order), default=None)
+
+    def reserve(self, job: Job, now: float, owner: Owner) -> None:
+        """Give a job to its new owner."""
+        job.state, job.owner, job.until = "reserved", owner, now + job.ttr
+        job.counts["reserves"] += 1
+
+    def held(self, number: int, owner: Owner) -> Job | None:
+        """Return a job that this owner has reserved."""
+        job = self.by_number.get(number)
+        return job if job is not None and job.state == "reserved" and job.owner is owner else None
+
+    def held_by(self, owner: Owner) -> list[Job]:
+        """Return all jobs that this owner has reserved."""
+        return [job for job in self.by_number.values() if job.state == "reserved" and job.owner is owner]
+
+    def release(self, job: Job, now: float, priority: int, delay: int) -> None:
+        """Have a job wait again."""
+        job.priority, job.delay = priority, delay
+        job.counts["releases"] += 1
+        self._wait(job, now, delay)
+
+    def give_back(self, owner: Owner) -> None:
+        """Make ready whatever this owner had: it is gone."""
+        for job in self.held_by(owner):
+            self._ready(job)
+
+    def bury(self, job: Job, priority: int) -> None:
+        """Put a job aside."""
+        job.state, job.priority, job.owner = "buried", priority, None
+        job.order = next(self._orders)
+        job.counts["buries"] += 1
+
+    def delete(self, number: int, owner: Owner) -> bool:
+        """Delete a job that nobody else has reserved."""
+        job = self.by_number.get(number)
+        if job is None or (job.state == "reserved" and job.owner is not owner):
+            return False
+        del self.by_number[number]
+        return True
+
+    def first(self, tube: str, state: State) -> Job | None:
+        """Return the job of a tube in that state which leaves it first."""
+        found = [job for job in self.by_number.values() if job.tube == tube and job.state == state]
+        match state:
+            case "ready":
+                return min(found, key=lambda job: (job.priority, job.order), default=None)
+            case "delayed" | "reserved":
+                return min(found, key=lambda job: job.until, default=None)
+            case "buried":
+                return min(found, key=lambda job: job.order, default=None)
+
+    def kick(self, tube: str, most: int) -> int:
+        """Make ready so many that were buried, or if there are none, that are delayed."""
+        kind: State = "buried" if self.first(tube, "buried") else "delayed"
+        kicked = 0
+        while kicked < most and (job := self.first(tube, kind)) is not None:
+            self.kick_job(job)
+            kicked += 1
+        return kicked
+
+    def kick_job(self, job: Job) -> None:
+        """Make one job ready."""
+        job.counts["kicks"] += 1
+        self._ready(job)
+
+    def next_deadline(self) -> float | None:
+        """Return the first instant at which a delay or a time to run is over."""
+        waiting = [job.until for job in self.by_number.values() if job.state in {"delayed", "reserved"}]
+        return min((*waiting, *self.paused.values()), default=None)
+
+    def tubes(self) -> Iterator[str]:
+        """Yield the tube of each job."""
+        return (job.tube for job in self.by_number.values())
+
+    def counts(self, tube: str | None = None) -> dict[str, int]:
+        """Return how many jobs there are in each state, in all or in one tube."""
+        states = Counter(job.state for job in self.by_number.values() if tube in {None, job.tube})
+        urgent = sum(job.state == "ready" and job.priority < 1_024 for job in self.by_number.values())  # noqa: PLR2004
+        named = {f"current-jobs-{state}": states[state] for state in ("ready", "reserved", "delayed", "buried")}
+        return {"current-jobs-urgent": urgent, **named}
+
+    def _wait(self, job: Job, now: float, delay: int) -> None:
+        job.owner = None
+        if delay:
+            job.state, job.until = "delayed", now + delay
+        else:
+            self._ready(job)
+
+    def _ready(self, job: Job) -> None:
+        job.state, job.owner, job.order = "ready", None, next(self._orders)

@@ -1,0 +1,239 @@
+"""The sentences of the protocol `Queue`, as tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from threading import Event
+
+import pytest
+
+from ...queues import Census, Kind, Queue, QueueError, Standing, Tick
+from ._world import PATIENCE, Opened, Turned
+
+MakeQueue = Callable[[], Queue]
+
+STRANGE_IDS = ["x", "a b", "line\r\nbreak", "ü€😀", "\ud800", "'\"\\", "0", "x" * 1_000]
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for what other threads and servers do."""
+    pause = Event()
+    for _ in range(int(PATIENCE / 0.01)):
+        if holds():
+            return
+        pause.wait(0.01)
+    assert holds(), f"not within {PATIENCE:.0f} s"
+
+
+class QueueFixtures:
+    """A queue that is open. Who tests one says in `make_queue` how it is made, and in `world` how its time passes."""
+
+    @pytest.fixture
+    def world(self) -> Turned:
+        """A clock that is turned."""
+        msg = "a subclass says how time passes: see the docstring of scheduler.testing.queues"
+        raise NotImplementedError(msg)
+
+    @pytest.fixture
+    def make_queue(self) -> MakeQueue:
+        """A callable: each call makes a new queue object, none of them open, all on the same server."""
+        msg = "a subclass says how its queue is made: see the docstring of scheduler.testing.queues"
+        raise NotImplementedError(msg)
+
+    @pytest.fixture
+    def opened(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
+        """A queue that is open."""
+        queue = make_queue()
+        with closing(queue):
+            yield Opened(queue, world)
+
+
+class QueueConformance(QueueFixtures):
+    """Every sentence of the protocol `Queue` as a test. A subclass brings the fixtures `world` and `make_queue`."""
+
+    def test_a_tick_comes_out_when_it_is_due(self, opened: Opened, world: Turned) -> None:
+        """Not more than about a second before: the rest is the taker's, who has an exact clock."""
+        late, soon = Tick("late", world.due_in(10.5)), Tick("soon", world.due_in(3.5))
+        opened.queue.put([late, soon])
+        world.turn(4)
+        assert [delivery.tick for delivery in opened.wait_for(1)] == [soon]
+        world.turn(7)
+        assert [delivery.tick for delivery in opened.wait_for(2)] == [soon, late]
+
+    def test_a_tick_that_is_overdue_comes_out_at_once(self, opened: Opened, world: Turned) -> None:
+        """Whether it is too late to run is its job's to decide."""
+        opened.queue.put([Tick("a", world.due_in(-86_400)), Tick("b", 0)])
+        assert {delivery.tick.job_id for delivery in opened.wait_for(2)} == {"a", "b"}
+
+    @pytest.mark.parametrize("job_id", STRANGE_IDS)
+    def test_a_tick_comes_out_as_it_went_in(self, opened: Opened, world: Turned, job_id: str) -> None:
+        """An id may be any text, and an instant has microseconds."""
+        tick = Tick(job_id, world.due_in(-1) + 123_457)
+        (place,) = opened.queue.put([tick])
+        (delivery,) = opened.wait_for(1)
+        assert (delivery.tick, delivery.place) == (tick, place)
+
+    def test_a_tick_that_is_done_is_gone(self, opened: Opened, world: Turned) -> None:
+        """Nobody gets it any more."""
+        opened.queue.put([Tick("a", world.due_in(0))])
+        opened.wait_for(1)[0].done()
+        eventually(lambda: opened.queue.census(Kind.RUN).total == 0)
+        eventually(lambda: opened.queue.statistics().done == 1)
+
+    def test_a_tick_that_was_taken_is_reserved(self, opened: Opened, world: Turned) -> None:
+        """It is still there, and whoever counts sees it: a queue without it would look as if it were lost."""
+        tick = Tick("a", world.due_in(0))
+        (place,) = opened.queue.put([tick])
+        opened.wait_for(1)
+        assert place is not None
+        (position,) = opened.queue.look([(tick, place)])
+        assert position is not None
+        assert position.standing is Standing.RESERVED
+        assert opened.queue.cancel([(tick, place)]) == [False]
+        assert opened.queue.census(Kind.RUN) == Census(reserved=1)
+
+    def test_a_tick_that_waits_tells_how_long(self, opened: Opened, world: Turned) -> None:
+        """By the queue's own clock: it is compared with when the tick is due."""
+        tick = Tick("a", world.due_in(100.5))
+        (place,) = opened.queue.put([tick])
+        world.turn(50)
+        assert place is not None
+        (position,) = opened.queue.look([(tick, place)])
+        assert position is not None
+        assert position.standing is Standing.DELAYED
+        assert 48 <= position.seconds_left <= 52  # noqa: PLR2004 - what is left, give or take how long the test took
+        assert opened.queue.census(Kind.RUN) == Census(delayed=1)
+
+    def test_a_tick_that_is_cancelled_does_not_come_out(self, opened: Opened, world: Turned) -> None:
+        """It is gone, and a second time there is nothing to cancel."""
+        tick, other = Tick("a", world.due_in(3)), Tick("b", world.due_in(4))
+        place, _ = opened.queue.put([tick, other])
+        assert place is not None
+        assert opened.queue.cancel([(tick, place)]) == [True]
+        assert opened.queue.cancel([(tick, place)]) == [False]
+        assert opened.queue.look([(tick, place)]) == [None]
+        world.turn(6)
+        assert [delivery.tick for delivery in opened.wait_for(1)] == [other]
+
+    def test_a_tick_is_not_cancelled_in_place_of_another(self, opened: Opened, world: Turned) -> None:
+        """A place may be somebody else's by now: what lies there is compared before it is deleted."""
+        tick, other = Tick("a", world.due_in(60)), Tick("a", world.due_in(61))
+        (place,) = opened.queue.put([tick])
+        assert place is not None
+        assert opened.queue.cancel([(other, place)]) == [False]
+        assert opened.queue.cancel([(tick, place)]) == [True]
+
+    def test_a_tick_that_is_released_comes_out_again(self, opened: Opened, world: Turned) -> None:
+        """At once, or after the seconds that were asked for."""
+        tick = Tick("a", world.due_in(0))
+        opened.queue.put([tick])
+        opened.wait_for(1)[0].release()
+        opened.fire()
+        opened.wait_for(2)[1].release(30)
+        eventually(lambda: opened.queue.census(Kind.RUN) == Census(delayed=1))
+        world.turn(31)
+        assert [delivery.tick for delivery in opened.wait_for(3)] == [tick] * 3
+
+    def test_a_tick_that_is_buried_comes_out_when_it_is_kicked(self, opened: Opened, world: Turned) -> None:
+        """Until then nobody gets it, and nothing is lost."""
+        tick = Tick("a", world.due_in(0))
+        (place,) = opened.queue.put([tick])
+        opened.wait_for(1)[0].bury()
+        eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=1))
+        assert place is not None
+        assert [each and each.standing for each in opened.queue.look([(tick, place)])] == [Standing.BURIED]
+        assert opened.queue.kick(Kind.RUN, 10) == 1
+        assert [delivery.tick for delivery in opened.wait_for(2)] == [tick] * 2
+
+    def test_audits_are_counted_apart_from_runs(self, opened: Opened, world: Turned) -> None:
+        """Whether there is one must be seen at a glance, among a million runs."""
+        audit = Tick("", world.due_in(60), Kind.AUDIT, 7)
+        opened.queue.put([audit, Tick("a", world.due_in(120))])
+        assert opened.queue.census(Kind.AUDIT) == Census(delayed=1)
+        assert opened.queue.census(Kind.RUN) == Census(delayed=1)
+        world.turn(61)
+        assert [delivery.tick for delivery in opened.wait_for(1)] == [audit]
+
+    def test_a_tick_that_is_put_twice_stands_there_twice(self, opened: Opened, world: Turned) -> None:
+        """Whoever takes one looks into its record; a queue that compared them all would be slow."""
+        tick = Tick("a", world.due_in(60))
+        first, second = opened.queue.put([tick, tick])
+        assert first != second
+        assert opened.queue.census(Kind.RUN).total == 2  # noqa: PLR2004 - twice
+
+    def test_a_tick_of_another_century_waits(self, opened: Opened, world: Turned) -> None:
+        """However far a server can count."""
+        tick = Tick("a", world.due_in(300 * 365.25 * 86_400))
+        (place,) = opened.queue.put([tick])
+        assert place is not None
+        (position,) = opened.queue.look([(tick, place)])
+        assert position is not None
+        assert position.standing is Standing.DELAYED
+
+    def test_nothing_is_put_when_nothing_is_given(self, opened: Opened) -> None:
+        """An empty list is no reason to ask anybody."""
+        assert opened.queue.put([]) == []
+        assert opened.queue.cancel([]) == []
+        assert opened.queue.look([]) == []
+
+    def test_a_queue_counts_what_it_does(self, opened: Opened, world: Turned) -> None:
+        """An operator sees at a glance whether ticks come out."""
+        opened.queue.put([Tick(str(number), world.due_in(0)) for number in range(20)])
+        for delivery in opened.wait_for(20):
+            delivery.done()
+        eventually(lambda: opened.queue.statistics().done == 20)  # noqa: PLR2004 - as many
+        statistics = opened.queue.statistics()
+        assert (statistics.placed, statistics.delivered, statistics.premature) == (20, 20, 0)
+
+    def test_a_queue_that_is_not_open_says_so(self, make_queue: MakeQueue) -> None:
+        """It has neither a clock nor somebody to give ticks to."""
+        with pytest.raises(QueueError, match="not open"):
+            make_queue().put([Tick("a", 0)])
+        make_queue().close()
+
+
+class SharedQueueConformance(QueueFixtures):
+    """The suite for a queue that several processes use: each queue object stands for one of them."""
+
+    @pytest.fixture
+    def beside(self, make_queue: MakeQueue, world: Turned) -> Iterator[Opened]:
+        """Another process's queue."""
+        queue = make_queue()
+        with closing(queue):
+            yield Opened(queue, world)
+
+    def test_each_tick_goes_to_one_of_them(self, opened: Opened, beside: Opened, world: Turned) -> None:
+        """A tick that was taken is nobody else's."""
+        ticks = [Tick(str(number), world.due_in(-1)) for number in range(200)]
+        opened.queue.put(ticks)
+        eventually(lambda: len(opened.come_out) + len(beside.come_out) == len(ticks))
+        assert sorted(each.job_id for each in opened.ticks() + beside.ticks()) == sorted(each.job_id for each in ticks)
+
+    def test_what_one_has_not_settled_goes_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
+        """A process that ends, in whatever way, has its ticks taken over at once."""
+        first = Opened(make_queue(), world)
+        tick = Tick("a", world.due_in(0))
+        first.queue.put([tick])
+        first.wait_for(1)
+        with closing(make_queue()) as queue:
+            second = Opened(queue, world)
+            first.queue.close()
+            assert [delivery.tick for delivery in second.wait_for(1)] == [tick]
+
+    def test_what_one_has_settled_does_not_go_to_the_other(self, make_queue: MakeQueue, world: Turned) -> None:
+        """An orderly end sends what was to be sent."""
+        first = Opened(make_queue(), world)
+        first.queue.put([Tick("a", world.due_in(0))])
+        first.wait_for(1)[0].done()
+        first.queue.close()
+        with closing(make_queue()) as queue:
+            assert Opened(queue, world).queue.census(Kind.RUN).total == 0
+
+    def test_one_cancels_what_another_has_put(self, opened: Opened, beside: Opened, world: Turned) -> None:
+        """Any process may edit a job."""
+        tick = Tick("a", world.due_in(60))
+        (place,) = opened.queue.put([tick])
+        assert place is not None
+        assert beside.queue.cancel([(tick, place)]) == [True]
+        assert opened.queue.look([(tick, place)]) == [None]

@@ -1,0 +1,77 @@
+"""The world in which the rules of a queue are tested: a clock that is turned, a queue that is open, what came out."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+from threading import Condition, Lock
+from typing import Final
+
+from attrs import define
+
+from timerqueue import Clock
+
+from ...queues import Delivery, Queue, Tick
+
+PATIENCE: Final = 60.0
+"""Seconds after which a test gives up waiting for other threads and for servers."""
+
+
+@define(eq=False)
+class Turned:
+    """A clock, and how time is made to pass by it, in seconds, for the queues and for their server."""
+
+    clock: Clock
+    turn: Callable[[float], object]
+
+    def due_in(self, seconds: float) -> int:
+        """Return the instant so many seconds from now, in microseconds."""
+        return int((self.clock.wall() + seconds) * 1_000_000)
+
+
+class Opened:
+    """A queue that is open in a world. `come_out`: deliveries, in the order in which they came."""
+
+    def __init__(self, queue: Queue, world: Turned) -> None:
+        self.queue = queue
+        self.come_out: list[Delivery] = []
+        self._clock = world.clock
+        self._changed = Condition()
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._lock = Lock()
+        queue.open(world.clock, self._call_at, self._deliver)
+
+    def wait_for(self, how_many: int) -> list[Delivery]:
+        """Return what has come out, once that many have."""
+        self.fire()
+        with self._changed:
+            came = self._changed.wait_for(lambda: len(self.come_out) >= how_many, PATIENCE)
+            assert came, f"{len(self.come_out)} of {how_many} ticks have come out, and no more do"
+            return list(self.come_out)
+
+    def ticks(self) -> list[Tick]:
+        """Return the ticks that have come out."""
+        with self._changed:
+            return [delivery.tick for delivery in self.come_out]
+
+    def fire(self) -> None:
+        """Call what is due by the clock, as the heap of a scheduler does."""
+        while (function := self._next_due()) is not None:
+            function()
+
+    def _next_due(self) -> Callable[[], None] | None:
+        with self._lock:
+            if not self._timers or self._timers[0][0] > self._clock.monotonic() + 1e-6:
+                return None
+            return heapq.heappop(self._timers)[2]
+
+    def _call_at(self, instant: float, function: Callable[[], None]) -> None:
+        with self._lock:
+            heapq.heappush(self._timers, (instant, next(self._order), function))
+
+    def _deliver(self, deliveries: list[Delivery]) -> None:
+        with self._changed:
+            self.come_out += deliveries
+            self._changed.notify_all()

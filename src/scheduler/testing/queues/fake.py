@@ -1,0 +1,181 @@
+"""A beanstalkd in this process, for tests where none is installed. It speaks the protocol over a Unix socket or TCP."""
+
+from __future__ import annotations
+
+import selectors
+import socket
+from collections import Counter
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any, Self
+
+from timerqueue import Clock, SystemClock
+
+from ._jobs import Jobs
+from ._session import Session
+
+__all__ = ["FakeBeanstalkd"]
+
+LONGEST_BODY = 65_535
+
+_starts = count(1)
+
+
+class FakeBeanstalkd:
+    """A beanstalkd that keeps time by `clock`, at `path` or at a free port of 127.0.0.1. `address` says where it is.
+
+    Use it as a context manager. `is_draining` and `is_full` make it refuse, `longest_body` is what it takes at most,
+    `commands` counts what it was asked. Whoever turns the clock calls `wake`. Unlike the real one it counts the seconds
+    of a `reserve-with-timeout` in real time, so that a clock that stands still makes nobody wait.
+    """
+
+    def __init__(self, path: Path | str | None = None, *, clock: Clock | None = None) -> None:
+        self._path = None if path is None else str(path)
+        self._clock = SystemClock() if clock is None else clock
+        self._real = SystemClock()
+        self.jobs = Jobs()
+        self.commands: Counter[str] = Counter()
+        self.is_draining = False
+        self.is_full = False
+        self.longest_body = LONGEST_BODY
+        self.address = ""
+        self._number = 0
+        self._sessions: dict[socket.socket, Session] = {}
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._is_over = False
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def now(self) -> float:
+        """Return the server's wall clock, in seconds."""
+        return self._clock.wall()
+
+    def real_now(self) -> float:
+        """Return seconds of real time."""
+        return self._real.monotonic()
+
+    def start(self) -> None:
+        """Listen, as a server that has just been started: with another id than before, and what it holds."""
+        self._number = next(_starts)
+        self._is_over = False
+        if self._path is None:
+            at = ("127.0.0.1", int(self.address.rpartition(":")[2] or 0))
+            self._listener = socket.create_server(at)
+            self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        else:
+            Path(self._path).unlink(missing_ok=True)
+            self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._listener.bind(self._path)
+            self._listener.listen()
+            self.address = f"unix:{self._path}"
+        self._waker, self._woken = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        for each in (self._listener, self._woken):
+            each.settimeout(0)
+            self._selector.register(each, selectors.EVENT_READ)
+        self._thread = Thread(target=self._serve, name="fake beanstalkd", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it as a kill does. What was reserved is ready again at the next start."""
+        self._is_over = True
+        self.wake()
+        if self._thread is not None:
+            self._thread.join()
+        for each in (*self._sessions, self._listener, self._waker, self._woken):
+            each.close()
+        for session in self._sessions.values():
+            self.jobs.give_back(session)
+        self._sessions.clear()
+        self._selector.close()
+
+    def restart(self, *, log: bool) -> None:
+        """End and start it, with what its log has kept, or with nothing: then its numbers begin at 1 again."""
+        self.stop()
+        if not log:
+            self.jobs = Jobs()
+        self.start()
+
+    def wake(self) -> None:
+        """Look at the clock now. Returns before the consequences: those come to whoever waits."""
+        with suppress(OSError):
+            self._waker.send(b"!")
+
+    def tubes(self) -> set[str]:
+        """Return the names of all tubes: those with jobs, and those that a connection uses or watches."""
+        sessions = list(self._sessions.values())
+        used = {tube for session in sessions for tube in (session.using, *session.watching)}
+        return {"default", *self.jobs.tubes(), *used}
+
+    def statistics(self) -> dict[str, Any]:
+        """Return what `stats` says, as far as we have it."""
+        return {
+            **self.jobs.counts(),
+            "max-job-size": self.longest_body,
+            "current-tubes": len(self.tubes()),
+            "current-connections": len(self._sessions),
+            "version": '"fake"',
+            "draining": str(self.is_draining).lower(),
+            "id": f"fake{self._number:012d}",
+        }
+
+    def _serve(self) -> None:
+        while not self._is_over:
+            for key, _ in self._selector.select(self._seconds_to_wait()):
+                found = key.fileobj
+                assert isinstance(found, socket.socket)
+                self._heard(found)
+            self._look_again()
+
+    def _seconds_to_wait(self) -> float:
+        """Return how long nothing changes by itself. A clock that is turned by hand is looked at by `wake`."""
+        deadline = self.jobs.next_deadline()
+        waits = [session.waits_until - self.real_now() for session in self._sessions.values() if session.waits_until]
+        if deadline is not None:
+            waits.append(max(deadline - self.now(), 0.01))
+        return max(min((*waits, 10.0)), 0.0)
+
+    def _heard(self, found: socket.socket) -> None:
+        if found is self._listener:
+            made, _ = found.accept()
+            self._sessions[made] = Session(self)
+            self._selector.register(made, selectors.EVENT_READ)
+        elif found is self._woken:
+            found.recv(4_096)
+        else:
+            self._read(found)
+
+    def _read(self, found: socket.socket) -> None:
+        session = self._sessions[found]
+        data = b""
+        with suppress(OSError):
+            data = found.recv(65_536)
+        session.is_over |= not data
+        self.jobs.pass_time(self.now())
+        session.receive(data)
+        self._answer(found, session)
+
+    def _look_again(self) -> None:
+        self.jobs.pass_time(self.now())
+        for found, session in list(self._sessions.items()):
+            session.look_again()
+            self._answer(found, session)
+
+    def _answer(self, found: socket.socket, session: Session) -> None:
+        with suppress(OSError):
+            if session.outgoing:
+                found.sendall(session.outgoing)
+        session.outgoing = b""
+        if session.is_over:
+            self._selector.unregister(found)
+            found.close()
+            del self._sessions[found]
+            self.jobs.give_back(session)

@@ -1,0 +1,151 @@
+"""A real beanstalkd for tests and benchmarks: on a Unix socket in a temporary folder, so that no port is taken.
+
+With `steps=True` it runs under libfaketime, and its clock, which is the wall clock, can be set while it runs. Each
+server is the child of the process that started it, and ends with the block that it was started for.
+"""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PATIENCE = 60.0
+PROGRAM = shutil.which("beanstalkd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
+FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
+
+
+def why_not(*, steps=False):
+    """Say why there can be no server here, or nothing."""
+    if PROGRAM is None:
+        return "no beanstalkd on this machine: apt-get install beanstalkd"
+    if steps and FAKETIME is None:
+        return "no libfaketime on this machine: apt-get install faketime"
+    return ""
+
+
+class BeanstalkdServer:
+    """A server and the handles to trouble it. `address` is where it is, for a BeanstalkdQueue.
+
+    `log`: whether it keeps a log of its jobs, which a restart reads. `options` are given to it.
+    """
+
+    def __init__(self, *, log=True, steps=False, options=()):
+        assert not why_not(steps=steps), why_not(steps=steps)
+        self.folder = Path(tempfile.mkdtemp(prefix="timerqueue-beanstalkd-"))
+        self.path = self.folder / "socket"
+        self.address = f"unix:{self.path}"
+        self.is_logging = log
+        self.offset = 0.0
+        self._options = options
+        self._clock = self.folder / "clock" if steps else None
+        self._process = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def start(self):
+        """Start it and wait until it answers."""
+        self.path.unlink(missing_ok=True)
+        log = self.folder / "log"
+        log.mkdir(exist_ok=True)
+        kept = ["-b", str(log)] if self.is_logging else []
+        with (self.folder / "errors").open("ab") as errors:
+            self._process = subprocess.Popen(
+                [PROGRAM, "-l", self.address, *kept, *self._options],
+                env=os.environ | self._faked(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+            )
+        until(self._answers, "beanstalkd starts")
+
+    def kill(self):
+        """End it as `kill -9` does."""
+        self._process.send_signal(signal.SIGCONT)
+        self._process.kill()
+        self._process.wait(PATIENCE)
+
+    def restart(self, *, log=True):
+        """Kill and start it, with what its log has kept, or with nothing."""
+        self.kill()
+        if not log:
+            shutil.rmtree(self.folder / "log")
+        self.start()
+
+    def drain(self):
+        """Have it take no more jobs, for good."""
+        self._process.send_signal(signal.SIGUSR1)
+        until(lambda: b"draining: true" in self.ask(b"stats"), "beanstalkd drains")
+
+    @contextlib.contextmanager
+    def frozen(self):
+        """The server stands still for as long as the block lasts."""
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
+    def step(self, seconds):
+        """Set the server's wall clock, and have it look at it."""
+        self.offset += seconds
+        self._write_clock()
+        self.ask(b"stats")
+
+    def ask(self, command):
+        """Say one command on a connection of its own, and return what comes back at once."""
+        with socket.socket(socket.AF_UNIX) as made:
+            made.settimeout(PATIENCE)
+            made.connect(str(self.path))
+            made.sendall(command + b"\r\n")
+            return made.recv(65_536)
+
+    def close(self):
+        """End it at once and remove its folder."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _faked(self):
+        if self._clock is None:
+            return {}
+        self._write_clock()
+        return {
+            "LD_PRELOAD": str(FAKETIME),
+            "FAKETIME_TIMESTAMP_FILE": str(self._clock),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+
+    def _write_clock(self):
+        new = self._clock.with_suffix(".new")
+        new.write_text(f"{self.offset:+f}\n")
+        new.replace(self._clock)  # it must never read half of it
+
+    def _answers(self):
+        assert self._process.poll() is None, (self.folder / "errors").read_text()
+        try:
+            return self.ask(b"stats").startswith(b"OK ")
+        except OSError:
+            return False
+
+
+def until(holds, what):
+    """Wait for what another process does."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE:.0f} s"
+        time.sleep(0.01)
