@@ -42,6 +42,10 @@ BLIND = 20.0
 death has cut off. An outage that shows itself in no other time need not be told.
 """
 
+ENOUGH = 2
+LONGEST_WAIT = 120.0
+"""A course goes on for up to so many seconds more until there were more outages than these, and an attempt in vain."""
+
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -177,12 +181,9 @@ def soak(options):
 def course(options, chance, targets, receivers, agent):
     """Break and mend, trouble the shaky channel in the middle third of the time, in each way it can be, and kill."""
     began, killed = time.monotonic(), time.monotonic()
-    part = options.seconds / 9
-    mends = {}
-    while (now := time.monotonic() - began) < options.seconds:
-        number = int(now / part)
-        kinds = ("refuses", "hangs", "busy")
-        receivers["shaky"].trouble = kinds[number - 3] if 3 <= number < 6 else None
+    mends, shaky = {}, receivers["shaky"]
+    while (now := time.monotonic() - began) < options.seconds + (0 if has_happened(targets, shaky) else LONGEST_WAIT):
+        shaky.trouble = trouble_at(now / options.seconds, shaky.refused)
         for name in [name for name, at in mends.items() if at <= now]:
             targets.mend(name)
             mends[name] = float("inf")
@@ -195,9 +196,21 @@ def course(options, chance, targets, receivers, agent):
             killed = time.monotonic()
             agent.kill()
         time.sleep(INTERVAL / 4)
-    receivers["shaky"].trouble = None
+    shaky.trouble = None
     for name in list(targets.broken):
         targets.mend(name)
+
+
+def trouble_at(share, refused):
+    """What the shaky channel suffers from when that share of the time has passed: until it has refused something."""
+    if not 1 / 3 <= share or (share >= 2 / 3 and refused):
+        return None
+    return ("refuses", "hangs", "busy", "refuses")[min(int(share * 9) - 3, 3)]
+
+
+def has_happened(targets, shaky):
+    """Whether there was what is to be judged. On a machine that is busy a short course goes on until it was."""
+    return shaky.refused > 0 and len(targets.outages) + len(targets.broken) > ENOUGH
 
 
 def rested(targets, name, kills):

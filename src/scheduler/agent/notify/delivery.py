@@ -60,8 +60,11 @@ class Delivery:
         }
         self._ways = ways
 
-    async def run(self, values: Any) -> dict[str, Any]:
-        """Deliver the message that a job holds: what became of it. Raises Undelivered: it is to be tried again."""
+    async def run(self, values: Any, _digest: str | None = None) -> dict[str, Any]:
+        """Deliver the message that a job holds: what became of it. Raises Undelivered: it is to be tried again.
+
+        `_digest`: the one in which it has gone out already, which the outbox has read.
+        """
         await self._outbox.has_begun()
         try:
             message = message_of(values)

@@ -27,6 +27,7 @@ from scheduler import ClockJumped, Job, JobFinished, JobNotFound, JobState, Outc
 from ..targets import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered
 from ..text import wording
 from .channels import Message, MessageKind, message_of
+from .digests import Digests
 from .entries import NEVER, PREFIX, Entries, Entry, instant_of, is_same, job_id, waits_to_be_told
 from .pace import Rules, Window
 
@@ -77,10 +78,7 @@ class Outbox:
         self._say = say
         self._clean = clean
         self._entries = Entries()
-        self._in_digest: dict[str, str] = {}
-        """Messages that went out in the digest of another one, whose jobs are still to say so: keys of both."""
-        self._ending: dict[str, Job] = {}
-        """Their jobs, by id."""
+        self._digests = Digests()
         self._windows = {name: Window(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
         """Channels that took nothing when they were tried last, and what they said."""
@@ -123,9 +121,7 @@ class Outbox:
         """Take the end of a run, after which a message is settled, or is tried again; or of a job that should go on."""
         entry = self._entries.of_job(event.job_id)
         if entry is None:
-            job = self._ending.pop(event.job_id, None)
-            if job is not None:
-                job.remove()
+            self._digests.end(event.job_id)
         elif isinstance(event, JobFinished):
             self._revive(entry)
         elif event.outcome is Outcome.SUCCEEDED:
@@ -134,6 +130,7 @@ class Outbox:
             if how != NOT_YET:
                 self._settled(entry, str(how))
                 entry.job.remove()  # it may have a start left, in a hundred years, and would be taken for unsettled
+                self._digests.mark(result.get("key") if isinstance(result, Mapping) else None)
         elif event.outcome in (Outcome.FAILED, Outcome.TIMED_OUT):
             self._failed(entry.message.channel, event.error or "")
 
@@ -200,7 +197,7 @@ class Outbox:
 
     def settled_with(self, key: str) -> dict[str, str]:
         """The result of the job of a message that is not here any more: how it was settled."""
-        digest = self._in_digest.pop(key, None)
+        digest = self._digests.digest_of(key)
         return {"delivery": "settled before"} if digest is None else {"delivery": DELIVERED, "in": digest}
 
     def postpone(self, key: str, seconds: float | None) -> None:
@@ -211,11 +208,11 @@ class Outbox:
             entry.job.set_next_start(instant_of(self._now()) + later)
 
     def sent_together(self, messages: Collection[Message], key: str) -> None:
-        """Settle messages that went out in the digest of another one. Their jobs start once more, to say so."""
+        """Settle messages that went out in the digest of that key. Their jobs start once more, to say so."""
         for message in messages:
             entry = self._entries.find(message.key)
             if entry is not None:
-                self._in_digest[message.key], self._ending[entry.job.id] = key, entry.job
+                self._digests.put(entry, key)
                 self._settled(entry, DELIVERED)
                 self._start_soon(entry)
 
@@ -376,12 +373,15 @@ class Outbox:
 
     def _take_up(self, job: Job) -> None:
         try:
-            (values,) = job.args
+            values, *digest = job.args
             message = message_of(values)
         except ValueError as exc:
             self._say(f"{job.id} holds no message and is not sent: {exc}")
             return
-        if job_id(message.key) == job.id:
+        if job_id(message.key) == job.id and digest:
+            self._digests.take_up(job, str(digest[0]))
+            self._start_soon(Entry(message, job))
+        elif job_id(message.key) == job.id:
             self._entries.put(Entry(message, job))
         else:
             self._say(f"{job.id} holds another message and is not sent: {message.key}")

@@ -1,0 +1,59 @@
+"""Messages that went out in the digest of another one, until their jobs have said so in history.
+
+One run sends a digest, and its end settles all messages in it. So they are marked in the transaction that records that
+end: their jobs' arguments name the digest from then on. A process that finds such a job sends nothing: it lets the job
+say that it is done. Lives on the loop, in calls of the outbox.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from attrs import frozen
+
+from scheduler import Job, JobNotFound
+
+from .channels import Message
+from .entries import Entry, job_id
+
+
+@frozen
+class _Sent:
+    job: Job
+    digest: str
+    message: Message | None
+    """None: its job names the digest already."""
+
+
+class Digests:
+    """The messages, by their jobs, and the key of the digest of each."""
+
+    def __init__(self) -> None:
+        self._sent: dict[str, _Sent] = {}
+
+    def put(self, entry: Entry, digest: str) -> None:
+        """Take in a message that has gone out in that digest, as nothing but this process knows."""
+        self._sent[entry.job.id] = _Sent(entry.job, digest, entry.message)
+
+    def take_up(self, job: Job, digest: str) -> None:
+        """Take in a job of an earlier process that names its digest."""
+        self._sent[job.id] = _Sent(job, digest, None)
+
+    def mark(self, digest: object) -> None:
+        """Have the jobs of its messages name the digest. Call it while the end of the run that sent it is told."""
+        for sent in list(self._sent.values()):
+            if sent.digest == digest and sent.message is not None:
+                with suppress(JobNotFound):
+                    sent.job.update(args=(sent.message.values(), sent.digest))
+                self.take_up(sent.job, sent.digest)
+
+    def digest_of(self, key: str) -> str | None:
+        """The key of the digest in which the message of that key went out. None: in none."""
+        sent = self._sent.get(job_id(key))
+        return None if sent is None else sent.digest
+
+    def end(self, id: str) -> None:
+        """Let the job of that id go, if it is one of these: it has said what it had to."""
+        sent = self._sent.pop(id, None)
+        if sent is not None:
+            sent.job.remove()
