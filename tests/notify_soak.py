@@ -203,7 +203,7 @@ def course(options, chance, targets, receivers, agent):
 
 def trouble_at(share, refused):
     """What the shaky channel suffers from when that share of the time has passed: until it has refused something."""
-    if not 1 / 3 <= share or (share >= 2 / 3 and refused):
+    if share < 1 / 3 or (share >= 2 / 3 and refused):
         return None
     return ("refuses", "hangs", "busy", "refuses")[min(int(share * 9) - 3, 3)]
 
