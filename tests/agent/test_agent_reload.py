@@ -269,6 +269,7 @@ async def test_limits_are_followed_and_a_host_that_is_named_no_more_is_one_of_al
         ("", "nothing has changed"),
         ('[[channel]]\nname = "ops"\nkind = "webhook"\nurl = "http://h"\n', "other channels"),
         ('[notify]\nreminders = "1h"\n', "other rules of notification"),
+        ('[metrics]\nage = "5d"\nprobes = { wal = "2d" }\n', "other ages of metrics"),
         ('[[group]]\nname = "g"\nmembers = ["a"]\n[limits]\ntcp = 3\n', "other limits, other groups"),
     ],
 )
@@ -320,6 +321,17 @@ def test_what_needs_a_new_start_is_said():
     assert list(told_of(Changes(), before, after)) == [
         "store has changed in the configuration: that takes effect when the agent starts again",
         "[history] has changed in the configuration: that takes effect when the agent starts again",
+    ]
+
+
+def test_where_metrics_are_kept_needs_a_new_start_and_for_how_long_does_not():
+    """Though both stand in one table."""
+    one = check("a", 1)
+    before = parse_config(MEMORY + one, "uptime.toml", {})
+    after = parse_config(MEMORY + '[metrics]\nsize = "2 GiB"\nage = "5d"\n' + one, "uptime.toml", {})
+    assert list(told_of(Changes(), before, after)) == [
+        "configuration read again: other ages of metrics",
+        "[metrics] has changed in the configuration: that takes effect when the agent starts again",
     ]
 
 

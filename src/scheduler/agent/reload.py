@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 import anyio
 from anyio.to_thread import run_sync
-from attrs import fields, frozen
+from attrs import evolve, fields, frozen
 
 from timerqueue import Clock
 
@@ -151,8 +151,11 @@ def told_of(changes: Changed, before: Config, after: Config, servers: Changed | 
     """
     parts = [*_counts(changes), *(f"PostgreSQL: {each}" for each in _counts(servers))]
     parts += [what for name, what in _OTHER.items() if getattr(before, name) != getattr(after, name)]
+    if after.metrics.kept != before.metrics.kept:
+        parts.append("other ages of metrics")
     names = [each.name for each in fields(Config) if each.name not in FOLLOWED]
-    later = [name for name in names if getattr(before, name) != getattr(after, name)]
+    held = evolve(after, metrics=after.metrics.keeping(before.metrics))
+    later = [name for name in names if getattr(before, name) != getattr(held, name)]
     if parts or not later:
         yield f"configuration read again: {', '.join(parts) or 'nothing has changed'}"
     for name in later:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from scheduler import StoreError
 
@@ -126,6 +126,15 @@ class MetricsPlace:
     ages: Mapping[str, float] = field(factory=dict)
     most_bytes: int = 1024**3
     spool_bytes: int = 256 * 1024**2
+
+    @property
+    def kept(self) -> tuple[float, Mapping[str, float]]:
+        """For how long metrics are kept, `age` and `ages`: all of it that is followed while the agent runs."""
+        return self.age, self.ages
+
+    def keeping(self, other: MetricsPlace) -> MetricsPlace:
+        """Make one like it that keeps metrics for as long as another one does."""
+        return evolve(self, age=other.age, ages=other.ages)
 
     @property
     def secrets(self) -> frozenset[str]:

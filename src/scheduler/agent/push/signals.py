@@ -38,9 +38,7 @@ class Signals:
     seconds since 1970.
     """
 
-    def __init__(
-        self, scheduler: Scheduler, say: Callable[[str], None], *, now: Callable[[], float] = lambda: 0.0
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, say: Callable[[str], None], *, now: Callable[[], float]) -> None:
         self._scheduler = scheduler
         self._now = now
         self._say = say
