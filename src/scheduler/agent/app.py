@@ -30,6 +30,7 @@ from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import NotListening, Signals, listen, serve
+from .quorum import poll_of
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -120,7 +121,8 @@ class _Agent:
             crash_floor=CRASH_FLOOR,
             retention=config.retention,
         )
-        self._roster = Roster(self._scheduler, ways, config.network, is_once=plan.once)
+        self._poll = None if plan.once else poll_of(store, ways.clock)
+        self._roster = Roster(self._scheduler, ways, config.network, is_once=plan.once, poll=self._poll)
         self._board = self._roster.board
         self._monitor = Monitor(display, self._scheduler.stop, ways.redactor.clean)
         self._outbox = Outbox(
@@ -195,6 +197,8 @@ class _Agent:
                 group.start_soon(self._follow_file, self._reload)
             if listener is not None:
                 group.start_soon(self._serve, listener)
+            if self._poll is not None:
+                group.start_soon(self._poll.run)
             if self._has_past:
                 group.start_soon(self._show_past)
             if plan.seconds is not None:

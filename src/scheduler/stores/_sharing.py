@@ -32,7 +32,7 @@ class Peer:
     left: float
     format: int
     opened_us: int
-    labels: Mapping[str, str] = field(factory=dict)
+    labels: Mapping[str, str] = field(factory=dict, hash=False)
 
 
 @frozen(kw_only=True)

@@ -35,7 +35,7 @@ GROUP: Final = "timerqueue.checks"
 COMMON: Final = frozenset(
     (
         "url name tags enabled schedule interval timeout mode need ip degraded_above max_attempts retry_interval"
-        " failing_interval start depends_on notify"
+        " failing_interval start depends_on notify where agents apart votes min_agents"
     ).split()
 )
 """Keys that every check has, whatever its kind."""

@@ -15,6 +15,7 @@ from scheduler import Retention
 
 from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
+from ..quorum import check_shared, read_fleet
 from ..relations import GroupPlan
 from ..targets import Planned
 from ..text import address_family, is_address
@@ -39,7 +40,7 @@ from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
 from .limits import Limits, read_limits
 from .network import Network, Place, read_network, read_push
-from .place import MetricsPlace, StorePlace, beside, read_metrics, store_place
+from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
 from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target, with_files_of
@@ -58,6 +59,8 @@ _TABLES: Final = {
     "limits": "how many checks may run at a time",
     "hosts": "fixed addresses of names, as in `/etc/hosts`",
     "network": "how the agent tells that it is offline itself. Name targets near and far, of which one always answers",
+    "fleet": "this agent shares its store, which is in PostgreSQL, with others: see "
+    "[agents that share](agent.md#agents-that-share). The table may be empty",
     "defaults": "what holds for each `[[check]]` that does not say otherwise",
     "check": "what is checked, how and when",
     "group": "targets that are one thing for those who use them, with an incident of its own. All channels are told",
@@ -195,6 +198,8 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         "where history is kept: see [what it remembers](agent.md#what-it-remembers). By default in a SQLite file "
         "beside the configuration, named after it and ending in `.db`",
     )
+    fleet = read_fleet(_table(top, "fleet"), environment)
+    store = shared(top, store, fleet) if top.has("fleet") else store
     retention = _retention(_table(top, "history"))
     limits, warnings = read_limits(
         _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
@@ -328,6 +333,8 @@ def _targets(
         found_beside = with_files_of(folder, table)
         section = Section(found_beside, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
+        if not top.has("fleet"):
+            check_shared(section)
         for host in () if target is None else _hosts_beyond(target, within):
             section.complain(f"url: {within.refusal(host, host)}", "url")
         check_channels(section, common if target is None else target, names)

@@ -15,6 +15,7 @@ from attrs import evolve, field, frozen
 
 from scheduler import StoreError
 
+from ..quorum import FleetPlan
 from ..text import harmless, masked, secrets_in
 from ..toml import VARIABLE, Reader, Section, Unfit, Unset, megabytes, seconds, secret
 
@@ -46,7 +47,7 @@ _EXPECTED: Final = '"memory", "sqlite:///FILE" or "postgresql://USER@HOST/DATABA
 @frozen(repr=False)
 class StorePlace:
     """A place for a store. `file`: a SQLite database. `dsn`: a PostgreSQL server, with the `schema` of the tables.
-    Neither: memory, which ends with the process.
+    Neither: memory, which ends with the process. `fleet`: what we are among those who share it; None: nobody does.
 
     `str` and `repr` show no password.
     """
@@ -54,6 +55,7 @@ class StorePlace:
     file: Path | None = None
     dsn: str | None = None
     schema: str = SCHEMA
+    fleet: FleetPlan | None = None
 
     def __str__(self) -> str:
         if self.file is not None:
@@ -104,7 +106,10 @@ class StorePlace:
             if self.dsn is not None:
                 from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
 
-                return PostgresStore(self.dsn, schema=self.schema)
+                fleet = self.fleet
+                if fleet is None:
+                    return PostgresStore(self.dsn, schema=self.schema)
+                return PostgresStore(self.dsn, schema=self.schema, shared=True, name=fleet.name, labels=fleet.labels)
         except (ModuleNotFoundError, ValueError) as exc:
             msg = f"{self}: {exc}"
             raise StoreError(msg) from None
@@ -255,6 +260,17 @@ def _ages(section: Section) -> dict[str, float]:
     found = {name: section.take(name, seconds, 1.0) for name in CATALOGUE if name in section.table}
     section.end(CATALOGUE)
     return found
+
+
+def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
+    """Return the store as agents share it. One that is for one process is a problem of [fleet]."""
+    if store.dsn is None:
+        top.complain(
+            f"[fleet]: agents share a store in PostgreSQL, and {store} is for one process: "
+            'store = "postgresql://USER@HOST/DATABASE"',
+            "fleet",
+        )
+    return evolve(store, fleet=fleet)
 
 
 def beside(config: Path) -> StorePlace:

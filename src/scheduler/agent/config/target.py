@@ -14,6 +14,7 @@ from schedule import After, Every, Schedule, ScheduleError, parse
 
 from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds, read_steps
 from ..notify import PREFIX
+from ..quorum import Quorum, read_quorum
 from ..relations import GroupPlan
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
@@ -54,6 +55,8 @@ class Target:
     """The channels that are told of its incidents; None: all."""
     tags: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    quorum: Quorum | None = None
+    """Which agents check it; None: the one that has it."""
     is_enabled: bool = True
     is_resolved: bool = True
     """Whether its host is looked up and dialled. If not, checks take no unit of a host before they go to one."""
@@ -230,6 +233,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         "names of checks and groups through whose targets this one is reached: see [targets behind others]"
         "(agent.md#targets-behind-others)",
     )
+    quorum = read_quorum(section)
     is_enabled = section.take("enabled", boolean, True, "whether it is checked at all")  # noqa: FBT003 - the default
     schedule = _schedule(section, _interval_of(kind, section, chosen.interval))
     start = _start(section, chosen.start, schedule)
@@ -266,6 +270,7 @@ def read_target(section: Section, common: Common, taken: dict[str, Section]) -> 
         notify=chosen.notify,
         tags=tags,
         depends_on=depends_on,
+        quorum=quorum,
         is_enabled=is_enabled,
         is_resolved=kind.is_resolved,
     )

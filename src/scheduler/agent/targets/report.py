@@ -17,7 +17,7 @@ from scheduler import Outcome, RunEnded
 from ..checks import CheckResult, Status
 from .flapping import TargetState
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
-from .status import TargetStatus, Verdict, fold, in_doubt, unreachable, verdict_without_results
+from .status import TargetStatus, Verdict, counted, fold, in_doubt, unreachable, verdict_without_results
 
 LONGEST: Final = 2_000
 """Characters of a report. A store keeps 2,048 of a result, and nothing of a longer one."""
@@ -45,7 +45,7 @@ def report_of(
     `doubt`: why they say nothing about it; None: they do. `cause`: the target above it that is down.
     `asks`: those above it of which nobody knows yet whether they are.
     """
-    found = fold(results, before.need)
+    found = fold(results, before.need) if before.quorum is None else counted(results, before.quorum)
     if doubt is not None:
         found = in_doubt(found, doubt)
     elif cause is not None and found.status is Status.DOWN:

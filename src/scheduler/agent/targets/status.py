@@ -12,6 +12,7 @@ from attrs import define, evolve, field, frozen
 from scheduler import Outcome, RunEnded
 
 from ..checks import CheckResult, Detail, Status
+from ..quorum import Quorum, decide
 from ..text import wording
 from ..uptime import Past, past_after
 from .flapping import Result, Standing, TargetState, after
@@ -87,6 +88,13 @@ def _status(known: Sequence[CheckResult], addresses: int, need: int | None) -> t
     return Status.DOWN if bad or len(known) == addresses else Status.UNKNOWN, text
 
 
+def counted(votes: Sequence[CheckResult], quorum: Quorum) -> Verdict:
+    """The verdict of agents that have checked a target at one instant. Their names stand as addresses."""
+    status, error = decide(votes, quorum)
+    latency = max((each.latency for each in votes if each.latency is not None), default=None)
+    return Verdict(status=status, error=error, latency=latency, results=tuple(votes))
+
+
 def in_doubt(verdict: Verdict, why: str) -> Verdict:
     """The verdict of a run that says nothing about its target, for that reason, whatever it has found."""
     found = verdict.status.value if verdict.error is None else verdict.error
@@ -154,7 +162,9 @@ class TargetStatus:
     `is_verified`: False if its certificate is not looked at. `grace`: seconds by which a check may begin late and still
     say something. `retry_interval`: seconds from one attempt to the next, which is a run of its own; 0: all attempts
     are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
-    far of which none was final. `need`: how many of its addresses must be up; None: all. `past`: how it
+    far of which none was final. `need`: how many of its addresses must be up; None: all.
+    `quorum`: how agents decide how it stands; None: one does. `patience`: seconds after it is due in which they have
+    voted. `past`: how it
     stood when. `holds`: seconds for which a check that has ended then says how it stands.
     """
 
@@ -182,6 +192,8 @@ class TargetStatus:
     retry_interval: float = 0.0
     failing_interval: float | None = None
     need: int | None = 1
+    quorum: Quorum | None = None
+    patience: float = math.inf
     tried: int = 0
     past: Past | None = None
     marks: Callable[[str], Marks] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from attrs import frozen
 
@@ -11,11 +11,12 @@ from scheduler import Subtask, current_run
 from timerqueue import Clock
 
 from ..checks import CheckResult, Status, StepsRun, TargetCheck
+from ..quorum import Poll
 from ..text import wording
 from .gate import Gate
 from .maintenance import Maintenance
 from .report import Report, Skipped, report_of
-from .status import TargetStatus
+from .status import TargetStatus, fold, in_doubt
 
 Cause = Callable[[str, float], str | None]
 """Which target above the one of that name is down, or was since that instant in UTC seconds."""
@@ -43,7 +44,7 @@ class CheckTask:
 
     `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
     `cause`, `asks`: answer which targets above one are down, or may be. `maintenance`: None: there is none. What began
-    before a window and ends in it is not counted either.
+    before a window and ends in it is not counted either. `poll`: over which agents vote; None: there is nobody else.
     """
 
     def __init__(
@@ -57,10 +58,12 @@ class CheckTask:
         maintenance: Maintenance | None = None,
         cause: Cause = lambda _name, _began: None,
         asks: Asks = lambda _name, _began: (),
+        poll: Poll | None = None,
     ) -> None:
         self._checks = checks
         self._targets = targets
         self._recall = recall
+        self._poll = poll
         gate = Gate(clock) if gate is None else gate
         self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks)
 
@@ -69,19 +72,38 @@ class CheckTask:
         check = self._checks.get(name)
         if check is None:
             return None
-        ending = _Ending(self._targets[name], self._about)
+        target = self._targets[name]
+        ending = _Ending(target, self._about)
         await self._recall(name)
         if (skipped := ending.skipped()) is not None:
             return skipped
-        found = await check.run()
-        if isinstance(found, CheckResult):
-            return await ending.report([found])
-        together = _Together(ending, len(found))
-        return together.wrapped(found)
+        if target.quorum is not None and self._poll is not None:
+            return ending.counted(await self._poll.results(name, target.quorum, target.patience))
+        return await _checked(check, ending)
+
+    async def vote(self, name: str) -> Report | Skipped | list[Subtask] | None:
+        """Check the target of that name if we are one of the agents that are asked, and tell the others."""
+        target = self._targets.get(name)
+        if (
+            target is None
+            or target.quorum is None
+            or self._poll is None
+            or not self._poll.is_asked(name, target.quorum)
+        ):
+            return None
+        return await _checked(self._checks[name], _Voting(target, self._about, self._poll))
 
 
-class _Ending:
-    """A run that has begun now, and its report once its results are there."""
+async def _checked(check: TargetCheck | StepsRun, ending: _Reports) -> Report | Skipped | list[Subtask] | None:
+    """Check, and let `ending` report it, here or once its subtasks have ended."""
+    found = await check.run()
+    if isinstance(found, CheckResult):
+        return await ending.report([found])
+    return _Together(ending, len(found)).wrapped(found)
+
+
+class _Began:
+    """A run that has begun now."""
 
     def __init__(self, target: TargetStatus, about: _About) -> None:
         self._target = target
@@ -90,28 +112,62 @@ class _Ending:
         lateness = self._began_at - current_run().due.timestamp()
         self._late = f"began {wording.latency(lateness)} late" if lateness > target.grace else None
 
+    async def _doubt(self, results: Sequence[CheckResult]) -> str | None:
+        """Why these results say nothing: it began too late, or has failed while we are offline. None: they do."""
+        if self._late is None and any(each.status is Status.DOWN for each in results):
+            return await self._about.gate.why_offline(self._began)
+        return self._late
+
+
+class _Ending(_Began):
+    """A run that has begun now, and its report once its results are there."""
+
     def skipped(self) -> Skipped | None:
         """The record of the run if there is maintenance now. None: there is none."""
         window = self._about.maintenance.window_at(self._target.name, self._about.clock.wall())
         return None if window is None else Skipped(window, self._target)
 
     async def report(self, results: Sequence[CheckResult]) -> Report | Skipped:
-        """Report these results. What began too late, or failed while we are offline, says nothing."""
-        if (skipped := self.skipped()) is not None:
-            return skipped
-        doubt = self._late
-        if doubt is None and any(each.status is Status.DOWN for each in results):
-            doubt = await self._about.gate.why_offline(self._began)
+        """Report these results."""
+        return self.skipped() or self._report(results, await self._doubt(results))
+
+    def counted(self, votes: Sequence[CheckResult]) -> Report | Skipped:
+        """Report what agents have found. Each of them has said itself whether it was late, or offline."""
+        return self.skipped() or self._report(votes, None)
+
+    def _report(self, results: Sequence[CheckResult], doubt: str | None) -> Report:
         name, began, about = self._target.name, self._began_at, self._about
         now = about.clock.wall()  # whoever is in maintenance will not be checked however it is asked
         asks = [each for each in about.asks(name, began) if about.maintenance.window_at(each, now) is None]
         return report_of(results, self._target, doubt, about.cause(name, began), asks)
 
 
+class _Voting(_Began):
+    """A run that has begun now, and our vote on its target once its results are there."""
+
+    def __init__(self, target: TargetStatus, about: _About, poll: Poll) -> None:
+        super().__init__(target, about)
+        self._poll = poll
+
+    async def report(self, results: Sequence[CheckResult]) -> None:
+        """Vote with these results."""
+        found, doubt = fold(results, self._target.need), await self._doubt(results)
+        if doubt is not None:
+            found = in_doubt(found, doubt)
+        self._poll.cast(self._target.name, CheckResult(status=found.status, latency=found.latency, error=found.error))
+
+
+class _Reports(Protocol):
+    """A run that is told its results."""
+
+    async def report(self, results: Sequence[CheckResult]) -> Report | Skipped | None:
+        """Make of them what is to be kept."""
+
+
 class _Together:
     """The results of all addresses of a target, wherever they lead. The last one that comes makes the report."""
 
-    def __init__(self, ending: _Ending, count: int) -> None:
+    def __init__(self, ending: _Reports, count: int) -> None:
         self._ending = ending
         self._missing = count
         self._results: list[CheckResult] = []

@@ -7,9 +7,8 @@ configuration says of a target as the old one did is not touched.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -18,32 +17,24 @@ from typing import Final
 from anyio.lowlevel import checkpoint
 from attrs import evolve, field, frozen
 
-from schedule import After, Every, Missed
-from scheduler import AlreadyStopped, InvalidJob, Job, JobNotFound, Overlap, Scheduler
+from schedule import Every, Missed
+from scheduler import AlreadyStopped, Job, JobNotFound, Scheduler
 from timerqueue import Clock
 
-from .checks import (
-    STEPS,
-    TIMEOUT_OF_ALWAYS,
+from ..checks import (
     Holdups,
-    Mode,
     PushCheck,
     Resolver,
-    StepsCheck,
     StepsRun,
     TargetCheck,
     prepared,
 )
-from .config import Network, Start, Target
-from .relations import Groups, Parents
-from .targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
-from .text import Redactor
-
-CUT_OFF_AFTER: Final = 5.0
-"""Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
-
-SHORTEST_GRACE: Final = 1.0
-GRACE_OF_CALENDARS: Final = 60.0
+from ..config import Network, Target
+from ..quorum import Poll
+from ..relations import Groups, Parents
+from ..targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
+from ..text import Redactor
+from .jobs import VOTE, add_job, add_vote, grace_of, holds, patience_of
 
 MORE_AT_FIRST: Final = 0.15
 """The share by which there are more checks than ever after while those are made good for that a start found due."""
@@ -86,7 +77,15 @@ class Roster:
     `statuses`: by name. `listed`: the same in the order of the configuration; the list stays the same object.
     """
 
-    def __init__(self, scheduler: Scheduler, ways: Ways, network: Network, *, is_once: bool = False) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        ways: Ways,
+        network: Network,
+        *,
+        is_once: bool = False,
+        poll: Poll | None = None,
+    ) -> None:
         self.statuses: dict[str, TargetStatus] = {}
         self.listed: list[TargetStatus] = []
         self._scheduler = scheduler
@@ -124,8 +123,10 @@ class Roster:
             gate=gate,
             maintenance=self.maintenance,
             cause=self._parents.cause,
-            asks=_nobody if is_once else self._parents.unchecked,
+            asks=_nobody if is_once else self._unchecked,
+            poll=poll,
         )
+        self._vote = None if poll is None or is_once else task.vote
         scheduler.register(TASK, task.run)
 
     def begin(self, targets: Iterable[Target]) -> None:
@@ -196,7 +197,21 @@ class Roster:
 
     def _add(self, target: Target) -> None:
         start = None if self._is_once else target.start
+        if self._vote is None:  # there are no others
+            target = evolve(target, quorum=None)
         add_job(self._scheduler, target, start, self._longest_doubt, is_patient=target.name in self._patient)
+        if target.quorum is None:
+            self._forget_vote(target.name)
+        elif self._vote is not None:
+            add_vote(self._scheduler, self._vote, target, self._longest_doubt)
+
+    def _forget_vote(self, name: str) -> None:
+        with suppress(JobNotFound):  # it is not voted on
+            self._scheduler.remove(VOTE + name)
+
+    def _unchecked(self, name: str, began: float) -> Sequence[str]:
+        """The targets above one that may be asked out of turn: agents that vote have their instants."""
+        return [each for each in self._parents.unchecked(name, began) if self.statuses[each].quorum is None]
 
     def _know(self, target: Target) -> None:
         status = self.statuses.get(target.name)
@@ -211,6 +226,8 @@ class Roster:
         status.retry_interval = 0.0 if self._is_once else target.retry_interval
         status.failing_interval = target.failing_interval
         status.need = target.need
+        status.quorum = None if self._vote is None else target.quorum
+        status.patience = patience_of(target, self._longest_doubt)
         check = _check_of(self._asked(target), self._ways, status.attempts)
         self._checks[target.name] = prepared(evolve(check, before=status.last_detail))
         self._targets[target.name] = target
@@ -232,6 +249,7 @@ class Roster:
     def _drop(self, name: str) -> None:
         with suppress(JobNotFound):  # its schedule has ended
             self._scheduler.remove(name)
+        self._forget_vote(name)
         self.recall.forget(name)
         self.board.forget(name, self._ways.clock.wall())
         self._patient.discard(name)
@@ -250,6 +268,7 @@ def _interval_of(target: Target) -> float:
         not isinstance(target.schedule, Every)
         or target.start not in (None, "phase")
         or isinstance(target.check, PushCheck)
+        or target.quorum is not None
     ):
         return 0.0
     return target.schedule.interval.total_seconds()
@@ -284,68 +303,3 @@ def _check_of(target: Target, ways: Ways, attempts: Callable[[], int] = lambda: 
         holdups=ways.holdups,
         attempts=attempts,
     )
-
-
-def add_job(
-    scheduler: Scheduler, target: Target, start: Start | datetime | None, gate: float, *, is_patient: bool = False
-) -> None:
-    """Add the job of a target, or change the one that there is. Raises InvalidJob if its schedule is over.
-
-    `gate`: seconds for which a failed check may wait to hear whether we are offline.
-    """
-    # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
-    waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
-    timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
-    is_push = isinstance(target.check, PushCheck)  # a signal that comes during a run is judged by another
-    try:
-        scheduler.add(
-            TASK,
-            target.schedule,
-            id=target.name,
-            args=(target.name,),
-            needs=target.needs,
-            timeout=timeout,
-            overlap=Overlap.QUEUE if is_push else Overlap.SKIP,
-            missed=Missed.LATEST if is_patient else Missed.SKIP,
-            grace=grace_of(target),
-            start=start,
-            on_conflict="update",
-            tags=(TASK, *target.tags),
-        )
-    except InvalidJob as exc:  # only the clock can say that a schedule is over
-        msg = f"check {target.name!r}: {exc}"
-        raise InvalidJob(msg) from None
-
-
-def holds(target: Target, gate: float, ended: float) -> float:
-    """Seconds after the end of a check within which the next one has ended, if nothing is wrong with us.
-
-    `gate`: seconds for which a failed check may wait to hear whether we are offline.
-    """
-    schedule = target.schedule
-    allowed = grace_of(target) + _longest(target) + gate
-    if isinstance(schedule, (Every, After)):
-        return schedule.interval.total_seconds() + allowed
-    following = schedule.next(datetime.fromtimestamp(ended, UTC))
-    return math.inf if following is None else following.timestamp() - ended + allowed
-
-
-def _longest(target: Target) -> float:
-    """Seconds that a check of the target may take: all its attempts, of mode all with a lookup before them."""
-    timeout = target.timeout * (2 if target.mode is Mode.ALL else 1)
-    if isinstance(target.check, StepsCheck):
-        timeout += sum(each.timeout or TIMEOUT_OF_ALWAYS for each in target.check.steps if each.is_always)
-    return target.max_attempts * timeout
-
-
-def grace_of(target: Target) -> float:
-    """Seconds that a check may be late. What is later, after a downtime above all, is left out: so the checks keep
-    their places instead of starting together. Where there is no room for all, that is given up: see `let_wait`.
-
-    Who would have reported to us while nobody listened is not silent: the deadline of a push target may be no later
-    than a start by the calendar, however long its interval is.
-    """
-    schedule = target.schedule
-    if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):
-        return max(schedule.interval.total_seconds() / 10, SHORTEST_GRACE)
-    return GRACE_OF_CALENDARS

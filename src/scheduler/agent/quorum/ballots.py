@@ -1,0 +1,166 @@
+"""Ballots: what agents have found at one instant, put down in the store that they share and read from there.
+
+A vote waits here until it is durable, and an agent that decides waits here for the votes of all. While anybody waits
+the store is asked several times a second, by one statement for all subjects; else it is not asked at all. Lives on the
+loop; the store is asked in threads, one call at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from functools import partial
+from logging import getLogger
+from typing import Any, Final, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+from attrs import define, field
+
+from scheduler import StoreError
+from scheduler.stores import Vote, Voting
+from timerqueue import Clock
+
+from ..checks import CheckResult, Status
+
+logger = getLogger(__name__)
+T = TypeVar("T")
+
+LOOKS_EVERY: Final = 0.1
+"""Seconds between two looks for votes that are waited for."""
+
+PAUSE: Final = 1.0
+"""Seconds after which a store that did not answer is asked again."""
+
+KEPT: Final = 3_600
+"""Seconds for which votes lie in the store: nobody reads one again that has been counted."""
+
+MOST_WAITING: Final = 10_000
+"""Votes that wait while the store is away: beyond that the oldest go, which nobody waits for any more."""
+
+LONGEST_ERROR: Final = 300
+
+Asked = tuple[str, int]
+"""A subject, and the instant at which it was checked, in UTC microseconds."""
+
+
+@define(eq=False)
+class _Count:
+    """Votes that somebody waits for: of these agents, by their epochs."""
+
+    missing: set[int]
+    found: dict[int, CheckResult] = field(factory=dict)
+    is_full: anyio.Event = field(factory=anyio.Event)
+
+    def take(self, vote: Vote) -> None:
+        if vote.epoch in self.missing:
+            self.missing.discard(vote.epoch)
+            self.found[vote.epoch] = result_of(vote.said)
+        if not self.missing:
+            self.is_full.set()
+
+
+class Ballots:
+    """The ballots of one agent. `epoch`: asked for its incarnation, which votes; None: it is none now."""
+
+    def __init__(self, voting: Voting, epoch: Callable[[], int | None], clock: Clock) -> None:
+        self._voting = voting
+        self._epoch = epoch
+        self._clock = clock
+        self._cast: list[Vote] = []
+        self._counts: dict[Asked, _Count] = {}
+        self._wanted = anyio.Event()
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+
+    def cast(self, subject: str, due_us: int, found: CheckResult) -> None:
+        """Put down soon what we have found."""
+        epoch = self._epoch()
+        if epoch is None:
+            return
+        del self._cast[:-MOST_WAITING]
+        self._cast.append(Vote(subject, due_us, epoch, said_of(found)))
+        self._wanted.set()
+
+    async def collect(
+        self, subject: str, due_us: int, epochs: Collection[int], within: float
+    ) -> dict[int, CheckResult]:
+        """Wait until all these agents have voted, or until so many seconds are over. Return what they have found."""
+        count = self._counts[subject, due_us] = _Count(set(epochs))
+        self._wanted.set()
+        try:
+            await self._clock_or(count.is_full, within)
+        finally:
+            del self._counts[subject, due_us]
+        return count.found
+
+    async def run(self) -> None:
+        """Put votes down and look for others until cancelled."""
+        forgotten = self._clock.monotonic()
+        while True:
+            await self._wanted.wait()
+            self._wanted = anyio.Event()
+            try:
+                await self._exchange()
+                if self._clock.monotonic() - forgotten > KEPT:
+                    forgotten = self._clock.monotonic()
+                    await self._ask(partial(self._voting.forget, int((self._clock.wall() - KEPT) * 1e6)))
+            except StoreError as exc:
+                logger.warning("agents cannot vote: %s", exc)
+                await self._clock.sleep(PAUSE)
+            if self._counts or self._cast:
+                self._wanted.set()
+                await self._clock.sleep(LOOKS_EVERY)
+
+    async def _exchange(self) -> None:
+        cast, self._cast = self._cast, []
+        if cast:
+            try:
+                await self._ask(partial(self._voting.cast, cast))
+            except StoreError:
+                self._cast[:0] = cast
+                raise
+        if self._counts:
+            asked = list(self._counts)
+            for vote in await self._ask(partial(self._voting.votes, asked)):
+                count = self._counts.get((vote.subject, vote.due_us))
+                if count is not None:
+                    count.take(vote)
+
+    async def _clock_or(self, event: anyio.Event, seconds: float) -> None:
+        """Wait for the event, for so many seconds of our clock at the most."""
+
+        async def end() -> None:
+            await self._clock.sleep(seconds)
+            group.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(end)
+            await event.wait()
+            group.cancel_scope.cancel()
+
+    async def _ask(self, call: Callable[[], T]) -> T:
+        return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
+
+
+def said_of(found: CheckResult) -> str:
+    """Write a result as a vote says it, in JSON, without what would only be handed on."""
+    values: dict[str, Any] = {"status": found.status.value}
+    if found.latency is not None:
+        values["latency"] = round(found.latency, 6)
+    if found.error is not None:
+        values["error"] = found.error[:LONGEST_ERROR]
+    return json.dumps(values)
+
+
+def result_of(said: str) -> CheckResult:
+    """The result that a vote says. What makes no sense, of another version above all, is unknown."""
+    try:
+        values = json.loads(said)
+        latency, error = values.get("latency"), values.get("error")
+        return CheckResult(
+            status=Status(values["status"]),
+            latency=float(latency) if isinstance(latency, (int, float)) else None,
+            error=str(error) if error is not None else None,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return CheckResult(status=Status.UNKNOWN, error="its vote cannot be read")

@@ -1,0 +1,71 @@
+"""Polls: an agent that has a target asks those that check it what they have found, and votes itself where it is asked.
+
+Nobody calls a vote: all know when a target is due, and which agents check it then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from scheduler import current_run
+from scheduler.stores import Peer, Sharing, Store, View, Voting
+from timerqueue import Clock
+
+from ..checks import CheckResult, Status
+from .ballots import Ballots
+from .choice import chosen
+from .rule import Quorum
+
+
+class Poll:
+    """The polls of one agent. `view`: asked who is there; None: nobody knows."""
+
+    def __init__(self, voting: Voting, view: Callable[[], View | None], clock: Clock) -> None:
+        self._ballots = Ballots(voting, self._epoch, clock)
+        self._view = view
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Put our votes down and hear those of others until cancelled."""
+        await self._ballots.run()
+
+    def is_asked(self, name: str, quorum: Quorum) -> bool:
+        """Whether we are one of the agents that check the target of that name now."""
+        view = self._view()
+        return view is not None and view.me in {peer.epoch for peer in chosen(name, view.peers, quorum)}
+
+    def cast(self, name: str, found: CheckResult) -> None:
+        """Tell what the current run has found of that target."""
+        self._ballots.cast(name, _due_us(), found)
+
+    def _epoch(self) -> int | None:
+        view = self._view()
+        return None if view is None else view.me
+
+    async def results(self, name: str, quorum: Quorum, patience: float) -> Sequence[CheckResult]:
+        """Wait for what the agents that are asked have found at the instant of the current run; return it by rank.
+
+        `patience`: seconds after that instant in which they have. Who has not said anything by then does not know.
+        """
+        view = self._view()
+        asked = () if view is None else chosen(name, view.peers, quorum)
+        left = max(current_run().due.timestamp() + patience - self._clock.wall(), 0.0)
+        found = await self._ballots.collect(name, _due_us(), {peer.epoch for peer in asked}, left) if asked else {}
+        return [_named(found.get(peer.epoch), peer) for peer in asked]
+
+
+def poll_of(store: Store | None, clock: Clock) -> Poll | None:
+    """Make the polls of the agents that share a store. None: nobody does."""
+    voting: Voting | None = getattr(store, "voting", None)
+    sharing: Sharing | None = getattr(store, "sharing", None)
+    return None if voting is None or sharing is None else Poll(voting, lambda: sharing.last, clock)
+
+
+def _named(found: CheckResult | None, peer: Peer) -> CheckResult:
+    if found is None:
+        return CheckResult(status=Status.UNKNOWN, address=peer.name, error="it has not said anything in time")
+    return CheckResult(status=found.status, address=peer.name, latency=found.latency, error=found.error)
+
+
+def _due_us() -> int:
+    return round(current_run().due.timestamp() * 1e6)

@@ -1,0 +1,12 @@
+"""The roster: which targets are checked by now, and what becomes of them when the configuration changes.
+
+Offers `Roster`, and what follows from the configuration of one target: its jobs, how late and how patient they are.
+Does not know how a target is checked, what is made of that, or who shows it. Lives on the event loop.
+"""
+
+from __future__ import annotations
+
+from .jobs import add_job, holds
+from .roster import Changes, Roster, Ways
+
+__all__ = ["Changes", "Roster", "Ways", "add_job", "holds"]

@@ -1,0 +1,116 @@
+"""The jobs that check a target, and the seconds that follow from its configuration: how late, how long, how patient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from schedule import After, Every, Missed
+from scheduler import InvalidJob, Overlap, Scheduler
+
+from ..checks import STEPS, TIMEOUT_OF_ALWAYS, Mode, PushCheck, StepsCheck
+from ..config import Start, Target
+from ..targets import TASK
+
+CUT_OFF_AFTER: Final = 5.0
+"""Seconds after the timeouts of its attempts at which a check that does not end by itself is cut off."""
+
+SHORTEST_GRACE: Final = 1.0
+GRACE_OF_CALENDARS: Final = 60.0
+
+HEARD_WITHIN: Final = 1.0
+"""Seconds after its check in which the others have the vote of an agent."""
+
+VOTE: Final = "vote:"
+"""What begins the id of the job by which this agent checks a target that several check. No store keeps it."""
+
+
+def add_job(
+    scheduler: Scheduler, target: Target, start: Start | datetime | None, gate: float, *, is_patient: bool = False
+) -> None:
+    """Add the job of a target, or change the one that there is. Raises InvalidJob if its schedule is over.
+
+    `gate`: seconds for which a failed check may wait to hear whether we are offline.
+    """
+    # Each address of Mode.ALL, and whatever a redirect leads to, waits for room by itself: only its parts have a time.
+    waits_inside = target.mode is Mode.ALL or target.kind == STEPS or getattr(target.check, "redirects", 0) > 0
+    needs: tuple[str, ...] = target.needs
+    timeout = None if waits_inside else target.max_attempts * target.timeout + gate + CUT_OFF_AFTER
+    if target.quorum is not None:  # it waits for the votes of others, and asks nobody itself
+        timeout, needs = patience_of(target, gate) + CUT_OFF_AFTER, ()
+    is_push = isinstance(target.check, PushCheck)  # a signal that comes during a run is judged by another
+    try:
+        scheduler.add(
+            TASK,
+            target.schedule,
+            id=target.name,
+            args=(target.name,),
+            needs=needs,
+            timeout=timeout,
+            overlap=Overlap.QUEUE if is_push else Overlap.SKIP,
+            missed=Missed.LATEST if is_patient else Missed.SKIP,
+            grace=grace_of(target),
+            start=start,
+            on_conflict="update",
+            tags=(TASK, *target.tags),
+        )
+    except InvalidJob as exc:  # only the clock can say that a schedule is over
+        msg = f"check {target.name!r}: {exc}"
+        raise InvalidJob(msg) from None
+
+
+def add_vote(scheduler: Scheduler, vote: Callable[[str], Awaitable[object]], target: Target, gate: float) -> None:
+    """Add the job by which this agent checks a target that several check, at the instants at which that is due."""
+    scheduler.add(
+        vote,
+        target.schedule.bind(target.name),
+        id=VOTE + target.name,
+        args=(target.name,),
+        needs=target.needs,
+        timeout=grace_of(target) + longest(target) + gate + CUT_OFF_AFTER,
+        missed=Missed.SKIP,
+        grace=grace_of(target),
+        on_conflict="update",
+        durable=False,
+    )
+
+
+def holds(target: Target, gate: float, ended: float) -> float:
+    """Seconds after the end of a check within which the next one has ended, if nothing is wrong with us.
+
+    `gate`: seconds for which a failed check may wait to hear whether we are offline.
+    """
+    schedule = target.schedule
+    allowed = grace_of(target) + longest(target) + gate
+    if isinstance(schedule, (Every, After)):
+        return schedule.interval.total_seconds() + allowed
+    following = schedule.next(datetime.fromtimestamp(ended, UTC))
+    return math.inf if following is None else following.timestamp() - ended + allowed
+
+
+def longest(target: Target) -> float:
+    """Seconds that a check of the target may take: all its attempts, of mode all with a lookup before them."""
+    timeout = target.timeout * (2 if target.mode is Mode.ALL else 1)
+    if isinstance(target.check, StepsCheck):
+        timeout += sum(each.timeout or TIMEOUT_OF_ALWAYS for each in target.check.steps if each.is_always)
+    return target.max_attempts * timeout
+
+
+def grace_of(target: Target) -> float:
+    """Seconds that a check may be late. What is later, after a downtime above all, is left out: so the checks keep
+    their places instead of starting together. Where there is no room for all, that is given up: see `let_wait`.
+
+    Who would have reported to us while nobody listened is not silent: the deadline of a push target may be no later
+    than a start by the calendar, however long its interval is.
+    """
+    schedule = target.schedule
+    if isinstance(schedule, (Every, After)) and not isinstance(target.check, PushCheck):
+        return max(schedule.interval.total_seconds() / 10, SHORTEST_GRACE)
+    return GRACE_OF_CALENDARS
+
+
+def patience_of(target: Target, gate: float) -> float:
+    """Seconds after it is due in which all agents that check the target have said what they have found."""
+    return grace_of(target) + longest(target) + gate + HEARD_WITHIN

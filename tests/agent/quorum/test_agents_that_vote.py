@@ -1,0 +1,91 @@
+"""Agents that share a store check one target at the same instants, and its state is one, by their votes."""
+
+import json
+from contextlib import AsyncExitStack
+from urllib.parse import quote
+
+import anyio
+import pytest
+
+from agent_kit import respond
+from kit import until
+from scheduler.stores.postgres import PostgresStore
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """The agents are processes with loops of their own."""
+    return "asyncio"
+
+
+@pytest.fixture
+def file_of(tmp_path, postgres_server, postgres_schema, up):
+    """Write the file of an agent, for which the name "site" has an address of its own."""
+
+    def file_of(name, address, zone):
+        file, host = tmp_path / f"{name}.toml", quote(str(postgres_server.folder), safe="")
+        file.write_text(f"""
+            store = "postgresql://postgres@/postgres?host={host}&schema={postgres_schema}"
+            [fleet]
+            name = "{name}"
+            labels = {{ region = "eu", zone = "{zone}" }}
+            [hosts]
+            site = "{address}"
+            [[check]]
+            name = "site"
+            url = "http://site:{up.port}/"
+            interval = "500ms"
+            timeout = "5s"
+            agents = 3
+            where = "region=eu"
+        """)
+        return str(file)
+
+    return file_of
+
+
+def checks(lines):
+    """Read the checks that --json printed."""
+    return [event for event in map(json.loads, lines) if event["event"] == "check"]
+
+
+async def next_check(agents, holds):
+    """Wait until one of the agents prints a check that is so."""
+    found = []
+
+    async def look(agent):
+        while True:
+            event = json.loads(await agent.line_with('"check"'))
+            if holds(event):
+                found.append(event)
+                group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for agent in agents:
+            group.start_soon(look, agent)
+    return found[0]
+
+
+def found_down(store):
+    """Read what is kept of checks that found the site down."""
+    reports = [json.loads(tick.result) for tick in store.history("site") if tick.result]
+    return [report for report in reports if report["status"] == "down"]
+
+
+async def test_a_target_is_down_by_the_votes_of_all(started, file_of, up, postgres_server, postgres_schema):
+    """One of three cannot reach it: degraded. None can: down. What each has found is kept."""
+    files = [file_of(name, f"127.0.0.{1 + (name == 'c')}", zone) for name, zone in zip("abc", "xyz", strict=True)]
+    async with AsyncExitStack() as stack:
+        agents = [await stack.enter_async_context(started("run", file, "--json")) for file in files]
+        seen = await next_check(agents, lambda event: event["status"] == "degraded")
+        assert "down at 1 of 3 agents" in seen["error"]
+        up.handler = respond(503)
+        seen = await next_check(agents, lambda event: event["status"] == "down")
+        assert "of 3 agents" in seen["error"]
+        store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+        await until(lambda: found_down(store))
+    votes = found_down(store)[0]["results"]
+    assert {vote["address"] for vote in votes} == {"a", "b", "c"}
+    assert ("c", "down") in {(vote["address"], vote["status"]) for vote in votes}
