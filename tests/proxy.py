@@ -98,12 +98,13 @@ class Proxy:
         """Half open: the clients see each connection reset, and the server hears nothing of it."""
         self._do(self._each(Link.lose_client))
 
-    def hold(self, words=COMMIT, *, answer=True):
+    def hold(self, words=COMMIT, *, after=b"", answer=True):
         """Hold the answer to the next such words, or the words themselves, until anything else is asked of the proxy.
 
-        Returns a threading.Event that is set once they have come.
+        `after`: to the next that follow these on the same connection. Returns a threading.Event that is set once they
+        have come.
         """
-        wanted = Wanted(words, answer=answer)
+        wanted = Wanted(words, after=after, answer=answer)
         self._do(self._want(wanted))
         return wanted.has_come
 
@@ -129,10 +130,10 @@ class Proxy:
         finally:
             self.held -= 1
 
-    def wanted_in(self, before, words):
-        """The hold that these words ask for, if one does. `before`: what was said on this connection before them."""
+    def wanted_in(self, link, before, words):
+        """The hold that these words ask for, if one does. `before`: what was said on this link before them."""
         wanted = self._wanted
-        if wanted is None or wanted.has_come.is_set() or not wanted.is_in(before, words):
+        if wanted is None or wanted.has_come.is_set() or not wanted.is_in(link, before, words):
             return None
         wanted.has_come.set()
         return wanted
@@ -192,15 +193,30 @@ class Proxy:
 class Wanted:
     """Words that are to be held, or the answer to them."""
 
-    def __init__(self, words, *, answer):
+    def __init__(self, words, *, after, answer):
         self.words = words
+        self.after = after
         self.answer = answer
         self.has_come = threading.Event()
         self.is_over = asyncio.Event()
+        self._links = set()  # on which those have been said that they are to follow
 
-    def is_in(self, before, words):
+    def is_in(self, link, before, words):
         """Whether they end in this piece; they may have begun in the one before."""
-        return self.words in before[len(before) - len(self.words) + 1 :] + words
+        if link not in self._links:
+            _, found, words = (
+                (tail(before, self.after) + words).partition(self.after) if self.after else ("", True, words)
+            )
+            if not found:
+                return False
+            self._links.add(link)
+            before = b"" if self.after else before
+        return self.words in tail(before, self.words) + words
+
+
+def tail(before, words):
+    """What was said before, as far as it may be the beginning of these words."""
+    return before[max(0, len(before) - len(words) + 1) :]
 
 
 class Link:
@@ -249,7 +265,7 @@ class Link:
 
     async def _ask(self, words):
         """Look for what is to be held."""
-        wanted = self._proxy.wanted_in(self._before, words)
+        wanted = self._proxy.wanted_in(self, self._before, words)
         self._before = (self._before + words)[-LONGEST:]
         if wanted is not None and wanted.answer:
             self._held_by = wanted

@@ -164,9 +164,10 @@ def test_it_refuses_until_it_passes_again(connect, proxy):
     first.sendall(b"a")
     assert heard(first, 1) == b"A"
     proxy.refuse()
-    for client in (first, connect()):
-        with pytest.raises(ConnectionResetError):
-            client.recv(1)
+    with pytest.raises(ConnectionResetError):
+        first.recv(1)
+    with pytest.raises(ConnectionResetError):
+        connect().recv(1)
     proxy.pass_on()
     client = connect()
     client.sendall(b"a")
@@ -234,6 +235,26 @@ def test_the_answer_to_words_is_held(connect, server, proxy, pieces):
     assert heard(client, len(whole)) == whole.upper()
     client.sendall(whole)
     assert heard(client, len(whole)) == whole.upper()
+
+
+@pytest.mark.parametrize("pieces", [[b"MARK COMMIT\0"], [b"MA", b"RK CO", b"MMIT\0"], [b"MARK", b"COMMIT\0"]])
+def test_words_are_held_that_follow_others(connect, server, proxy, pieces):
+    """On the same connection; the same words without these pass."""
+    client, other = connect(), connect()
+    has_come = proxy.hold(after=b"MARK", answer=False)
+    for each in (client, other):
+        each.sendall(b"COMMIT\0")
+        assert heard(each, 7) == b"COMMIT\0"
+    for piece in pieces[:-1]:
+        client.sendall(piece)
+        assert heard(client, len(piece)) == piece
+    other.sendall(b"COMMIT\0")
+    assert heard(other, 7) == b"COMMIT\0"
+    assert not has_come.is_set()
+    client.sendall(pieces[-1])
+    assert has_come.wait(PATIENCE)
+    proxy.let_go()
+    assert heard(client, len(pieces[-1])) == pieces[-1]
 
 
 def test_words_are_held_themselves(connect, server, proxy):

@@ -1,0 +1,289 @@
+"""What must hold of a fleet whatever befell it: judged by what its tasks wrote, and by what its operator did.
+
+A tick is a job and a due instant. Of each that was to be it holds:
+
+    twice        it was begun once at most; at least once: each attempt under a higher fence than the one before
+    unexplained  it was begun, or a death has cut it off between its mark and its beginning, and a record says so;
+                 of one agent these are a batch
+    unended      it ended, or its agent was troubled, or a record says that it was cut off
+    limit        no more than so many of those under a limit went on at a time
+    buried       no incarnation began a run after its row was gone
+    early        none was begun before it was due
+    edited       what was removed does not begin any more, and what was added does
+
+All times are microseconds of CLOCK_MONOTONIC; due instants are turned into it by `wall`, what has to be added to get
+UTC.
+"""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import NamedTuple
+
+SETTLES = 15.0
+"""Seconds after which every agent that lives knows of an edit: it may have been cut off meanwhile."""
+
+BREATH = 1.0
+"""Seconds after it goes on in which an agent that was frozen may begin what it was about to begin. Its row may have
+gone meanwhile; nothing that a program looks at tells it so before the next instruction.
+"""
+
+
+class Begun(NamedTuple):
+    """A run has begun. `process`: whose log it stands in."""
+
+    job: str
+    due: int
+    attempt: int
+    fence: int
+    at: int
+    process: int
+
+    @property
+    def incarnation(self):
+        """The epoch of the agent that began it."""
+        return self.fence >> 32
+
+
+class Trouble(NamedTuple):
+    """The operator has troubled a process, from one instant to another: "kill", "stop", "cut" and so on."""
+
+    kind: str
+    process: int
+    since: int
+    until: int
+    in_flight: bool = False
+
+
+class Record(NamedTuple):
+    """A tick that the store has a record of, and that did not simply succeed. A missed one may stand for several."""
+
+    job: str
+    due: int
+    outcome: str
+    fence: int
+    last_due: int
+    reason: str
+
+
+class Edit(NamedTuple):
+    """An edit of a job: asked for at one instant, and durable at another; None: nobody knows whether it is."""
+
+    verb: str
+    job: str
+    every: int
+    asked: int
+    done: int | None
+
+
+class Evidence:
+    """All that there is to judge by. `quiet`: when the last trouble was over."""
+
+    def __init__(
+        self,
+        *,
+        begun,
+        ended,
+        troubles=(),
+        records=(),
+        edits=(),
+        gone=(),
+        quarantined=(),
+        every,
+        limit,
+        batch,
+        quiet,
+        wall=0,
+    ):
+        self.begun = sorted(begun, key=lambda each: each.at)
+        self.ended = {(job, due, fence): at for job, due, fence, at in ended}
+        self.troubles = sorted(troubles, key=lambda each: each.since)
+        self.records = list(records)
+        self.edits = sorted(edits, key=lambda each: each.asked)
+        self.gone = dict(gone)
+        self.quarantined = set(quarantined)
+        self.every = every
+        self.limit = limit
+        self.batch = batch
+        self.quiet = quiet
+        self.wall = wall
+        self.by_tick = defaultdict(list)
+        for each in self.begun:
+            self.by_tick[each.job, each.due].append(each)
+
+    def troubled(self, process, kinds, since, until):
+        """Whether a process was in such trouble at any time between the two."""
+        return any(
+            each.process == process and each.kind in kinds and each.since <= until and each.until >= since
+            for each in self.troubles
+        )
+
+
+def judge(evidence):
+    """Yield what does not hold, in words."""
+    for rule in (twice, unexplained, unended, limit, buried, early, edited):
+        for words in rule(evidence):
+            yield f"{rule.__name__}: {words}"
+
+
+def kind_of(job):
+    """Return what the job is, which its id begins with."""
+    return job.partition("-")[0]
+
+
+def twice(evidence):
+    for (job, due), all_begun in evidence.by_tick.items():
+        for before, after in pairwise(all_begun):
+            if kind_of(job) != "again":
+                yield f"{job} due {due} was begun by {before.incarnation} and by {after.incarnation}"
+            elif after.fence <= before.fence:
+                yield f"{job} due {due}: attempt {after.attempt} has fence {after.fence}, after {before.fence}"
+
+
+def unexplained(evidence):
+    """Every slot of a job that nobody edits, from its first run until all was quiet."""
+    excused = slots_with_a_reason(evidence)
+    slots = defaultdict(set)
+    for job, due in evidence.by_tick:
+        if kind_of(job) != "edited":
+            slots[job].add(due)
+    never_begun = defaultdict(list)
+    for job, dues in slots.items():
+        for due in range(min(dues), evidence.quiet + evidence.wall, evidence.every):
+            if due in dues:
+                continue
+            why = excused.get((job, due))
+            if why is None:
+                when = seconds(due - evidence.wall, evidence)
+                yield f"{job} due {due} ({when}) was never begun, and nothing says why"
+            elif why.outcome != "missed":
+                never_begun[why.fence >> 32].append((job, due))
+    for incarnation, ticks in never_begun.items():
+        if len(ticks) > evidence.batch:
+            yield f"{len(ticks)} ticks that {incarnation} had marked were not begun, which is more than a batch"
+
+
+def slots_with_a_reason(evidence):
+    """Return the records by slot: of deaths, and of what was missed while a job rested after one.
+
+    A job that died three times in a row is in quarantine, and rests for good.
+    """
+    found = {}
+    for record in evidence.records:
+        if record.outcome == "crashed" or record.reason == "after crash":
+            last = evidence.quiet + evidence.wall if record.job in evidence.quarantined else record.last_due
+            for due in range(record.due, last + 1, evidence.every):
+                found[record.job, due] = record if due <= record.last_due else record._replace(outcome="missed")
+    return found
+
+
+def unended(evidence):
+    crashed = {(each.job, each.due) for each in evidence.records if each.outcome != "missed"}
+    for (job, due), all_begun in evidence.by_tick.items():
+        last = all_begun[-1]
+        if (job, due, last.fence) in evidence.ended or (job, due) in crashed or last.at > evidence.quiet:
+            continue
+        if not evidence.troubled(last.process, {"kill"}, last.at, float("inf")):
+            yield f"{job} due {due}, begun by {last.incarnation}, never ended, and nobody killed it"
+        else:
+            yield f"{job} due {due} was cut off with {last.incarnation}, and no record says so"
+
+
+def limit(evidence):
+    """A run under a limit counts from its begin to its end, or until its process was killed or frozen."""
+    changes = []
+    for each in evidence.begun:
+        if kind_of(each.job) == "limited":
+            changes += [(each.at, 1, each), (end_of(each, evidence), -1, each)]
+    going_on = Counter()
+    most = 0
+    for at, change, each in sorted(changes, key=lambda found: (found[0], found[1])):
+        going_on[each.incarnation] += change
+        now = sum(going_on.values())
+        if now > evidence.limit and now > most:
+            most = now
+            going = {name: count for name, count in going_on.items() if count}
+            yield f"{now} went on at once under a limit of {evidence.limit} ({seconds(at, evidence)}): {going}"
+
+
+def end_of(begun, evidence):
+    ended = evidence.ended.get((begun.job, begun.due, begun.fence))
+    stops = [
+        each.since
+        for each in evidence.troubles
+        if each.process == begun.process and each.kind in {"kill", "stop"} and each.since >= begun.at
+    ]
+    known = [*stops, *([] if ended is None else [ended])]
+    return max(begun.at, min(known, default=evidence.begun[-1].at))
+
+
+def buried(evidence):
+    for each in evidence.begun:
+        gone = evidence.gone.get(each.incarnation)
+        if gone is None or each.at <= gone or in_the_breath(each, evidence):
+            continue
+        late = (each.at - gone) / 1e6
+        yield f"{each.job} due {each.due} was begun by {each.incarnation} {late:.3f} s after its row was gone"
+
+
+def in_the_breath(begun, evidence):
+    """Whether its process had just been frozen."""
+    return evidence.troubled(begun.process, {"stop"}, begun.at - BREATH * 1e6, begun.at)
+
+
+def early(evidence):
+    for each in evidence.begun:
+        if each.at + evidence.wall < each.due - 1_000 and kind_of(each.job) != "edited":
+            yield f"{each.job} due {each.due} was begun {(each.due - each.at - evidence.wall) / 1e6:.3f} s early"
+
+
+def edited(evidence):
+    """Between two edits of a job it is as the first left it, once all agents know of it."""
+    by_job = defaultdict(list)
+    for each in evidence.edits:
+        by_job[each.job].append(each)
+    begun = defaultdict(list)
+    for each in evidence.begun:
+        if kind_of(each.job) == "edited":
+            begun[each.job].append(each)
+    for job, edits in by_job.items():
+        for edit, after in pairwise([*edits, None]):
+            until = evidence.quiet if after is None else after.asked
+            if edit.done is not None:
+                yield from as_edited(job, edit, until, begun[job], evidence)
+
+
+def as_edited(job, edit, until, begun, evidence):
+    since = edit.done + SETTLES * 1e6
+    found = [each for each in begun if since <= each.at < until]
+    if edit.verb in {"remove", "pause"} and found:
+        yield f"{job} was begun {(found[0].at - edit.done) / 1e6:.1f} s after {edit.verb}"
+    slots = (until - since) / edit.every if edit.every else 0
+    if edit.verb in {"add", "resume", "update"} and slots >= 2 and not found:
+        yield f"{job} did not begin within {(until - edit.done) / 1e6:.1f} s of {edit.verb}"
+
+
+def seconds(at, evidence):
+    """Where an instant lies, from the first run on."""
+    return f"at {(at - evidence.begun[0].at) / 1e6:.1f} s"
+
+
+# -- what is read, and counted -----------------------------------------------------------------------------------------
+
+
+def read_log(path, process):
+    """Return what the tasks of one process wrote: begun, ended. A last line that was cut off by a full disk is none."""
+    begun, ended = [], []
+    for line in path.read_text().splitlines():
+        word, job, *numbers = line.split()
+        due, attempt, fence, at = map(int, numbers)
+        if word == "b":
+            begun.append(Begun(job, due, attempt, fence, at, process))
+        else:
+            ended.append((job, due, fence, at))
+    return begun, ended
+
+
+def lateness(evidence):
+    """Return the seconds by which runs were begun late, sorted; without edited jobs and later attempts."""
+    first = (each[0] for each in evidence.by_tick.values())
+    return sorted((each.at + evidence.wall - each.due) / 1e6 for each in first if kind_of(each.job) != "edited")

@@ -1,0 +1,271 @@
+"""A fleet of agents as processes (fleet_agent.py) on one PostgreSQL, each behind a proxy, and what it leaves behind."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psycopg
+
+from fleet_judge import Edit, Evidence, Record, Trouble, read_log
+from kit import PATIENCE, wait_until
+from proxy import Proxy
+
+PROGRAM = Path(__file__).with_name("fleet_agent.py")
+SCHEMA = "chaos"
+MARKS = b"NOT IN ('running', 'missed')"
+"""What is only said in the statement that puts marks."""
+
+ARRIVES = PATIENCE / 20
+"""Seconds in which an agent that has something to do commits. One that does not is troubled without a commit."""
+
+LOOKS = PATIENCE / 300
+"""Seconds from one look at who has ended by itself to the next."""
+
+WATCH_THE_GONE = f"""
+    CREATE SCHEMA operator;
+    CREATE TABLE operator.gone (epoch bigint, at timestamptz);
+    CREATE FUNCTION operator.note() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO operator.gone VALUES (OLD.epoch, clock_timestamp()); RETURN NULL; END $$;
+    CREATE TRIGGER operator AFTER DELETE ON {SCHEMA}.agent FOR EACH ROW EXECUTE FUNCTION operator.note();
+"""
+"""The instant at which the row of an agent goes: the row's lock is held by then, so its last commit is over."""
+
+RECORDS = f"""
+    SELECT job_id, due_us, outcome, fence, coalesce(last_due_us, due_us), coalesce(reason, '') FROM {SCHEMA}.tick
+    WHERE outcome <> 'succeeded'
+"""
+QUARANTINED = f"SELECT id FROM {SCHEMA}.job WHERE paused LIKE 'quarantined%'"
+GONE = "SELECT epoch, floor(extract(epoch FROM at) * 1000000)::bigint FROM operator.gone"
+
+
+def us_now():
+    """The time of all that is written, in microseconds."""
+    return time.monotonic_ns() // 1000
+
+
+class Member:
+    """A place in the fleet: one agent after another lives there, all behind the same proxy."""
+
+    def __init__(self, fleet, name):
+        self.fleet = fleet
+        self.name = name
+        self.proxy = Proxy(fleet.server.folder / ".s.PGSQL.5432")
+        self.process = None
+        self.number = -1
+        self.is_wanted = False
+        self.held = ""
+        self._answers = queue.Queue()
+
+    def start(self, jobs=()):
+        """Start an agent here and wait until it runs."""
+        self.launch(jobs)
+        assert self._answers.get(timeout=PATIENCE) == {"runs": True}, f"{self.name} did not start"
+
+    def launch(self, jobs=()):
+        """Start an agent here."""
+        fleet = self.fleet
+        self.number = fleet.new_number()
+        config = fleet.config | {
+            "dsn": self.proxy.dsn,
+            "log": str(fleet.log_of(self.number)),
+            "told": str(fleet.folder / f"{self.name}.told"),
+            "jobs": dict(jobs),
+        }
+        self.is_wanted = True
+        self._answers = queue.Queue()
+        self.process = subprocess.Popen(
+            [sys.executable, PROGRAM, json.dumps(config)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"TIMERQUEUE_DEFECT": fleet.defect},
+        )
+        threading.Thread(target=self._read, args=(self.process.stdout, self._answers), daemon=True).start()
+
+    def signal(self, number):
+        """Send a signal to it."""
+        self.process.send_signal(number)
+
+    def kill(self):
+        """End it at once."""
+        self.is_wanted = False
+        self.process.kill()
+        self.process.wait()
+
+    def leave(self):
+        """Ask it to end in order, and wait for that."""
+        self.is_wanted = False
+        self.process.stdin.close()
+        self.process.wait(PATIENCE)
+
+    def ask(self, meanwhile=lambda: None, **command):
+        """Have it do something. Returns whether it is durable; None: nobody knows."""
+        try:
+            self.process.stdin.write(json.dumps(command) + "\n")
+            self.process.stdin.flush()
+            meanwhile()
+            while "done" not in (answer := self._answers.get(timeout=PATIENCE)):
+                pass  # it has just come
+            return answer["done"]
+        except (OSError, queue.Empty):
+            return None
+
+    def hold_a_commit(self, *, answer):
+        """Hold its next commit of marks, or the answer to it. `held` says which, if one has come, or "" if none has."""
+        self.held = (
+            ("answer" if answer else "words") if self.proxy.hold(after=MARKS, answer=answer).wait(ARRIVES) else ""
+        )
+        if not self.held:
+            self.proxy.let_go()
+
+    def _read(self, stdout, answers):
+        for line in stdout:
+            with contextlib.suppress(ValueError):
+                answers.put(json.loads(line))
+
+
+class Fleet:
+    """A server and its agents, what the operator notes of them, and the evidence in the end.
+
+    `config`: what all agents are told. `defect`: which one is planted into them.
+    """
+
+    def __init__(self, server, folder, *, names, config, defect=""):
+        self.server = server
+        self.folder = Path(folder)
+        self.config = config | {"schema": SCHEMA}
+        self.defect = defect
+        self.members = [Member(self, name) for name in names]
+        self.troubles = []
+        self.edits = []
+        self.records = []
+        self.exits = 0
+        self._numbers = 0
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._watch = threading.Thread(target=self._start_again, daemon=True)
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            for member in self.members:
+                stack.enter_context(member.proxy)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        if self._watch.ident:
+            self._watch.join(PATIENCE)
+        for member in self.members:
+            if member.process is not None and member.process.poll() is None:
+                member.process.kill()
+            if member.process is not None:
+                with contextlib.suppress(OSError):
+                    member.process.stdin.close()
+                member.process.wait()
+                member.process.stdout.close()
+        self._stack.close()
+
+    def start(self, count, jobs):
+        """Start so many agents; the first adds the jobs."""
+        self.members[0].start(jobs)
+        with psycopg.connect(self.server.dsn, autocommit=True) as hand:
+            hand.execute(WATCH_THE_GONE)
+        for member in self.members[1:count]:
+            member.start()
+        self._watch.start()
+
+    def new_number(self):
+        """Number the processes, one after another."""
+        with self._lock:
+            self._numbers += 1
+            return self._numbers
+
+    def log_of(self, number):
+        """The file of the tasks of a process."""
+        return self.folder / f"log-{number}"
+
+    def note(self, kind, number, since, *, in_flight=False):
+        """Note what has been done to a process, from then until now."""
+        with self._lock:
+            self.troubles.append(Trouble(kind, number, since, us_now(), in_flight))
+
+    def note_edit(self, verb, job, every, asked, *, is_done):
+        """Note what a member was asked to do with a job."""
+        with self._lock:
+            self.edits.append(Edit(verb, job, every, asked, us_now() if is_done else None))
+
+    def runs_begun(self):
+        """How many bytes the tasks have written so far: they go on."""
+        return sum(self.log_of(number).stat().st_size for number in range(1, self._numbers + 1) if self.has(number))
+
+    def has(self, number):
+        """Whether a process has written anything."""
+        return self.log_of(number).exists()
+
+    def end(self):
+        """Read what the store has recorded, and let all of them end in order: the last one looks at all once more."""
+        self._is_over.set()
+        self._watch.join(PATIENCE)
+        with psycopg.connect(self.server.dsn) as hand:
+            self.records = [Record(*row) for row in hand.execute(RECORDS)]
+        for member in self.members:
+            if member.process is not None and member.process.poll() is None:
+                member.leave()
+
+    def evidence(self, *, quiet, batch, limit):
+        """All that there is to judge by, once it has ended."""
+        wall = time.time_ns() // 1000 - us_now()
+        begun, ended = [], []
+        for number in filter(self.has, range(1, self._numbers + 1)):
+            its_begun, its_ended = read_log(self.log_of(number), number)
+            begun += its_begun
+            ended += its_ended
+        with psycopg.connect(self.server.dsn) as hand:
+            quarantined = [job for (job,) in hand.execute(QUARANTINED)]
+            gone = [(epoch, at - wall) for epoch, at in hand.execute(GONE)]
+        every = round(self.config["every"] * 1e6)
+        return Evidence(
+            begun=begun,
+            ended=ended,
+            troubles=self.troubles,
+            records=self.records,
+            edits=self.edits,
+            gone=gone,
+            quarantined=quarantined,
+            every=every,
+            limit=limit,
+            batch=batch,
+            quiet=quiet,
+            wall=wall,
+        )
+
+    def _start_again(self):
+        """Start another agent in the place of one that has ended by itself."""
+        while not self._is_over.wait(LOOKS):
+            for member in self.members:
+                if member.is_wanted and member.process.poll() is not None:
+                    self.exits += 1
+                    self.note("exit", member.number, us_now())
+                    member.launch()
+
+
+def freeze(member, seconds):
+    """Stop a process for so long."""
+    member.signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    with contextlib.suppress(OSError):
+        member.signal(signal.SIGCONT)
+
+
+def await_runs(fleet):
+    """Wait until tasks have written more than now."""
+    before = fleet.runs_begun()
+    wait_until(lambda: fleet.runs_begun() > before)

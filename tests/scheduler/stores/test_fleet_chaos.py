@@ -1,0 +1,129 @@
+"""A short run of fleet_chaos.py, and its judge: it finds planted defects, and it finds each thing in what it reads."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fleet_judge import Begun, Edit, Evidence, Record, Trouble, judge, read_log
+
+PROGRAM = Path(__file__).parents[2] / "fleet_chaos.py"
+FEW = ["--jobs", "60", "--rate", "60", "--least", "1"]
+TROUBLES = ["kill", "half_open", "reset", "delay", "restart", "edit"]
+MINUTE = 60_000_000
+
+
+def played(*options):
+    """Play it; return its status and what it said."""
+    done = subprocess.run([sys.executable, PROGRAM, *FEW, *options], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_fleet_that_is_troubled_keeps_its_promises():
+    """So few troubles may be inconclusive (2); what must never be found is a violation (1)."""
+    status, said = played("--for", "9s", "--seed", "1", "--pace", "1.5", "--kinds", *TROUBLES)
+    assert status in {0, 2}, said
+    assert "violations 0" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("defect", "kind", "words"),
+    [("fence", "freeze", "after its row was gone"), ("lock", "lose", "was never begun, and nothing says why")],
+)
+def test_the_judge_finds_a_planted_defect(defect, kind, words):
+    """Else it would prove nothing."""
+    status, said = played("--for", "1s", "--agents", "2", "--pace", "2", "--kinds", kind, "--defect", defect)
+    assert (status, words in said) == (1, True), said
+
+
+def begun(job="once-1", due=0, *, attempt=1, by=1, at=None, number=1, process=1):
+    """A run that begins when it is due, unless another instant is named."""
+    return Begun(job, due, attempt, by << 32 | number, due if at is None else at, process)
+
+
+def evidence(*runs, ended=True, **more):
+    """Runs that have ended at once, unless they are said not to, of jobs that are due each minute."""
+    ends = [(each.job, each.due, each.fence, each.at) for each in runs] if ended is True else ended
+    given = {"every": MINUTE, "limit": 2, "batch": 1, "quiet": max(each.due for each in runs) + 1} | more
+    return Evidence(begun=runs, ended=ends, **given)
+
+
+def record(job, due, outcome="crashed", by=1, last_due=None, reason=""):
+    return Record(job, due, outcome, by << 32 | 9, due if last_due is None else last_due, reason)
+
+
+MINUTES = [begun(due=minute * MINUTE, number=minute + 1) for minute in range(4)]
+LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 2) for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    "innocent",
+    [
+        evidence(*MINUTES),
+        evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE)]),
+        evidence(MINUTES[0], MINUTES[3], records=[
+            record("once-1", MINUTE),
+            record("once-1", 2 * MINUTE, "missed", last_due=2 * MINUTE, reason="after crash"),
+        ]),
+        evidence(MINUTES[0], quiet=3 * MINUTE, records=[record("once-1", MINUTE)], quarantined=["once-1"]),
+        evidence(begun("again-1"), begun("again-1", attempt=2, by=2, at=5)),
+        evidence(MINUTES[0], ended=[], records=[record("once-1", 0)], troubles=[Trouble("kill", 1, 5, 9)]),
+        evidence(*LIMITED),
+        evidence(*LIMITED, ended=[], records=[record(each.job, 0) for each in LIMITED], troubles=[
+            Trouble("kill", 1, 2, 2)
+        ]),
+        evidence(MINUTES[0], gone={1: 5}),
+        evidence(begun(at=7), gone={1: 5}, troubles=[Trouble("stop", 1, 0, 6)]),
+        evidence(*MINUTES, edits=[Edit("remove", "edited-1", 0, 5, 6)]),
+    ],
+)  # fmt: skip
+def test_what_is_as_it_should_be_is_no_violation(innocent):
+    """Each of these has its explanation."""
+    assert list(judge(innocent)) == []
+
+
+@pytest.mark.parametrize(
+    ("guilty", "words"),
+    [
+        (evidence(MINUTES[0], begun(by=2, at=5)), "twice: once-1 due 0 was begun by 1 and by 2"),
+        (evidence(begun("again-1"), begun("again-1", at=5)), "twice: again-1 due 0: attempt 1 has fence"),
+        (evidence(MINUTES[0], MINUTES[2]), f"unexplained: once-1 due {MINUTE} "),
+        (evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE, "running")]), "unexplained: once-1"),
+        (evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE, "missed", reason="late")]), "unexplained"),
+        (evidence(MINUTES[0], quiet=2 * MINUTE), "unexplained"),
+        (
+            evidence(MINUTES[0], MINUTES[3], records=[record("once-1", minute * MINUTE) for minute in (1, 2)]),
+            "unexplained: 2 ticks that 1 had marked were not begun, which is more than a batch",
+        ),
+        (evidence(MINUTES[0], ended=[]), "unended: once-1 due 0, begun by 1, never ended, and nobody killed it"),
+        (evidence(MINUTES[0], ended=[], troubles=[Trouble("kill", 1, 5, 9)]), "unended: once-1 due 0 was cut off"),
+        (
+            evidence(*LIMITED, ended=[(each.job, each.due, each.fence, 9) for each in LIMITED]),
+            "limit: 3 went on at once under a limit of 2",
+        ),
+        (evidence(begun(at=7), gone={1: 5}), "buried: once-1 due 0 was begun by 1 0.000 s after its row was gone"),
+        (evidence(begun(due=10_000, at=5)), "early: once-1 due 10000 was begun 0.010 s early"),
+        (
+            evidence(begun("edited-1", due=MINUTE), edits=[Edit("remove", "edited-1", 0, 5, 6)]),
+            "edited: edited-1 was begun 60.0 s after remove",
+        ),
+        (
+            evidence(*MINUTES, edits=[Edit("add", "edited-1", MINUTE // 2, 5, 6)]),
+            "edited: edited-1 did not begin within 180.0 s of add",
+        ),
+    ],
+)
+def test_what_is_wrong_is_found(guilty, words):
+    """One thing at a time."""
+    assert [each for each in judge(guilty) if words in each], list(judge(guilty))
+
+
+def test_a_log_is_read(tmp_path):
+    """As the agents write it."""
+    (tmp_path / "log").write_text(f"b once-1 5 1 {7 << 32} 6\ne once-1 5 1 {7 << 32} 9\n")
+    (run,), ends = read_log(tmp_path / "log", 3)
+    assert (run.job, run.due, run.incarnation, run.at, run.process) == ("once-1", 5, 7, 6, 3)
+    assert ends == [("once-1", 5, 7 << 32, 9)]
