@@ -6,11 +6,12 @@ from collections import Counter
 import anyio
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, until
 from scheduler.agent.app import Plan, run
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.config.config import parse_config
 from timerqueue import SystemClock
+from timerqueue.testing import ManualClock
 
 
 class Recorder:
@@ -166,17 +167,19 @@ async def test_a_full_host_holds_up_no_other(serve, answers):
         [[check]]
         name = "stuck"
         url = "http://127.0.0.2:{stuck.port}"
-        timeout = "300ms"
+        timeout = "1h"
         [[check]]
         name = "behind it"
         url = "http://127.0.0.2:{stuck.port}/2"
-        timeout = "10ms"
         [[check]]
         name = "well"
         url = "http://127.0.0.1:{well.port}"
     """
-    await run_agent(text, Plan(once=True), display)
-    assert display.checks[0] == ("well", Status.UP, True)
+    async with anyio.create_task_group() as group:
+        group.start_soon(run_agent, text, Plan(once=True), display)
+        await until(lambda: display.checks)
+        group.cancel_scope.cancel()
+    assert display.checks == [("well", Status.UP, True)]
 
 
 @pytest.mark.parametrize("mode", ["any", "all"])
@@ -213,7 +216,10 @@ async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, ans
     server = await serve(slow)
     display = Recorder()
     text = targets(server.port, 8, interval="200ms") + "\n[limits]\ntotal = 1"
-    await run_agent(text, Plan(seconds=4), display)
+    async with anyio.create_task_group() as group:
+        group.start_soon(run_agent, text, Plan(), display)
+        await until(lambda: len(display.checks) > 32)
+        group.cancel_scope.cancel()
     counts = Counter(name for name, *_ in display.checks)
     assert len(counts) == 8
     assert max(counts.values()) <= 2 * min(counts.values())
@@ -222,9 +228,20 @@ async def test_where_there_is_too_little_room_each_check_has_its_turn(serve, ans
 async def test_the_time_is_up(serve, answers):
     """A run for so many seconds ends by itself with 0, although something is down."""
     server = await serve(answers.respond(500))
-    display = Recorder()
-    code = await run_agent(targets(server.port, 1, interval="20ms"), Plan(seconds=0.2), display)
-    assert code == 0
+    display, clock, codes = Recorder(), ManualClock(), []
+    config = parse_config('store = "memory"\n' + targets(server.port, 1, start="now"), "uptime.toml", {})
+
+    async def agent():
+        codes.append(await run(config, display, Plan(seconds=30), clock))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(agent)
+        await until(lambda: display.checks)
+        await clock.travel(29)
+        assert display.summary is None
+        await clock.travel(2)
+        await until(lambda: codes)
+    assert codes == [0]
     assert display.summary.targets == {Status.DOWN: 1}
 
 

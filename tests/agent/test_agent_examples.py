@@ -7,14 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import tomllib
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, wait_until
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -76,8 +75,11 @@ def test_the_demo_says_first_what_is_broken_on_purpose():
 
 HELD_UP = """
 import runpy, sys, threading
+import scheduler.agent.__main__ as agent
 sys.path.insert(0, sys.argv[1])
 threading.Thread(target=threading.Event().wait).start()
+if "--before-the-agent" in sys.argv:
+    agent.run = threading.Event().wait
 sys.argv = ["demo.py", *sys.argv[2:]]
 runpy.run_path(sys.path[0] + "/demo.py", run_name="__main__")
 """
@@ -85,7 +87,10 @@ runpy.run_path(sys.path[0] + "/demo.py", run_name="__main__")
 
 @pytest.fixture
 def demo(tmp_path):
-    """Start the demo, with a thread that never ends, in a process that keeps its temporary folder in tmp_path."""
+    """Start the demo, with a thread that never ends, in a process that keeps its temporary folder in tmp_path.
+
+    With `--before-the-agent` it never gets as far as that.
+    """
     started = []
 
     def start(*args):
@@ -110,9 +115,8 @@ def test_the_demo_leaves_nothing_behind(demo, tmp_path):
 @pytest.mark.parametrize("is_running", [False, True], ids=["as it starts", "while it runs"])
 def test_a_signal_does_not_keep_the_demo_from_clearing_up(demo, tmp_path, number, is_running):
     """Whether it comes before the agent listens to signals or afterwards."""
-    process = demo()
-    while not list(tmp_path.glob("timerqueue-demo-*")):
-        time.sleep(0.005)
+    process = demo() if is_running else demo("--before-the-agent")
+    wait_until(lambda: list(tmp_path.glob("timerqueue-demo-*")))
     if is_running:
         assert any("-> UP" in line for line in process.stdout)
     process.send_signal(number)

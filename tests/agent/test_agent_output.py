@@ -7,7 +7,7 @@ import sys
 import anyio
 import pytest
 
-from kit import PATIENCE
+from kit import PATIENCE, until
 from scheduler.agent.app import Plan, run
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.logs import StderrHandler
@@ -84,11 +84,11 @@ async def run_agent(text, display, plan):
 
 async def test_a_disk_that_fills_up_lets_running_checks_end(serve, answers):
     """As the first Ctrl-C does; nothing more is written, and the error is told when all is over."""
-    is_asked, has_answered = anyio.Event(), []
+    is_asked, has_answered, display = anyio.Event(), [], FullAfterTheStart()
 
     async def slow(server, stream):
         is_asked.set()
-        await anyio.sleep(0.3)
+        await until(lambda: display.checks)
         await answers.respond()(server, stream)
         has_answered.append(True)
 
@@ -99,7 +99,6 @@ async def test_a_disk_that_fills_up_lets_running_checks_end(serve, answers):
     late, soon = await serve(slow), await serve(after_the_slow_one)
     checks = [("late", late.port), ("soon", soon.port)]
     text = "".join(f'[[check]]\nname = "{n}"\nurl = "http://127.0.0.1:{p}"\nstart = "now"\n' for n, p in checks)
-    display = FullAfterTheStart()
     with pytest.raises(NotShown, match="no space left on device"):
         await run_agent(text, display, Plan())
     assert display.checks == ["soon"]
@@ -119,8 +118,11 @@ async def test_what_an_output_has_no_letters_for_is_escaped(shell, free_port, tm
     folder.mkdir()
     name = '[[check]]\nname = "Zürich → Bern"\n'
     (folder / "a.toml").write_text(f'{name}url = "tcp://127.0.0.1:{free_port}"\nstart = "now"\n', "utf-8")
-    code, out, err = await shell(f"$AGENT run {folder}/a.toml --for 300ms", PYTHONIOENCODING="latin-1")
-    first, check, *_ = out.decode("latin-1").splitlines()
+    written = tmp_path / "out"
+    line = f"$AGENT run {folder}/a.toml --for {PATIENCE:g}s > {written} &"
+    wait = f"until grep -q refused {written}; do sleep 0.05; done; kill $!; wait $!"
+    code, _, err = await shell(f"{line} {wait}", PYTHONIOENCODING="latin-1")
+    first, check, *_ = written.read_text("latin-1").splitlines()
     assert (code, err) == (0, "")
     assert r"Bern\u2192/a.db" in first
     assert r"Zürich \u2192 Bern  connection refused" in check
