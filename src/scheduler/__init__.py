@@ -15,6 +15,8 @@ from ._runs import Subtask
 from ._scheduler import Scheduler
 from ._tune_gc import tune_gc
 from ._values import (
+    AgentJoined,
+    AgentLost,
     AgentStatistics,
     AlreadyStopped,
     ClockJumped,
@@ -53,6 +55,7 @@ from ._values import (
     SchedulerStopped,
     ScopePaused,
     ScopeResumed,
+    ShardsMoved,
     StoreDown,
     StoreStatistics,
     StoreUp,
@@ -62,6 +65,8 @@ from ._values import (
 from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
 __all__ = [
+    "AgentJoined",
+    "AgentLost",
     "AgentStatistics",
     "AlreadyStopped",
     "AskedRun",
@@ -112,6 +117,7 @@ __all__ = [
     "SchedulerStopped",
     "ScopePaused",
     "ScopeResumed",
+    "ShardsMoved",
     "Store",
     "StoreDown",
     "StoreError",

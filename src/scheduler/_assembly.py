@@ -8,7 +8,7 @@ from ._control import Registry
 from ._jobs import JobList, Tasks
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
-from ._memory import Commits, InlineWriter, Memory, Polling, Shards, ThreadWriter, Writer
+from ._memory import Commits, InlineWriter, Memory, Polling, Rejoining, Shards, ThreadWriter, Writer
 from ._plan import Timeline
 from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
@@ -88,6 +88,10 @@ def memory_of(
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
     reconciler = Reconciler(registry, core, tasks, crashes)
     intake = Intake()
+
+    def hint() -> None:
+        memory.hint()  # which is made last
+
     shards = None
     if (sharing := sharing_of(store)) is not None and core.jobs.shares is not None:
         shards = Shards(
@@ -99,6 +103,16 @@ def memory_of(
             crashes=crashes,
             reconciler=reconciler,
             intake=intake,
+            rejoining=Rejoining(
+                lambda now_us: store.open(now_us, hint),
+                sharing,
+                core.jobs.shares,
+                writer,
+                core=core,
+                commits=commits,
+                reconciler=reconciler,
+                intake=intake,
+            ),
         )
     polling = Polling(
         store,
@@ -109,7 +123,7 @@ def memory_of(
         intake=intake,
         every=poll,
     )
-    return Memory(
+    memory = Memory(
         store,
         writer,
         core=core,
@@ -122,6 +136,7 @@ def memory_of(
         shards=shards,
         sharing=sharing,
     )
+    return memory
 
 
 def sharing_of(store: Store | None) -> Sharing | None:

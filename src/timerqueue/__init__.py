@@ -1,6 +1,6 @@
 """A queue of timers that any thread can fill, and a task group with limits. They know no jobs and no calendars."""
 
-from ._clock import Clock, Random, SystemClock, seeded_random, system_random
+from ._clock import Clock, Random, SystemClock, boottime, seeded_random, system_random
 from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._habits import UNKNOWN
 from ._heap import OUT, Entry, TimerHeap
@@ -49,6 +49,7 @@ __all__ = [
     "Work",
     "Worker",
     "Workers",
+    "boottime",
     "is_async",
     "needs_of",
     "seeded_random",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import anyio
 
@@ -13,6 +13,8 @@ from ._wake import Wake, make_wake
 
 Random = Callable[[], float]
 """Answers another number in [0, 1) at each call."""
+
+_CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def system_random() -> Random:
@@ -23,6 +25,11 @@ def system_random() -> Random:
 def seeded_random(seed: int) -> Random:
     """Return a source of random numbers that gives the same numbers for the same seed."""
     return random.Random(seed).random  # noqa: S311 - nothing secret hangs on it
+
+
+def boottime() -> float:
+    """Return seconds that count while the machine sleeps, too, where it tells: for what is ours only for a time."""
+    return time.clock_gettime(_CLOCK)
 
 
 class Clock(Protocol):

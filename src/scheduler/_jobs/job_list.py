@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from threading import RLock
 
 from .._values import JobNotFound
@@ -51,6 +52,12 @@ class JobList:
         """All of them at this moment."""
         with self.lock:
             return list(self.by_id.values())
+
+    def entered_after(self, id: str | None) -> list[Job]:
+        """Jobs that were entered after the one of that id was, but for those in the place of another. None: all."""
+        with self.lock:
+            later = list(takewhile(lambda each: each != id, reversed(self.by_id)))
+            return [self.by_id[each] for each in reversed(later)]
 
     def enter(self, job: Job) -> None:
         """Put the job in, in the place of one of its id."""

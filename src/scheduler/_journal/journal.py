@@ -11,14 +11,16 @@ durable. All of this happens in the thread of the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 
 from attrs import evolve
 
 from .._jobs import Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
-from ..stores import StoredJob, StoredTick
+from ..stores import Batch, StoredJob, StoredTick
 from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, row_of, stored_pause
 
@@ -43,6 +45,7 @@ class Journal:
         self._monotonic = monotonic
         self._on_change: Callable[[], None] = _nobody
         self._fence: int | None = None
+        self._noted_rows: list[set[str]] = []
 
     def keep(self, on_change: Callable[[], None]) -> None:
         """Have `on_change` called whenever something is noted: there is a store for it. Called once."""
@@ -53,6 +56,24 @@ class Journal:
         """Number marks from now on by that epoch of the store, which has been read. Later calls change nothing."""
         if self._fence is None:
             self._fence = epoch << 32
+
+    def reopen(self, epoch: int) -> None:
+        """Number marks from now on by that epoch: the store has been opened anew."""
+        self._fence = epoch << 32
+
+    def disown(self) -> None:
+        """Forget where jobs stand and what became of their ticks: by now others say so. What users have asked for, in
+        rows, is kept for the next batch.
+        """
+        kept = Pending()
+        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.sealed), self.pending]
+        for batch in batches:
+            kept.jobs.update(batch.jobs)
+            kept.paused.update(batch.paused)
+            kept.pauses.update(batch.pauses)
+        waiting = [*(sealed.flushed for sealed in self.sealed), self.pending.flushed]
+        kept.flushed = list(chain.from_iterable(waiting))
+        self.sealed, self.pending = [], kept
 
     @property
     def unsaved(self) -> int:
@@ -71,6 +92,7 @@ class Journal:
         job.schedule_text = row.schedule
         self.unfollowed.pop(row.id, None)
         self.pending.put(row.id, row)
+        self._note_row(row.id)
         if self.is_telling_end:
             self.pending.keep_together(row.id)
         self.touch(job)
@@ -99,6 +121,7 @@ class Journal:
         """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
+        self._note_row(job.id)
         if self.is_telling_end:
             self.pending.keep_together(job.id)
         job.floor = None
@@ -107,6 +130,22 @@ class Journal:
     def holds(self, id: str) -> bool:
         """Whether a row that was put or removed here is still on its way to the store."""
         return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.sealed)
+
+    @contextmanager
+    def noting_rows(self) -> Iterator[set[str]]:
+        """Yield the ids of rows that are on their way, or are put or removed here before the block ends: what the store
+        was asked for at its beginning may be older.
+        """
+        noted = set(self.pending.jobs).union(*(sealed.batch.jobs for sealed in self.sealed))
+        self._noted_rows.append(noted)
+        try:
+            yield noted
+        finally:
+            self._noted_rows = [each for each in self._noted_rows if each is not noted]
+
+    def _note_row(self, id: str) -> None:
+        for noted in self._noted_rows:
+            noted.add(id)
 
     def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
         """The row that others have changed, with what is on its way to it."""

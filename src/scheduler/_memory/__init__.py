@@ -11,6 +11,7 @@ from .commits import Commits
 from .history import Record, record_of
 from .memory import Memory
 from .polling import Polling
+from .rejoining import Rejoining
 from .shards import Shards
 from .writer import InlineWriter, ThreadWriter, Writer
 
@@ -20,6 +21,7 @@ __all__ = [
     "Memory",
     "Polling",
     "Record",
+    "Rejoining",
     "Shards",
     "ThreadWriter",
     "Writer",

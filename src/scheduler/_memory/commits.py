@@ -11,7 +11,7 @@ loop; the store is called by the writer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -70,6 +70,8 @@ class Commits:
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
+        self.doubt: Callable[[], object] | None = None
+        """Told that the store has been taken over, where agents share it: then this is not the end."""
         core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
@@ -77,6 +79,16 @@ class Commits:
         self._journal.open(epoch)
         self._is_open = True
         self._ask()
+
+    def reopen(self, epoch: int) -> None:
+        """Write to the store again, which has been opened anew."""
+        self._journal.reopen(epoch)
+        self._is_open = True
+        self._ask()
+
+    def suspend(self) -> None:
+        """Write nothing for now. No commit is under way."""
+        self._is_open = False
 
     def look(self, now: float) -> None:
         """Notice that the store does not answer. Called now and then."""
@@ -94,8 +106,11 @@ class Commits:
 
     def failed(self, error: Exception) -> None:
         """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
+        if isinstance(error, StoreTakenOver) and self.doubt is not None:
+            self.doubt()
         if isinstance(error, StoreError):
-            self._is_down(str(error), is_taken_over=isinstance(error, StoreTakenOver))
+            is_taken_over = isinstance(error, StoreTakenOver) and self.doubt is None
+            self._is_down(str(error), is_taken_over=is_taken_over)
         else:
             logger.error("the store failed", exc_info=error)
 
@@ -198,7 +213,7 @@ class Commits:
         self._queue.push(self._queue.clock.monotonic() + RETRY.after(self._failures), self._send_again)
 
     def _send_again(self) -> None:
-        if self._journal.sealed and not self._is_sending:
+        if self._journal.sealed and not self._is_sending and self._is_open:
             self._send()
 
     def _take_apart(self, error: Exception) -> None:

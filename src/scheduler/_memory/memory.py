@@ -44,7 +44,7 @@ from .commits import Commits
 from .fleet import fleet_of
 from .polling import Polling
 from .shards import Shards
-from .writer import Writer
+from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Memory:
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
-        opened = await self._ask(lambda: self.store.open(now_us, self._hint))
+        opened = await self._ask(lambda: self.store.open(now_us, self.hint))
         ours = [] if self.shards is None else await self.shards.join()
         for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
             if pause is not None:
@@ -135,13 +135,14 @@ class Memory:
         logger.info("%d jobs are in %r", count, self.store)
         self.polling.begin()
 
-    def _hint(self) -> None:
+    def hint(self) -> None:
+        """Look around soon: somebody has changed something. Any thread."""
         self.polling.hint()
         if self.shards is not None:
             self.shards.hint()
 
     def _cut_off(self, ours: list[int]) -> list[StoredTick]:
-        return self.store.running() if self._sharing is None else self._sharing.running(ours)
+        return self.store.running() if self.shards is None else self.shards.cut_off(ours)
 
     def _owed(self, ours: list[int]) -> list[StoredTick]:
         return self.store.owed() if self._sharing is None else self._sharing.owed(ours)
@@ -153,22 +154,12 @@ class Memory:
         return chain(self._sharing.load(ours), self._sharing.load(sorted(set(range(SHARDS)).difference(ours))))
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
-        """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time."""
-        if self.store.is_immediate or not is_running.is_set():
+        """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time;
+        apart from what is shared, which has connections of its own.
+        """
+        if self.store.is_immediate or not is_running.is_set() or self._sharing is not None:
             return await self._ask(lambda: next(rows, None))
-        answer: list[tuple[Chunk | None, Exception | None]] = []
-        done = anyio.Event()
-
-        def answered(chunk: Chunk | None, error: Exception | None) -> None:
-            answer.append((chunk, error))
-            done.set()
-
-        self._writer.submit(lambda: next(rows, None), answered)
-        await done.wait()
-        chunk, error = answer[0]
-        if error is not None:
-            raise error
-        return chunk
+        return await in_turn(self._writer, lambda: next(rows, None))
 
     async def flush(self) -> None:
         """Return when all that has been asked for until now is durable. Raises StoreError if some of it is lost."""
@@ -246,7 +237,8 @@ class Memory:
 
     def _leave(self) -> None:
         """Say good-bye to the agents that share the store. What cannot be said they notice when our lease has ended."""
-        if self._sharing is not None:
+        if self.shards is not None and self._sharing is not None:
+            self.shards.close()
             with suppress(StoreError):
                 self._sharing.leave()
 

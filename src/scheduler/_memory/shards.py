@@ -1,22 +1,22 @@
 """Shards: the part of a shared store's jobs that is ours, and how parts come to us and go to others.
 
-Every agent knows all jobs. Those of its own shards stand in its heap; the others do nothing here. Once a second, and
-when another agent gives a hint, it renews its lease and looks around:
+Every agent knows all jobs. Those of its own shards stand in its heap; the others do nothing here. What the lease sees
+of the store (lease.py) asks for one of these:
 
-    a lease has ended            -> bury that agent: its shards are nobody's
-    nobody has a shard of ours   -> claim it
-    we have a new shard          -> read its jobs: what is due is planned, what ran when its agent died is a crash
-    a shard of ours is another's -> once none of its jobs runs: stop them, flush what is noted of them, hand it on
+    a shard is ours, and not here yet  -> read its jobs: what is due is planned, what ran when its agent died is a crash
+    a shard of ours is another's       -> once none of its jobs runs: stop them, flush what is noted of them, hand it on
 
-Which agent a shard belongs to follows from who is there, so all agents agree without a word. Lives on the loop; the
-store is asked in threads.
+A few shards are handed on at a time, so that their jobs stand still for some milliseconds only; one whose job runs
+stays until that has ended. Which agent a shard belongs to follows from who is there, so all agree without a word.
+
+Lives on the loop; the store is asked in threads.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable
 from logging import getLogger
 from typing import Final, TypeVar
 
@@ -24,38 +24,36 @@ import anyio
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from timerqueue import OUT, Alarm
+from timerqueue import OUT, Alarm, boottime
 
 from .._jobs import Job
+from .._journal import row_of
 from .._loop import Core
 from .._restore import Crashes, Intake, Lost, Reconciler, leave_to_others, lost_by_job
 from .._starts import REMOVED
-from ..stores import (
-    Shares,
-    Sharing,
-    StoredJob,
-    StoredState,
-    StoreError,
-    StoreTakenOver,
-    View,
-    rightful_owners,
-    shard_of,
-)
+from .._values import AgentJoined, AgentLost, ShardsMoved
+from ..stores import Shares, Sharing, StoredJob, StoredState, StoredTick, StoreError, StoreTakenOver, View, shard_of
 from .commits import Commits
-from .writer import Writer
+from .lease import Lease, owners_of
+from .rejoining import Rejoining
+from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
 T = TypeVar("T")
 
-EVERY: Final = 1.0
-"""Seconds from one look around to the next: a third of a lease."""
+MOST_JOBS: Final = 500
+"""Jobs of the shards that are handed on together: they stand still until the next owner has read them."""
 
-PASSES: Final = 10
-BETWEEN_PASSES: Final = 0.02
-"""How often, and after how many seconds, shards are looked at again in one round whose jobs were running."""
+PAUSE: Final = 0.1
+"""Seconds until the next shards are handed on."""
+
+WHOSE_JOBS_RUN: Final = 1.0
+"""Seconds until it is looked at again whether jobs of shards that are to be handed on still run."""
 
 SLICE: Final = 100
 DIED: Final = "the process died under it, and its job has been removed since"
+EPOCH_BITS: Final = 32
+NEVER: Final = sys.maxsize
 
 
 class Shards:
@@ -72,137 +70,252 @@ class Shards:
         crashes: Crashes,
         reconciler: Reconciler,
         intake: Intake,
+        rejoining: Rejoining,
     ) -> None:
+        self._rejoining = rejoining
         self._sharing = sharing
         self._shares = shares
         self._writer = writer
         self._core = core
+        self._journal = core.journal
         self._commits = commits
         self._crashes = crashes
         self._reconciler = reconciler
         self._intake = intake
+        self.lease = Lease(sharing, boottime, self._seen, self._lost)
+        core.runs.marks.rely_on(self.lease.is_held)
+        commits.doubt = self.lease.doubt
         self._one_at_a_time = anyio.CapacityLimiter(1)
-        self._hint = anyio.Event()
+        self._change = anyio.Event()
         self._scope = anyio.CancelScope()
+        self._following = anyio.CancelScope()
+        self._view: View | None = None
+        self._turn = 0
+        """In which turn of the lease the view was asked for."""
+        self._trouble: StoreTakenOver | None = None
+        self._names: dict[int, str] = {}
+        self._unread: set[int] = set()
+        """Shards that are ours and whose jobs have not all been read."""
+        self._given: dict[int, int] = {}
+        """Shards that were handed on, and the turn of the lease that may not have seen it."""
+        self._leaving: dict[int, list[str]] = {}
+        """Ids of the jobs of shards that are to be handed on."""
+        self._newest: str | None = None
+        """Of all jobs the one that was entered last when these were looked for."""
 
     async def join(self) -> list[int]:
         """Claim what is ours and nobody has, before anything is read. Return all that we have."""
-        view = await self._ask(self._sharing.renew)
-        self._shares.take(await self._claimed(view, rightful_owners(_living(view))))
+        self.lease.begin(await self._ask(self.lease.turn))
+        assert self._view is not None
+        self._meet(self._view)
+        self._shares.take(self._view.ours())
         return self._shares.all()
 
     def hint(self) -> None:
         """Look around soon: another agent says that something has changed. Any thread."""
-        self._core.loop.call_soon(self._wake)
+        self.lease.look()
 
     def end(self) -> None:
-        """Let `run` return."""
+        """Let `run` return. The lease is held until `close`."""
         self._scope.cancel()
 
+    def close(self) -> None:
+        """Renew the lease no more. Any thread."""
+        self.lease.end()
+
+    def cut_off(self, shards: list[int]) -> list[StoredTick]:
+        """Return the ticks of these shards that were RUNNING when their agent died."""
+        view = self._sharing.last
+        return [tick for tick in self._sharing.running(shards) if view is None or tick.fence >> EPOCH_BITS != view.me]
+
     async def run(self) -> None:
-        """Keep our lease and our part until `end`, or until we have been buried."""
+        """Take up what comes to us and hand on what is others', until `end`."""
         with self._scope:
-            await self._run()
+            async with anyio.create_task_group() as group:
+                while True:
+                    wait: float | None = WHOSE_JOBS_RUN
+                    try:
+                        with anyio.CancelScope() as self._following:
+                            wait = await self._follow()
+                    except StoreError as exc:
+                        logger.warning("shards cannot be moved: %s", exc)
+                    if self._trouble is not None:
+                        await self._begin_anew(self._trouble)
+                        group.start_soon(self._read_again, name="scheduler rows of others")
+                    with anyio.move_on_after(wait):
+                        await self._change.wait()
+                    self._change = anyio.Event()
 
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._look()
-            except StoreTakenOver as exc:
-                self._commits.failed(exc)
-                return
-            except StoreError as exc:
-                logger.warning("the other agents cannot be seen: %s", exc)
-            self._hint = anyio.Event()
-            with anyio.move_on_after(EVERY):
-                await self._hint.wait()
+    async def _follow(self) -> float | None:
+        """Do what the last view asks for. After how many seconds to go on if nothing changes; None: never."""
+        view = self._view
+        if view is None or not self.lease.is_held():
+            return None
+        self._core.runs.marks.settled()
+        self._meet(view)
+        self._given = {shard: turn for shard, turn in self._given.items() if turn >= self._turn}
+        ours = view.ours().difference(self._given)
+        await self._take(sorted(ours.difference(self._shares.all()) | self._unread))
+        owners = owners_of(view)
+        return await self._hand_on({shard: owners[shard] for shard in self._shares.all() if owners[shard] != view.me})
 
-    async def _look(self) -> None:
-        """Do what the others' coming and going asks for."""
-        view = await self._ask(self._sharing.renew)
-        dead = [peer.epoch for peer in view.peers if peer.left < 0]
-        if dead and await self._ask(lambda: self._sharing.bury(dead)):
-            logger.warning("agents whose leases have ended are buried: %s", _names(view, dead))
-            view = await self._ask(self._sharing.renew)
-        owners = rightful_owners(_living(view))
-        claimed = await self._claimed(view, owners)
-        ours = {shard for shard, owner in enumerate(view.owners) if owner == view.me} | set(claimed)
-        await self._take(sorted(ours.difference(self._shares.all())))
-        await self._hand_on({shard: owners[shard] for shard in self._shares.all() if owners[shard] != view.me})
+    async def _begin_anew(self, trouble: StoreTakenOver) -> None:
+        """Let go of everything, which others have by now, and join them again as somebody new."""
+        us = self._names.get(0 if self._view is None else self._view.me, "")
+        logger.warning("this agent has lost its part of the store, and joins again: %s", trouble)
+        self._core.listeners.tell(AgentLost(self._core.clock.wall(), us, str(trouble), is_us=True))
+        await self._rejoining.let_go()
+        self._view, self._trouble, self._names = None, None, {}
+        self._unread, self._given, self._leaving, self._newest = set(), {}, {}, None
+        opened = await self._rejoining.open()
+        self.lease.begin(0.0)
+        self._commits.reopen(opened.epoch)
 
-    async def _claimed(self, view: View, owners: Sequence[int]) -> list[int]:
-        """Claim the shards that nobody has and that are ours by right."""
-        free = [shard for shard, owner in enumerate(view.owners) if not owner and owners[shard] == view.me]
-        return await self._ask(lambda: self._sharing.claim(free)) if free else []
+    async def _read_again(self) -> None:
+        try:
+            await self._rejoining.read_again()
+        except StoreError as exc:
+            logger.warning("what others have changed meanwhile is not known: %s", exc)
+
+    def _meet(self, view: View) -> None:
+        """Tell of agents that have come and gone."""
+        names, tell, now = {peer.epoch: peer.name for peer in view.peers}, self._core.listeners.tell, self._core.clock
+        for epoch in names.keys() - self._names.keys():
+            if self._names or epoch == view.me:
+                tell(AgentJoined(now.wall(), names[epoch], epoch == view.me))
+        for epoch in self._names.keys() - names.keys():
+            tell(AgentLost(now.wall(), self._names[epoch], "it has left, or its lease has ended"))
+        self._names = names
+
+    # -- what the lease says, in its thread ----------------------------------------------------------------------------
+
+    def _seen(self, view: View, turn: int) -> None:
+        self._core.loop.call_soon(self._look_at, view, turn)
+        if self._view is None:  # nothing is called before the first jobs are here
+            self._view, self._turn = view, turn
+
+    def _lost(self, trouble: StoreTakenOver) -> None:
+        self._core.loop.call_soon(self._give_up, trouble)
+
+    def _look_at(self, view: View, turn: int) -> None:
+        self._view, self._turn = view, turn
+        self._change.set()
+
+    def _give_up(self, trouble: StoreTakenOver) -> None:
+        self._trouble = trouble
+        self._following.cancel()
+        self._change.set()
 
     # -- what comes to us ----------------------------------------------------------------------------------------------
 
     async def _take(self, shards: list[int]) -> None:
-        """Take up the jobs of shards that have become ours where they stand."""
+        """Take up the jobs of shards that have become ours where they stand, the soonest starts first."""
         if not shards:
             return
-        sharing, intake = self._sharing, self._intake
-        rows = await self._in_turn(lambda: list(chain.from_iterable(sharing.load(shards))))
-        crashes = intake.ticks(await self._in_turn(lambda: sharing.running(shards)))
-        owed = intake.ticks(await self._in_turn(lambda: sharing.owed(shards)))
+        began = self._core.monotonic()
+        crashes = self._intake.ticks(await self._ask(lambda: self.cut_off(shards)))
+        owed = self._intake.ticks(await self._ask(lambda: self._sharing.owed(shards)))
         lost = lost_by_job(crashes, owed)
         self._shares.take(shards)
-        for number, (raw, state) in enumerate(rows):
-            self._take_up(raw, state, lost.pop(raw.id, None))
-            if not number % SLICE:
-                await checkpoint()
+        self._unread.update(shards)
+        with self._journal.noting_rows() as noted:
+            count = await self._take_all(shards, lost, noted)
         for rest in lost.values():
             self._crashes.without_job(rest, DIED, REMOVED)
-        logger.info("%d shards with %d jobs are ours now, %d in all", len(shards), len(rows), len(self._shares.all()))
+        self._unread.difference_update(shards)
+        self._moved(ShardsMoved(self._core.clock.wall(), len(shards), 0, count, self._core.monotonic() - began))
 
-    def _take_up(self, raw: StoredJob, state: StoredState | None, lost: Lost | None) -> None:
+    async def _take_all(self, shards: list[int], lost: dict[str, Lost], noted: Collection[str]) -> int:
+        """Take up all jobs of these shards, and what was cut off of them. How many there are."""
+        count = 0
+        rows = self._sharing.load(shards)
+        while (chunk := await self._ask(lambda: next(rows, None))) is not None:
+            for number, (raw, state) in enumerate(chunk):
+                job = self._core.jobs.find(raw.id)
+                row = raw if raw.id not in noted or job is None or job.unfit is not None else row_of(job)
+                if job is not None or raw.id not in noted:  # else it has been removed here
+                    self._take_up(row, state, lost.pop(raw.id, None), job)
+                if not number % SLICE:
+                    await checkpoint()
+            count += len(chunk)
+        return count
+
+    def _take_up(self, raw: StoredJob, state: StoredState | None, lost: Lost | None, job: Job | None) -> None:
+        """Take up one job, unless it has begun here since."""
+        if job is not None and not job.is_elsewhere:
+            return
         row = self._intake.job(raw)
         if row is not None:
             self._reconciler.take_over(row, self._intake.state(state), lost or Lost())
 
+    def _moved(self, moved: ShardsMoved) -> None:
+        where = f"{moved.taken} shards come to us" if moved.taken else f"{moved.given} shards are handed on"
+        logger.info("%s with %d jobs in %.3f s, %d are ours", where, moved.jobs, moved.seconds, len(self._shares.all()))
+        self._core.listeners.tell(moved)
+
     # -- what goes to others -------------------------------------------------------------------------------------------
 
-    async def _hand_on(self, wanted: dict[int, int]) -> None:
-        """Give shards of ours to whom they belong, those first of which no job runs."""
+    async def _hand_on(self, wanted: dict[int, int]) -> float | None:
+        """Give some shards of ours to whom they belong, if none of their jobs runs. Seconds until the next."""
         if not wanted:
-            return
-        jobs = await self._jobs_of(wanted)
-        for _ in range(PASSES):
-            await self._hand_on_idle(wanted, jobs)
-            if not wanted:
-                return
-            await self._core.clock.sleep(BETWEEN_PASSES)
+            self._leaving, self._newest = {}, None
+            return None
+        await self._look_for_jobs(wanted)
+        idle, count = [], 0
+        for shard in wanted:
+            jobs = self._jobs_in(shard)
+            if all(_is_idle(job) for job in jobs):
+                idle.append(shard)
+                count += len(jobs)
+            if count > MOST_JOBS:
+                break
+        if not idle:
+            return WHOSE_JOBS_RUN
+        await self._hand_on_idle(idle, wanted)
+        return PAUSE
 
-    async def _hand_on_idle(self, wanted: dict[int, int], jobs: dict[int, list[Job]]) -> None:
-        idle = [shard for shard in wanted if all(_is_idle(job) for job in jobs[shard])]
+    async def _hand_on_idle(self, idle: list[int], wanted: dict[int, int]) -> None:
+        began = self._core.monotonic()
         for shard in idle:
-            for job in jobs[shard]:
+            for job in self._jobs_in(shard):
                 self._halt(job)
         await self._flushed()
-        ready = [shard for shard in idle if all(_is_idle(job) and not _is_armed(job) for job in jobs[shard])]
+        await self._look_for_jobs(wanted)
+        ready = [shard for shard in idle if all(_is_idle(job) and not _is_armed(job) for job in self._jobs_in(shard))]
         for shard in set(idle).difference(ready):
-            for job in jobs[shard]:
+            for job in self._jobs_in(shard):
                 self._go_on(job)
+        jobs = [job for shard in ready for job in self._jobs_in(shard)]
         self._shares.give(ready)
-        for shard in ready:
-            for job in jobs[shard]:
-                leave_to_others(job)
+        for job in jobs:
+            leave_to_others(job)
         to: defaultdict[int, list[int]] = defaultdict(list)
         for shard in ready:
-            to[wanted.pop(shard)].append(shard)
-        for agent, shards in to.items():
-            await self._in_turn(lambda agent=agent, shards=shards: self._sharing.hand_on(shards, agent))  # type: ignore[misc]
-            logger.info("%d shards are handed on", len(shards))
+            to[wanted[shard]].append(shard)
+            self._given[shard] = NEVER
+        try:
+            for agent, shards in to.items():
+                await in_turn(self._writer, lambda agent=agent, shards=shards: self._sharing.hand_on(shards, agent))  # type: ignore[misc]
+        finally:
+            self._given.update(dict.fromkeys(ready, self.lease.turns))
+        if ready:
+            self._moved(ShardsMoved(self._core.clock.wall(), 0, len(ready), len(jobs), self._core.monotonic() - began))
 
-    async def _jobs_of(self, shards: Iterable[int]) -> dict[int, list[Job]]:
-        """The stored jobs of these shards."""
-        found: dict[int, list[Job]] = {shard: [] for shard in shards}
-        for number, job in enumerate(self._core.jobs.jobs()):
-            if job.task is not None and (shard := shard_of(job.id)) in found:
-                found[shard].append(job)
-            if not number % SLICE:
+    async def _look_for_jobs(self, shards: Iterable[int]) -> None:
+        """Know which stored jobs are in these shards: those that were known, and what has been entered since."""
+        if not self._leaving.keys() >= set(shards):
+            self._leaving, self._newest = {shard: [] for shard in shards}, None
+        for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
+            self._newest = job.id
+            if job.task is not None and (ids := self._leaving.get(shard_of(job.id))) is not None:
+                ids.append(job.id)
+            if number and not number % SLICE:
                 await checkpoint()
-        return found
+
+    def _jobs_in(self, shard: int) -> list[Job]:
+        """Jobs of the shard that are there by now."""
+        found = (self._core.jobs.find(id) for id in self._leaving[shard])
+        return [job for job in found if job is not None and job.task is not None]
 
     def _halt(self, job: Job) -> None:
         """Let nothing of it start for now. Where it stands is not touched."""
@@ -218,38 +331,13 @@ class Shards:
     # -- the store -----------------------------------------------------------------------------------------------------
 
     async def _ask(self, call: Callable[[], T]) -> T:
-        """Ask over the connection of the lease, which no commit holds up."""
+        """Ask over connections that no commit holds up."""
         return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
-
-    async def _in_turn(self, call: Callable[[], T]) -> T:
-        """Ask in the line of the commits: what was sent before is durable then."""
-        done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
-
-        def answered(found: T, error: Exception | None) -> None:
-            (answer.append(found) if error is None else trouble.append(error))
-            done.set()
-
-        self._writer.submit(call, answered)
-        await done.wait()
-        if trouble:
-            raise trouble[0]
-        return answer[0]
 
     async def _flushed(self) -> None:
         done = anyio.Event()
-        self._core.journal.flush(lambda _error: done.set())
+        self._journal.flush(lambda _error: done.set())
         await done.wait()
-
-    def _wake(self) -> None:
-        self._hint.set()
-
-
-def _living(view: View) -> list[int]:
-    return [peer.epoch for peer in view.peers if peer.left >= 0]
-
-
-def _names(view: View, epochs: Iterable[int]) -> str:
-    return ", ".join(peer.name for peer in view.peers if peer.epoch in set(epochs))
 
 
 def _alarms(job: Job) -> list[Alarm]:

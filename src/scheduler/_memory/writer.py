@@ -10,11 +10,13 @@ from collections.abc import Callable
 from logging import getLogger
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+import anyio
 from attrs import frozen
 
 logger = getLogger(__name__)
+T = TypeVar("T")
 
 Call = Callable[[], Any]
 Done = Callable[[Any, Exception | None], object]
@@ -41,6 +43,21 @@ class Writer(Protocol):
 class _Task:
     call: Call
     done: Done
+
+
+async def in_turn(writer: Writer, call: Callable[[], T]) -> T:
+    """Carry out a call after those that were submitted before, and wait for it. Raises what it raises."""
+    done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
+
+    def answered(found: T, error: Exception | None) -> None:
+        (answer.append(found) if error is None else trouble.append(error))
+        done.set()
+
+    writer.submit(call, answered)
+    await done.wait()
+    if trouble:
+        raise trouble[0]
+    return answer[0]
 
 
 class InlineWriter:

@@ -6,8 +6,8 @@ from typing import Final
 
 from .._jobs import Job
 
-_STAYS: Final = frozenset({"held_by", "is_parked", "is_paused", "paused_by", "unfit"})
-"""What such a job keeps: what its row says."""
+_STAYS: Final = frozenset({"asked", "held_by", "is_parked", "is_paused", "paused_by", "threads", "unfit"})
+"""What such a job keeps: what its row says, who waits for it here, and threads of ours that still work for it."""
 
 
 def leave_to_others(job: Job) -> None:
@@ -23,5 +23,6 @@ def leave_to_others(job: Job) -> None:
 def come_to_us(job: Job) -> None:
     """Let a job be ours from now on. Where it stands is read from the store next."""
     job.is_elsewhere = False
+    job.tally = None
     job.settle_pause()
     job.settle_state()

@@ -83,6 +83,10 @@ class Completion:
         duration = now - started
         ended = now + self._timeline.offset
         outcome = run.outcome()
+        if run.cause is Cause.LOST:
+            self._listeners.tell(_end_of(run, outcome, ended=ended, duration=duration))
+            run.error = None
+            return
         is_asked = job.sparse is not None and bool(job.asked)
         if is_asked:
             attempt_ends(job, run.due_us)

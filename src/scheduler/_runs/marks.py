@@ -34,6 +34,26 @@ class Marks:
         self._held: list[Attempt] = []
         """Runs whose marks were asked for while the store did not work, for one turn."""
         self._is_store_down = False
+        self._holds_lease: Callable[[], bool] | None = None
+        self._in_doubt: list[Attempt] = []
+        """Runs that had room, and marks, when it was not known whether their jobs are still ours."""
+
+    def rely_on(self, holds_lease: Callable[[], bool]) -> None:
+        """Let runs begin only while that says that the jobs are ours."""
+        self._holds_lease = holds_lease
+
+    def is_in_doubt(self, run: Attempt) -> bool:
+        """Whether the run's job may be another agent's by now. Then the run is kept until `settled`."""
+        if self._holds_lease is None or self._holds_lease():
+            return False
+        self._in_doubt.append(run)
+        return True
+
+    def settled(self) -> None:
+        """The jobs are still ours: what was kept may begin."""
+        if self._in_doubt:
+            runs, self._in_doubt = self._in_doubt, []
+            self._pool.let_begin(runs)
 
     def mark(self, run: Attempt) -> None:
         """Let the mark of a run that has room be committed."""

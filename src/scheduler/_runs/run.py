@@ -54,6 +54,9 @@ class Owner(Protocol):
         that.
         """
 
+    def is_in_doubt(self, run: Attempt) -> bool:
+        """Whether its job may be another agent's by now. Then the run begins, or not, once that is known."""
+
     def run_began(self, run: Run) -> bool:
         """Look at, and tell of, a run that has room. False: it is too late, do not run."""
 
@@ -245,7 +248,7 @@ class Run(Attempt):
         match self.cause:
             case Cause.TIMEOUT:
                 return Outcome.TIMED_OUT
-            case Cause.REMOVED | Cause.REPLACED | Cause.PAUSED | Cause.STOPPED:
+            case Cause.REMOVED | Cause.REPLACED | Cause.PAUSED | Cause.STOPPED | Cause.LOST:
                 return Outcome.CANCELLED
             case _ as never:
                 assert_never(never)
@@ -350,7 +353,7 @@ class MarkedRun(Run):
 
     def open(self, now: float) -> Coroutine[Any, Any, Any] | Held | None:
         job = self.job
-        if not self.is_marked and self.owner.mark(self, now):
+        if (not self.is_marked and self.owner.mark(self, now)) or self.owner.is_in_doubt(self):
             return HELD
         self.started = max(now, self.due)
         if not self.owner.run_began(self):

@@ -83,8 +83,7 @@ class Runs(Services):
         self.starts = starts
         self.pausing = pausing
         self.missed = missed
-        self.queue = queue = starts.queue
-        self.timeline = timeline = starts.timeline
+        self.queue, self.timeline = queue, timeline = starts.queue, starts.timeline
         self.listeners = listeners
         self.random = random
         self.max_subtasks = max_subtasks
@@ -99,6 +98,7 @@ class Runs(Services):
         self.relaunches = Relaunches(queue, pool.submit, listeners)
         self.has_priorities = False
         self.marks = Marks(pool, timeline, journal, partial(queue.push, AT_ONCE))
+        self.is_in_doubt = self.marks.is_in_doubt
         self.owing = Owing(self, starts, journal)
         self.completion = Completion(self, journal, random)
         self._last_now_us = 0

@@ -48,7 +48,7 @@ def dropped(run: Attempt) -> MissedReason | None:
     """Say why the tick of a run is missed that ended before it began. None: it is not."""
     if run.dropped_for is not None:
         return run.dropped_for
-    if run.cause is None or run.cause is Cause.TIMEOUT:
+    if run.cause is None or run.cause is Cause.TIMEOUT or run.cause is Cause.LOST:
         return None
     return waits_for(run) if run.cause is Cause.REPLACED else ended_by(run.cause)
 
@@ -60,7 +60,7 @@ def ended_by(cause: Cause) -> MissedReason:
             return MissedReason.PAUSED
         case Cause.REMOVED:
             return MissedReason.REMOVED
-        case Cause.STOPPED:
+        case Cause.STOPPED | Cause.LOST:
             return MissedReason.STOPPED
         case Cause.REPLACED | Cause.TIMEOUT:
             return MissedReason.OVERLAP

@@ -18,6 +18,8 @@ from .errors import (
     UnknownTask,
 )
 from .events import (
+    AgentJoined,
+    AgentLost,
     ClockJumped,
     Event,
     JobAdded,
@@ -36,6 +38,7 @@ from .events import (
     SchedulerStopped,
     ScopePaused,
     ScopeResumed,
+    ShardsMoved,
     StoreDown,
     StoreUp,
 )
@@ -78,6 +81,8 @@ __all__ = [
     "TAG",
     "TRANSITIONS",
     "UNITS",
+    "AgentJoined",
+    "AgentLost",
     "AgentStatistics",
     "AlreadyStopped",
     "Backoff",
@@ -122,6 +127,7 @@ __all__ = [
     "SchedulerStopped",
     "ScopePaused",
     "ScopeResumed",
+    "ShardsMoved",
     "Sparse",
     "Step",
     "StoreDown",

@@ -199,6 +199,39 @@ class StoreUp:
 
 
 @frozen
+class AgentJoined:
+    """An agent shares the store from now on. `is_us`: this one does, for the first time or anew."""
+
+    at: float
+    agent: str
+    is_us: bool = False
+
+
+@frozen
+class AgentLost:
+    """An agent shares the store no more. `is_us`: the others took this one for dead, and have its jobs.
+
+    Then what ran of them is cancelled, nothing more starts, and `AgentJoined` comes when it has joined again.
+    """
+
+    at: float
+    agent: str
+    reason: str
+    is_us: bool = False
+
+
+@frozen
+class ShardsMoved:
+    """Parts of a shared store came to us (`taken`), or went to others (`given`), with so many jobs, in `seconds`."""
+
+    at: float
+    taken: int
+    given: int
+    jobs: int
+    seconds: float
+
+
+@frozen
 class SchedulerStarted:
     """The scheduler runs."""
 
@@ -230,6 +263,9 @@ Event = (
     | LoopBlocked
     | StoreDown
     | StoreUp
+    | AgentJoined
+    | AgentLost
+    | ShardsMoved
     | SchedulerStarted
     | SchedulerStopped
 )

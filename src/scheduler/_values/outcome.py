@@ -59,3 +59,5 @@ class Cause(enum.Enum):
     REPLACED = "replaced"
     PAUSED = "paused"
     STOPPED = "stopped"
+    LOST = "lost"
+    """Its agent was taken for dead, and another has the job: what becomes of the tick is said there."""

@@ -33,7 +33,7 @@ from ._rows import (
     size_of,
 )
 from ._shards import SHARDS, Shares, rightful_owners, shard_of
-from ._sharing import FORMAT, Peer, Sharing, View
+from ._sharing import FORMAT, LEASE, Peer, Sharing, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._url import store_at
 from ._voting import Vote, Voting
@@ -43,6 +43,7 @@ __all__ = [
     "DONE",
     "EVERYTHING",
     "FORMAT",
+    "LEASE",
     "LIVE",
     "LONGEST_RESULT",
     "PARTS",

@@ -8,15 +8,19 @@ be started elsewhere at once, and what it had marked is a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ._rows import StoredJob, StoredState, StoredTick
 
 FORMAT: Final = 1
 """The format of rows that this version writes. Agents that share a store write the lowest that is among them."""
+
+
+LEASE: Final = 3.0
+"""Seconds from one renewal for which the others leave an agent its shards."""
 
 
 @frozen(kw_only=True)
@@ -45,6 +49,15 @@ class View:
     at_us: int
     """That moment by the store's clock."""
 
+    def with_ours(self, shards: Iterable[int]) -> View:
+        """A view like this, once these shards have become ours."""
+        claimed = set(shards)
+        return evolve(self, owners=tuple(self.me if n in claimed else owner for n, owner in enumerate(self.owners)))
+
+    def ours(self) -> set[int]:
+        """The shards that are ours."""
+        return {shard for shard, owner in enumerate(self.owners) if owner == self.me}
+
 
 Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
 
@@ -52,8 +65,9 @@ Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
 class Sharing(Protocol):
     """The verbs by which agents share a store. All are synchronous, and raise what those of a Store raise.
 
-    One thread calls `renew`, `bury`, `claim` and `leave`, and the one that commits calls the others: a shard goes to
-    another agent only after all that was to be written of its jobs.
+    One thread calls `renew`, `bury` and `claim`, and `leave` is called when that has ended. The one that commits calls
+    `hand_on`, so a shard goes to another agent only after all that was to be written of its jobs. The others read, over
+    connections of their own: any thread.
     """
 
     last: View | None

@@ -25,12 +25,12 @@ from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
-from ._postgres.sharing import LEASE, PostgresSharing, SharingStatements
+from ._postgres.sharing import PostgresSharing, SharingStatements
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ._sharing import FORMAT, Sharing
+from ._sharing import FORMAT, LEASE, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._voting import Voting
 

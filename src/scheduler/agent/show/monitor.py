@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import assert_never
 
 from scheduler import (
+    AgentJoined,
+    AgentLost,
     ClockJumped,
     JobFinished,
     JobParked,
@@ -82,7 +84,7 @@ class Monitor:
                 self.notice(describe_pause(news))
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
                 self.notice(describe(news))
-            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp():
+            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp() | AgentJoined() | AgentLost():
                 self.notice(describe_outage(news))
             case _:
                 assert_never(news)

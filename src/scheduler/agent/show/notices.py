@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import assert_never
 
 from scheduler import (
+    AgentJoined,
+    AgentLost,
     ClockJumped,
     JobFinished,
     JobParked,
@@ -58,6 +60,14 @@ def describe_outage(news: Outage) -> str:
             return f"checks wait, because nothing can be stored: {news.error}"
         case StoreUp():
             return f"the store works again, after {wording.span(news.seconds)}: nothing is lost, and checks go on"
+        case AgentJoined(is_us=True):
+            return f"this agent shares the store, as {news.agent}"
+        case AgentJoined():
+            return f"{news.agent} has come: it gets a part of the checks"
+        case AgentLost(is_us=True):
+            return f"other agents have the checks of this one, until it has joined again: {news.reason}"
+        case AgentLost():
+            return f"{news.agent} is gone ({news.reason}): others have its checks"
         case _:
             assert_never(news)
 

@@ -12,6 +12,8 @@ from typing import Final, assert_never
 from attrs import evolve, frozen
 
 from scheduler import (
+    AgentJoined,
+    AgentLost,
     ClockJumped,
     Event,
     JobAdded,
@@ -31,6 +33,7 @@ from scheduler import (
     SchedulerStopped,
     ScopePaused,
     ScopeResumed,
+    ShardsMoved,
     StoreDown,
     StoreUp,
 )
@@ -91,13 +94,13 @@ class Board:
                 self._ended, self._cut_off = event.at, event.cut_off
             case JobChanged():
                 self._job_changed(event)
-            case RunStarted() | JobAdded() | JobRemoved():
+            case RunStarted() | JobAdded() | JobRemoved() | ShardsMoved():
                 pass
             case JobFinished() if event.job_id not in self.targets:
                 pass  # the job of a message has done what it was for
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
                 self._tell(event)
-            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp():
+            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp() | AgentJoined() | AgentLost():
                 self._tell(event)
             case _:
                 assert_never(event)

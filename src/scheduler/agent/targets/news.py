@@ -5,6 +5,8 @@ from __future__ import annotations
 from attrs import frozen
 
 from scheduler import (
+    AgentJoined,
+    AgentLost,
     ClockJumped,
     JobFinished,
     JobParked,
@@ -83,7 +85,7 @@ class CheckedAgain:
 Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
 """Events of the scheduler that concern the agent itself, passed on as they are."""
 
-Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp
+Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentLost
 """Events of the scheduler that say why nothing, or not everything, is checked."""
 
 News = (

@@ -1,28 +1,32 @@
 """Sharing a store in PostgreSQL: leases by the server's clock, owners of shards, and who is buried.
 
 Leases stand in a table of their own: a commit holds its agent's row, and one that takes long must cost no lease. They
-are renewed over a connection of their own for the same reason.
+are renewed over a connection of their own for the same reason, in one statement that also says who else is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing
-from typing import Final, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from threading import Event, Lock, Thread
+from typing import Final, Protocol
 
 from .._rows import StoredTick
-from .._sharing import Peer, Rows, View
-from .._store import StoreTakenOver
+from .._sharing import LEASE, Peer, Rows, View
+from .._store import StoreError, StoreTakenOver
 from .connection import ONE_SNAPSHOT, Connection, one_row, sql, translated
 from .statements import Statements
 from .table import JOB, STATE, TICK, Row, loaded, number_array
 
-T = TypeVar("T")
-
-LEASE: Final = 3.0
-"""Seconds from one renewal for which the others leave an agent its shards."""
-
 HINT: Final = "fleet"
+
+PATIENCE: Final = 15
+"""Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
+
+STUCK: Final = 0.2
+"""Seconds that a burial waits for the last commit of who is buried. One that takes longer will not come to its end: the
+process has been stopped, or cut off, with its transaction open.
+"""
 
 
 class Place(Protocol):
@@ -60,7 +64,8 @@ class SharingStatements:
         )
         self.renew = of(
             "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %s * interval '1s'"
-            " WHERE epoch = %s RETURNING epoch)"
+            " WHERE epoch = %s RETURNING set_config('synchronous_commit',"
+            " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true))"
             " SELECT EXISTS (SELECT FROM renewed), floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
@@ -78,6 +83,11 @@ class SharingStatements:
         self.hand_on = of(
             "UPDATE {schema}.shard SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %s)"
             " WHERE number = ANY (%s::smallint[]) AND owner = %s"
+        )
+        self.pid = sql.SQL("SELECT pg_backend_pid()")
+        self.break_off = sql.SQL(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
+            " AND wait_event_type IS DISTINCT FROM 'Lock'"
         )
         self.hint = of("SELECT pg_notify(%s, %s)")
         self.declare_load = of(
@@ -105,17 +115,16 @@ class PostgresSharing:
         self._statements = statements
         self._fetch_load = fetch_load
         self._channel = channel
-        self._connection: Connection | None = None
+        self._lease: Connection | None = None
+        self._other: Connection | None = None
+        self._is_asked = Lock()
         self.last: View | None = None
 
     def renew(self) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
         me = self._place.epoch
-
-        def look(connection: Connection) -> Row:
-            return one_row(connection.execute(self._statements.renew, [LEASE, me]))
-
-        is_there, at_us, owners, agents = self._on_own(look)
+        with translated(self._place.where):
+            is_there, at_us, owners, agents = self._renewed(me)
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
@@ -132,26 +141,51 @@ class PostgresSharing:
         self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us)
         return self.last
 
+    def _renewed(self, me: int) -> Row:
+        if self._lease is None or self._lease.closed:
+            self._lease = self._place.connect()
+        connection = self._lease
+        connection.patience, connection.silence = PATIENCE, 0
+        try:
+            return one_row(connection.execute(self._statements.renew, [LEASE, me]))
+        except BaseException:
+            connection.close()
+            raise
+
     def bury(self, epochs: Sequence[int]) -> list[int]:
-        """Remove agents whose leases have ended. Their rows are locked by their commits: that waits for the last."""
-        return self._on_own(
-            lambda connection: [row[0] for row in connection.execute(self._statements.bury, [number_array(epochs)])]
-        )
+        """Remove agents whose leases have ended. Their rows are locked by their commits: that waits for the last, or
+        breaks it off.
+        """
+        with self._asked() as connection:
+            pid = one_row(connection.execute(self._statements.pid))[0]
+            is_over = Event()
+            Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
+            try:
+                gone = [row[0] for row in connection.execute(self._statements.bury, [number_array(epochs)])]
+            finally:
+                is_over.set()
+            self._tell_others(connection)
+        return gone
+
+    def _break_off(self, pid: int, is_over: Event) -> None:
+        """End the sessions for whose locks that one waits for too long, unless they wait for one themselves."""
+        if is_over.wait(STUCK):
+            return
+        with suppress(StoreError), translated(self._place.where), closing(self._place.connect()) as connection:
+            connection.execute(self._statements.break_off, [pid])
 
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
-        asked = [self._place.epoch, number_array(shards)]
-        return self._on_own(lambda connection: [row[0] for row in connection.execute(self._statements.claim, asked)])
+        with self._asked() as connection:
+            rows = connection.execute(self._statements.claim, [self._place.epoch, number_array(shards)])
+            return [row[0] for row in rows]
 
     def leave(self) -> None:
         """Say good-bye."""
-
-        def leave(connection: Connection) -> None:
-            connection.execute(self._statements.leave, [self._place.epoch])
-            connection.execute(self._statements.hint, [self._channel, HINT])
-
         try:
-            self._on_own(leave)
+            with self._asked() as connection:
+                connection.execute(self._statements.leave, [self._place.epoch])
+                self._tell_others(connection)
         finally:
             self.close()
 
@@ -159,7 +193,7 @@ class PostgresSharing:
         """Give shards of ours to another agent."""
         with self._place.transaction() as connection:
             connection.execute(self._statements.hand_on, [to, number_array(shards), self._place.epoch])
-            connection.execute(self._statements.hint, [self._channel, HINT])
+            self._tell_others(connection)
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards as they were at one moment, over a connection of its own."""
@@ -181,19 +215,24 @@ class PostgresSharing:
         return self._ticks(self._statements.owed, shards)
 
     def close(self) -> None:
-        """Let go of our own connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        """Let go of our own connections."""
+        for connection in (self._lease, self._other):
+            if connection is not None:
+                connection.close()
+        self._lease = self._other = None
 
     def _ticks(self, statement: sql.Composed, shards: Sequence[int]) -> list[StoredTick]:
-        with self._place.transaction() as connection:
+        with self._asked() as connection:
             return [StoredTick(*row) for row in connection.execute(statement, [number_array(shards)])]
 
-    def _on_own(self, ask: Callable[[Connection], T]) -> T:
-        """Ask over our own connection, in a transaction."""
-        with translated(self._place.where):
-            if self._connection is None or self._connection.closed:
-                self._connection = self._place.connect()
-            with self._connection.transaction_as(""):
-                return ask(self._connection)
+    def _tell_others(self, connection: Connection) -> None:
+        connection.execute(self._statements.hint, [self._channel, HINT])
+
+    @contextmanager
+    def _asked(self) -> Iterator[Connection]:
+        """Open a transaction over a connection of our own beside that of the lease. One thread at a time."""
+        with self._is_asked, translated(self._place.where):
+            if self._other is None or self._other.closed:
+                self._other = self._place.connect()
+            with self._other.transaction_as(""):
+                yield self._other

@@ -1,0 +1,168 @@
+"""The lease: by it the other agents leave us our part of a shared store. It lives in a thread of its own.
+
+Every second, and by hint, the thread asks the store, in this order:
+
+    renew, and look around            -> we have been buried: nothing starts any more, and `lost` is called
+    somebody's lease has ended        -> bury them: their shards are nobody's
+    nobody has a shard that is ours   -> claim it
+
+and hands what it has seen to the loop, which takes up what is ours and hands on what is not (shards.py). It sleeps no
+longer than until the next lease of another ends. A loop that stands still runs no jobs, so for it nothing is renewed:
+the others are to have them.
+
+What we believe is less than what we have: the lease counts from when it was asked for, ends a little earlier, and is
+counted by a clock that goes on while the machine sleeps. `is_held` is asked at each beginning of a run, so a process
+that was stopped in between begins nothing that may be another's by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from logging import getLogger
+from threading import Event, Thread
+from typing import Final
+
+from timerqueue import Pulse
+
+from ..stores import LEASE, Peer, Sharing, StoreError, StoreTakenOver, View, rightful_owners
+
+logger = getLogger(__name__)
+
+EVERY: Final = LEASE / 3
+"""Seconds from one renewal to the next."""
+
+MARGIN: Final = LEASE / 6
+"""Seconds before its end from which on we do not rely on our lease."""
+
+AGAIN: Final = 0.1
+"""Seconds after which a renewal that failed, or that the loop did not let happen, is tried again."""
+
+BEHIND: Final = 0.005
+"""Seconds after the end of another's lease at which it is looked at."""
+
+LAST_TURN: Final = 1.0
+
+
+class Lease:
+    """Our lease. `now`: seconds that count while the machine sleeps too. In the lease's thread `seen` is called with
+    what a turn has found and its number, and `lost` when we have been buried.
+    """
+
+    def __init__(
+        self,
+        sharing: Sharing,
+        now: Callable[[], float],
+        seen: Callable[[View, int], object],
+        lost: Callable[[StoreTakenOver], object],
+    ) -> None:
+        self._sharing = sharing
+        self._now = now
+        self._seen = seen
+        self._lost = lost
+        self.turns = 0
+        """How many turns have begun."""
+        self._until = 0.0
+        self._trouble = ""
+        self._is_over = False
+        self._hint = Event()
+        self._thread: Thread | None = None
+
+    def is_held(self) -> bool:
+        """Whether nobody else can have what is ours, as far as we know. Any thread."""
+        return self._now() < self._until
+
+    def begin(self, wait: float) -> None:
+        """Take turns from now on, for as long as the loop of this thread moves, the next one in `wait` seconds."""
+        self._is_over = False
+        self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Let it run out."""
+        self._is_over = True
+        self._hint.set()
+        if self._thread is not None:
+            self._thread.join(LAST_TURN)
+
+    def look(self) -> None:
+        """Look around soon. Any thread."""
+        self._hint.set()
+
+    def doubt(self) -> None:
+        """Begin nothing before the store has been asked: there is reason to believe that we have been buried."""
+        self._until = 0.0
+        self._hint.set()
+
+    def turn(self) -> float:
+        """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
+        self.turns += 1
+        view = self._renewed()
+        if dead := _ended(view):
+            logger.warning("agents whose leases have ended are buried: %s", ", ".join(peer.name for peer in dead))
+            self._sharing.bury([peer.epoch for peer in dead])
+            view = self._renewed()
+        if free := _free(view):
+            view = view.with_ours(self._sharing.claim(free))
+        self._seen(view, self.turns)
+        ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
+        return max(0.0, min([EVERY, *ends]))
+
+    def _renewed(self) -> View:
+        asked_at = self._now()
+        view = self._sharing.renew()
+        self._until = asked_at + LEASE - MARGIN
+        return view
+
+    def _serve(self, pulse: Pulse, wait: float) -> None:
+        beats = -1
+        while not self._is_over:
+            self._hint.wait(wait)
+            self._hint.clear()
+            wait = AGAIN
+            if not self._is_over and (pulse.beats != beats or pulse.is_asleep()):
+                beats = pulse.beats
+                wait = self._take_turn()
+            pulse.ask()
+
+    def _take_turn(self) -> float:
+        try:
+            wait = self.turn()
+        except StoreTakenOver as exc:
+            self._until, self._is_over = 0.0, True
+            self._lost(exc)
+        except StoreError as exc:
+            self._speak_of(str(exc))
+        except Exception:
+            logger.exception("the lease could not be renewed")
+        else:
+            self._speak_of("")
+            return wait
+        return AGAIN
+
+    def _speak_of(self, trouble: str) -> None:
+        if trouble and trouble != self._trouble:
+            logger.warning("the lease is not renewed: %s", trouble)
+        elif self._trouble and not trouble:
+            logger.info("the lease is renewed again")
+        self._trouble = trouble
+
+
+def owners_of(view: View) -> Sequence[int]:
+    """To whom each shard belongs by right."""
+    return _owners(tuple(peer.epoch for peer in view.peers if peer.left >= 0))
+
+
+@lru_cache(maxsize=4)
+def _owners(epochs: tuple[int, ...]) -> Sequence[int]:
+    return rightful_owners(epochs)
+
+
+def _ended(view: View) -> list[Peer]:
+    return [peer for peer in view.peers if peer.left < 0]
+
+
+def _free(view: View) -> list[int]:
+    """Shards that nobody has and that are ours by right."""
+    owners = owners_of(view)
+    return [shard for shard, owner in enumerate(view.owners) if not owner and owners[shard] == view.me]

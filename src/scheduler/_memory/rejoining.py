@@ -1,0 +1,110 @@
+"""Rejoining: what becomes of an agent that the others took for dead.
+
+Whatever it had is another's by now, so it lets go of all of it: what runs is cancelled, and what it knew of ticks and
+of where jobs stand is forgotten. What users asked for in the meantime, rows of jobs, is kept and written later. Then it
+opens the store again, as a new incarnation that has nothing yet. Lives on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from logging import getLogger
+from typing import Final
+
+from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
+
+from .._jobs import Job
+from .._loop import Core
+from .._restore import Intake, Reconciler, leave_to_others
+from .._values import Backoff, Cause
+from ..stores import SHARDS, Opened, Shares, Sharing, StoreError
+from .commits import Commits
+from .writer import Writer, in_turn
+
+logger = getLogger(__name__)
+
+RETRY: Final = Backoff(0.1, 5.0)
+"""How long after a failure the store is opened again."""
+
+SLICE: Final = 100
+
+
+class Rejoining:
+    """The end of one incarnation and the beginning of the next. `reopen`: opens the store, at that instant."""
+
+    def __init__(
+        self,
+        reopen: Callable[[int], Opened],
+        sharing: Sharing,
+        shares: Shares,
+        writer: Writer,
+        *,
+        core: Core,
+        commits: Commits,
+        reconciler: Reconciler,
+        intake: Intake,
+    ) -> None:
+        self._reopen = reopen
+        self._sharing = sharing
+        self._shares = shares
+        self._writer = writer
+        self._core = core
+        self._commits = commits
+        self._reconciler = reconciler
+        self._intake = intake
+
+    async def let_go(self) -> None:
+        """Have no job any more that others have, too."""
+        await in_turn(self._writer, lambda: None)  # a commit that was under way has been answered
+        self._commits.suspend()
+        self._shares.give(self._shares.all())
+        for number, job in enumerate(self._core.jobs.jobs()):
+            if job.task is not None and not job.is_elsewhere:
+                self._let_go_of(job)
+            if not number % SLICE:
+                await checkpoint()
+        self._core.journal.disown()
+
+    def _let_go_of(self, job: Job) -> None:
+        for alarm in (job, job.retry, job.owed):
+            if alarm is not None:
+                self._core.queue.disarm(alarm)
+        leave_to_others(job)
+        for run in job.runs:
+            run.terminate(Cause.LOST)
+            run.cause = Cause.LOST  # also of one that is being cancelled already: its end is not to be counted here
+
+    async def open(self) -> Opened:
+        """Open the store again, as soon as that can be done. Nothing is written before `Commits.reopen`."""
+        failures = 0
+        while True:
+            now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+            try:
+                return await in_turn(self._writer, lambda now_us=now_us: self._reopen(now_us))  # type: ignore[misc]
+            except StoreError as exc:
+                failures += 1
+                logger.warning("the store cannot be opened again yet: %s", exc)
+                await self._core.clock.sleep(RETRY.after(failures))
+
+    async def read_again(self) -> None:
+        """Follow what has become of the others' rows meanwhile."""
+        with self._core.journal.noting_rows() as noted:
+            await self._follow_all(noted)
+
+    async def _follow_all(self, noted: Collection[str]) -> None:
+        """`noted`: ids of rows of which we know better."""
+        gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
+        rows = self._sharing.load(range(SHARDS))
+        while (chunk := await run_sync(lambda: next(rows, None), abandon_on_cancel=True)) is not None:
+            for number, (raw, _) in enumerate(chunk):
+                gone.discard(raw.id)
+                row = self._intake.job(raw)
+                if row is not None and not self._shares.holds(raw.id) and raw.id not in noted:
+                    self._reconciler.change(raw.id, row)
+                if not number % SLICE:
+                    await checkpoint()
+        for id in gone:
+            job = self._core.jobs.find(id)
+            if job is not None and job.is_elsewhere and id not in noted:
+                self._reconciler.change(id, None)

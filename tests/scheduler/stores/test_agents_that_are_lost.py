@@ -1,0 +1,152 @@
+"""An agent that the others took for dead starts nothing more, says so, and joins again as somebody new."""
+
+import threading
+from collections import Counter
+
+import anyio
+import pytest
+from psycopg import connect
+
+from kit import PATIENCE, until, wait_until
+from schedule import Every
+from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
+
+JOBS = 40
+
+
+@pytest.fixture
+def place(postgres_server, postgres_schema):
+    def place(name):
+        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name)
+
+    return place
+
+
+@pytest.fixture
+def bury(postgres_server, postgres_schema):
+    """Do what another agent does to one whose lease has ended."""
+
+    def bury(name):
+        with connect(postgres_server.dsn, autocommit=True) as hand:
+            hand.execute(f"DELETE FROM {postgres_schema}.agent WHERE name = '{name}'")
+
+    return bury
+
+
+class Agent:
+    """A scheduler and what was heard of it."""
+
+    def __init__(self, store, ticks, work=None):
+        self.events = []
+        self.scheduler = s = Scheduler(store=store, poll="50ms", crash_floor="50ms")
+
+        async def note(name):
+            ticks.append((name, current_run().due))
+            if work is not None:
+                await work(name)
+
+        s.register("work", note)
+        s.listen(self.events.append, AgentLost, AgentJoined, RunEnded)
+        for number in range(JOBS):
+            s.add("work", Every("200ms"), id=f"job {number}", args=(f"job {number}",), on_conflict="keep")
+
+    def heard(self, kind, **values):
+        return [e for e in self.events if isinstance(e, kind) and all(getattr(e, k) == v for k, v in values.items())]
+
+
+def twice(ticks):
+    return [tick for tick, count in Counter(ticks).items() if count > 1]
+
+
+async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(place, bury):
+    """What stood in its tables is read again, and nothing has run twice."""
+    ticks = []
+    agent = Agent(place("one"), ticks)
+    async with agent.scheduler as s:
+        await until(lambda: len(ticks) > JOBS)
+        bury("one")
+        await until(lambda: agent.heard(AgentLost, is_us=True))
+        since = len(ticks)
+        await until(lambda: len(ticks) > since + 3 * JOBS)
+        assert len({name for name, _ in ticks[since:]}) == JOBS
+        assert len(agent.heard(AgentJoined, agent="one", is_us=True)) == 2
+        s.add("work", Every("200ms"), id="late", args=("late",))
+        await s.flush()
+        await until(lambda: "late" in {name for name, _ in ticks})
+    assert twice(ticks) == []
+
+
+async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_written(place, bury):
+    """The tick is a crash: who took the job says so, and it stays said."""
+    ticks, ends = [], []
+
+    async def work(name):
+        if name == "job 3" and not ends:
+            try:
+                await anyio.sleep(PATIENCE)
+            finally:
+                ends.append(name)
+
+    agent = Agent(place("one"), ticks, work)
+    async with agent.scheduler as s:
+        await until(lambda: "job 3" in {name for name, _ in ticks})
+        bury("one")
+        await until(lambda: ends)
+        await until(lambda: agent.heard(RunEnded, job_id="job 3"))
+        await until(lambda: [name for name, _ in ticks].count("job 3") > 1)
+        await s.flush()
+        records = await s.history("job 3")
+        assert s.get("job 3").statistics().crashes == 1
+    cut_off = agent.heard(RunEnded, job_id="job 3")[0]
+    assert cut_off.outcome.value == "cancelled"
+    dues = {round(each.due.timestamp() * 1e6): each.outcome.value for each in records}
+    assert dues[round(cut_off.due * 1e6)] == "crashed"
+
+
+async def test_what_was_asked_for_while_an_agent_was_lost_is_done_then(place, bury):
+    """A job that was added or removed in between is, in the end, in the store or not."""
+    ticks = []
+    agent = Agent(place("one"), ticks)
+    async with agent.scheduler as s:
+        await until(lambda: len(ticks) > JOBS)
+        bury("one")
+        s.add("work", Every("200ms"), id="new", args=("new",))
+        s.get("job 1").remove()
+        await s.flush()
+        await until(lambda: agent.heard(AgentLost, is_us=True))
+        await until(lambda: "new" in {name for name, _ in ticks})
+        await s.flush()
+        assert {job.id for job in s.jobs()} == {f"job {n}" for n in range(JOBS) if n != 1} | {"new"}
+    left = {f"job {number}" for number in range(JOBS) if number != 1} | {"new"}
+    found = place("two")
+    found.open(0, lambda: None)
+    assert {row.id for chunk in found.load() for row, _ in chunk} == left
+    found.close()
+
+
+@pytest.mark.slow
+async def test_a_loop_that_stands_still_loses_its_jobs_to_the_others(place):
+    """They run there, and here only what comes back; no tick runs twice."""
+    one_ticks, two_ticks, goes_on = [], [], threading.Event()
+    one, others = Agent(place("one"), one_ticks), []
+
+    async def live_elsewhere():
+        two = Agent(place("two"), two_ticks)
+        others.append(two)
+        async with two.scheduler:
+            await until(goes_on.is_set)
+
+    async with one.scheduler:
+        await until(lambda: len(one_ticks) > JOBS)
+        thread = threading.Thread(target=anyio.run, args=[live_elsewhere])
+        thread.start()
+        stands = wait_until  # on the loop itself
+        stands(lambda: len({name for name, _ in two_ticks}) == JOBS)
+        await until(lambda: one.heard(AgentLost, is_us=True))
+        since = len(one_ticks)
+        await until(lambda: len(one_ticks) > since + JOBS)
+        goes_on.set()
+        await until(lambda: not thread.is_alive())
+    assert [event.agent for event in others[0].heard(AgentLost)] == ["one"]
+    assert twice(one_ticks + two_ticks) == []
