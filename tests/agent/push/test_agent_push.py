@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
@@ -175,7 +174,7 @@ async def test_a_signal_that_comes_while_its_target_is_judged_is_judged_next():
     async with Scheduler(limits=LIMITS) as s:
         s.register(TASK, check)
         add_job(s, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
-        signals = Signals(s, lambda _: None, now=time.time)
+        signals = Signals(s, lambda _: None, now=SystemClock().wall)
         signals.follow([each])
         async with anyio.create_task_group() as group:
             s.get("backup").run_now()  # as its deadline does
@@ -199,7 +198,7 @@ async def test_who_hears_ok_need_not_send_a_signal_again(tmp_path):
     async with Scheduler(limits=LIMITS, store=place) as s:
         s.register(TASK, check)
         add_job(s, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
-        signals = Signals(s, lambda _: None, now=time.time)
+        signals = Signals(s, lambda _: None, now=SystemClock().wall)
         signals.follow([each])
         now = datetime.now(UTC).timestamp()
         await signals.take(TOKEN, signal(Said.FAIL, now))
@@ -216,7 +215,7 @@ async def test_who_is_not_told_ok_has_to_send_a_signal_again():
     async with Scheduler(limits=LIMITS) as s:
         s.register(TASK, lambda name: None)
         add_job(s, each, None, 10.0)
-        signals = Signals(s, lambda _: None, now=time.time)
+        signals = Signals(s, lambda _: None, now=SystemClock().wall)
         signals.follow([each])
     with pytest.raises(NotKept):
         await signals.take(TOKEN, signal(Said.SUCCESS))
