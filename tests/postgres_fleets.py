@@ -80,7 +80,7 @@ async def fleet_of(targets, *probes, store=None, hosts=()):
     known = {each.name: each for each in probes}
     fleet = Fleet(targets, known, scheduler, store=store, resolver=Resolver(dict(hosts)), clock=clock)
     fleet.store, fleet.scheduler = store, scheduler
-    with anyio.fail_after(PATIENCE):
+    with anyio.fail_after(2 * PATIENCE):  # of a whole test, in which each wait has patience of its own
         async with anyio.create_task_group() as group, fleet.running():
             group.start_soon(scheduler.run)
             yield fleet

@@ -11,7 +11,7 @@ from psycopg.pq import PollingStatus
 from kit import PATIENCE, until
 from postgres_fleets import NAME, fleet_of, most_of_ours, ours_on, probe
 from scheduler.agent.checks import Resolver
-from scheduler.agent.libpq import Connection, Server, gone
+from scheduler.agent.libpq import Connection, Server, Unreachable, gone
 from scheduler.agent.postgres import CATALOGUE
 from scheduler.agent.postgres.contract import Scope
 from scheduler.agent.postgres.reach import Connections, Dialler
@@ -136,6 +136,21 @@ async def test_a_target_that_is_changed_keeps_its_limit_while_its_old_connection
             assert await most_of_ours(listening, rounds(len(fleet.store.of("each")) + 6)) <= 2
 
 
+async def test_a_server_that_lets_go_of_nothing_does_not_answer(listening):
+    """Frozen when our connection made room for one to another database: that is no limit that is too low."""
+    async with connections_to(listening, 1) as connections:
+        idle, _ = await connections.take(None, PATIENCE)
+        connections.release(idle, None)
+        with listening.frozen(listening.pid, idle.backend):
+            for _ in range(2):
+                with pytest.raises(Unreachable, match="lets go of none"):
+                    await connections.take("shop_1", PATIENCE)
+            assert connections.used == 1
+        await until(lambda: connections.used == 0)
+        connections.release((await connections.take("shop_1", PATIENCE))[0], "shop_1")
+        assert (connections.used, connections.stuck, ours_on(listening)) == (1, 0, 1)
+
+
 @pytest.fixture
 def silent(listening):
     """Listen at another address, on the port of the server, and say nothing."""
@@ -180,5 +195,6 @@ async def test_who_is_given_up_while_it_logs_in_is_gone_on_the_server(listening,
                 state = PollingStatus(connection._pg.connect_poll())
         left = connection.leave()
         assert left is not None
-        await gone(left)
+        with left:
+            await gone(left)
         await until(lambda: ours_on(listening) == 0)

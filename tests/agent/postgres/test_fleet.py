@@ -34,6 +34,22 @@ async def test_a_fleet_that_has_ended_leaves_no_connection(postgres_of):
     assert ours_on(postgres_of(18)) == 0
 
 
+async def test_a_fleet_that_ends_with_an_error_leaves_no_connection_either(postgres_of):
+    """The server is rid of them before anybody has collected what is left of the fleet."""
+
+    async def fails():
+        async with fleet_on(postgres_of(18), probe()) as fleet:
+            fleets.append(fleet)
+            await until(lambda: fleet.members["main"].reach.connections.idle)
+            raise LookupError
+
+    fleets = []
+    with pytest.raises(ExceptionGroup) as raised:
+        await fails()
+    assert raised.group_contains(LookupError)
+    await until(lambda: ours_on(postgres_of(18)) == 0)
+
+
 async def test_probes_that_fall_due_together_share_a_connection_and_one_that_fails_costs_the_others_nothing(
     postgres_of,
 ):

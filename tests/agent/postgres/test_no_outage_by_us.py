@@ -33,6 +33,7 @@ OTHERS = [
     evolve(CATALOGUE[name], every=0.5) for name in ("activity", "blocking", "locks", "tables", "indexes", "database")
 ]
 WAITS_OF_OURS = f"SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND {OURS}"
+END_OURS = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}"
 LOCK_TIMEOUT = "canceling statement due to lock timeout (55P03)"
 
 
@@ -147,7 +148,7 @@ async def test_a_wait_for_a_lock_waits_no_longer_than_lock_timeout(small):
 async def test_servers_in_trouble_leave_the_one_that_is_well_alone(small, postgres_of):
     """One frozen, one full, one with a waiting ALTER: the fourth fails in nothing. Nothing stays behind."""
     frozen, full, well = (postgres_of(major) for major in (15, 16, 18))
-    rows_on(full, "CREATE ROLE guest LOGIN")
+    rows_on(full, "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN")
     servers = {"frozen": frozen, "full": full, "altered": small, "well": well}
     targets = [
         PostgresTarget(name=name, limit=2, server=server_of(each, user="guest" if name == "full" else "postgres"))
@@ -159,18 +160,19 @@ async def test_servers_in_trouble_leave_the_one_that_is_well_alone(small, postgr
     def of(name, failure=None):
         return [each for each in fleet.store.outcomes if each.target == name and failure in {None, each.failure}]
 
+    def stored():
+        """Return what was stored of what: a connection to each database has been made."""
+        return {(each.target, each.probe) for each in fleet.store.outcomes if each.kind is OutcomeKind.STORED}
+
     async with fleet_of(targets, size, each_one, evolve(CATALOGUE["node_role"], every=0.5, timeout=1.5)) as fleet:
-        await until(lambda: all(of(name) for name in servers))
+        await until(lambda: stored() >= {(name, probe) for name in servers for probe in ("size", "each")})
         rows_on(full, "ALTER ROLE guest CONNECTION LIMIT 0")
-
-        def is_full():
-            rows_on(full, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {OURS}")
-            return of("full", Failure.CONNECT)
-
         backends = [pid for (pid,) in rows_on(frozen, f"SELECT pid FROM pg_stat_activity WHERE {OURS}")]
         with waiting_alter(small), frozen.frozen(frozen.pid, *backends):
             began = len(of("well"))
-            await until(lambda: (of("frozen", Failure.TIMEOUT) or of("frozen", Failure.CONNECT)) and is_full())
+            while not of("full", Failure.CONNECT):
+                await anyio.to_thread.run_sync(rows_on, full, END_OURS)
+            await until(lambda: of("frozen", Failure.TIMEOUT) or of("frozen", Failure.CONNECT))
             await until(lambda: len(of("altered", Failure.TIMEOUT)) >= 5 and len(of("well")) >= began + 20)
             for server in (full, small, well):
                 assert await anyio.to_thread.run_sync(ours_on, server) <= 2

@@ -40,14 +40,11 @@ def leave(connection: PGconn) -> socket.socket | None:
 
 
 async def gone(left: socket.socket) -> None:
-    """Return once the server has closed its side."""
-    try:
-        with suppress(OSError):
-            while True:
-                try:
-                    if not left.recv(65_536):
-                        return
-                except BlockingIOError:
-                    await anyio.wait_readable(left)
-    finally:
-        left.close()
+    """Return once the server has closed its side. It is for the caller to close ours."""
+    with suppress(OSError):
+        while True:
+            try:
+                if not left.recv(65_536):
+                    return
+            except BlockingIOError:
+                await anyio.wait_readable(left)

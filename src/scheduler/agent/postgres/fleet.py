@@ -25,7 +25,7 @@ from .contract import MetricStore, OutcomeKind, Probe, ProbeOutcome, Row, Sample
 from .identity import IDENTITY, identity_of
 from .jobs import TASK, Jobs
 from .member import Around, Member, member_of
-from .reach import CUT_OFF, Request, Result, skipped
+from .reach import CUT_OFF, Reach, Request, Result, skipped
 from .recorder import Recorder
 from .storage import Drained, Spool
 from .target import PostgresTarget
@@ -94,10 +94,10 @@ class Fleet:
                     await self._begin(list(self._jobs.pairs))
                 else:
                     group.start_soon(self._begin, list(self._jobs.pairs))
-                yield
-                ways = [member.reach for member in (*self.members.values(), *self._left)]
-                for reach in ways:
-                    reach.close()
+                try:
+                    yield
+                finally:
+                    ways = self._close()
                 with anyio.move_on_after(FLUSH_WITHIN):
                     while not all(reach.is_idle for reach in ways):
                         await self._clock.sleep(0.02)
@@ -107,6 +107,13 @@ class Fleet:
                 self.report = await anyio.to_thread.run_sync(self._recorder.close, FLUSH_WITHIN)
             if self.report is None:
                 logger.warning("the metric store did not end; in memory were %d records", self._recorder.waiting)
+
+    def _close(self) -> list[Reach]:
+        """Have all connections closed, also of a fleet that ends with an error; return whom to wait for."""
+        ways = [member.reach for member in (*self.members.values(), *self._left)]
+        for reach in ways:
+            reach.close()
+        return ways
 
     def follow(self, targets: Sequence[PostgresTarget]) -> Changes[str]:
         """Probe these from now on, and no others. What is not another than before is not touched.

@@ -2,8 +2,10 @@
 
 A place is free when the server has closed its side of what was there (see libpq/leaving.py): so the server never counts
 more than the limit. Who finds no place waits in line; an idle connection to another database makes room, the one that
-was used longest ago first. What an address that fell silent has left behind needs a place of its own, too: behind
-several addresses there may be one server. Targets that are one server share their places (see places.py).
+was used longest ago first. A server that has let go of nothing within the time in which it has to let us in stands
+still: once all places are taken by that, it counts as one that does not answer. What an address that fell silent has
+left behind needs a place of its own, too: behind several addresses there may be one server. Targets that are one server
+share their places (see places.py).
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final
 
 import anyio
 
 from timerqueue import Clock
 
-from ...libpq import Connection, gone
+from ...libpq import Connection, Unreachable, gone
 from .dialling import Dialler
 from .places import Places, Waiter
 
@@ -29,6 +32,7 @@ Spawn = Callable[..., object]
 
 
 CLOSED: Final = "the server is not asked any more"
+STUCK: Final = "the server does not answer: it lets go of none of our connections"
 
 
 class NoRoom(Exception):
@@ -38,13 +42,15 @@ class NoRoom(Exception):
 class Connections:
     """The connections of one target; at most `limit`, whatever they do. `None` names the server's own database.
 
-    `used`: places that are taken, as many as the server may count. `leaving`: of those, what is closing.
+    `used`: places that are taken, as many as the server may count. `leaving`: of those, what is closing; `stuck`: of
+    those, what the server has not let go of in time.
     """
 
     def __init__(self, dialler: Dialler, limit: int, spawn: Spawn, clock: Clock) -> None:
         self.limit = limit
         self.used = 0
         self.leaving = 0
+        self.stuck = 0
         self.is_closed = False
         self.places = Places(self)
         self._dialler = dialler
@@ -147,6 +153,8 @@ class Connections:
         """Wait for a place; return None with one, or a connection that was handed over."""
         if self.places.take(self):
             return None
+        if self.places.are_stuck:
+            raise Unreachable(STUCK)
         waiter = Waiter(self, database, is_fresh)
         self.places.waiting.append(waiter)
         self.places.make_room()
@@ -160,7 +168,9 @@ class Connections:
             self._withdraw(waiter)
             raise NoRoom(f"no connection was free within {within:.3g} s (limit {self.places.limit})")
         if waiter.handed is None and not waiter.has_place:
-            raise NoRoom(CLOSED)
+            if self.is_closed:
+                raise NoRoom(CLOSED)
+            raise Unreachable(STUCK)
         return waiter.handed
 
     def _withdraw(self, waiter: Waiter) -> None:
@@ -202,7 +212,19 @@ class Connections:
         """Free a place that is leaving once the server has let go of it."""
         try:
             if left is not None:
-                await gone(left)
+                with closing(left):
+                    await self._let_go(left)
         finally:
             self.leaving -= 1
             self.places.free(self)
+
+    async def _let_go(self, left: socket.socket) -> None:
+        """Return once the server has let go of what was left; take note if that takes longer than to let us in."""
+        with anyio.move_on_after(self._dialler.within):
+            await gone(left)
+            return
+        self.places.mark_stuck(self)
+        try:
+            await gone(left)
+        finally:
+            self.stuck -= 1

@@ -16,11 +16,15 @@ from ...libpq import Connection
 
 
 class Holder(Protocol):
-    """The connections of one target. `used`: places it has; `leaving`: those of them whose connections are closing."""
+    """The connections of one target. `used`: places it has; `leaving`: those of them whose connections are closing.
+
+    `stuck`: of those, what the server has not let go of in time.
+    """
 
     limit: int
     used: int
     leaving: int
+    stuck: int
     places: Places
 
     @property
@@ -37,7 +41,10 @@ class Holder(Protocol):
 
 @define(eq=False)
 class Waiter:
-    """An entry in the line: for a place, or for a connection to that database which is handed over."""
+    """An entry in the line: for a place, or for a connection to that database which is handed over.
+
+    Its turn comes with neither if it waits in vain.
+    """
 
     holder: Holder
     database: str | None
@@ -64,6 +71,11 @@ class Places:
         """How many are taken: as many as the server may count, at most."""
         return sum(each.used for each in self.holders)
 
+    @property
+    def are_stuck(self) -> bool:
+        """Whether all are taken by what we have left, and the server lets go of nothing: it stands still."""
+        return self.limit <= self.used == sum(each.stuck for each in self.holders)
+
     def take(self, holder: Holder) -> bool:
         """Take one, if there is one for whom nobody waits."""
         if self.waiting or self.used >= self.limit:
@@ -77,6 +89,12 @@ class Places:
         if idle:
             min(idle, key=lambda found: found[0])[1].evict()
         return bool(idle)
+
+    def mark_stuck(self, holder: Holder) -> None:
+        """Take note that the server has not let go of one in time. If that is all of them, nobody waits any longer."""
+        holder.stuck += 1
+        while self.waiting and self.are_stuck:
+            self.waiting.popleft().turn.set()
 
     def free(self, holder: Holder) -> None:
         """Give one back. Who is closed and has none left leaves."""
