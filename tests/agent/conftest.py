@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -30,6 +32,22 @@ def attempt():
         return Attempt(address, Stopwatch(SystemClock()), connect_within)
 
     return make
+
+
+@pytest.fixture
+def ports():
+    """Find two ports on which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
+        return [each.getsockname()[1] for each in (one, other)]
+
+
+@pytest.fixture
+def keys_work():
+    """Let programs hear of keys: who runs the tests in the background of a shell has them ignored."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGQUIT, signal.SIGINT)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,47 @@
+"""The page docs/howto/many-machines.md is carried out as it stands: see tests/tutorials.py."""
+
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from kit import PATIENCE
+from tutorials import blocks, carry_out, environment_of
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "many-machines.md"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """The commands under test have loops of their own; which one the test uses makes no difference."""
+    return "asyncio"
+
+
+@pytest.fixture
+def fresh_server(postgres_server):
+    """A PostgreSQL on which nobody has shared anything: which agent has what depends on how many there have been."""
+    with type(postgres_server)() as server:
+        yield server
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals and a shell of POSIX")
+@pytest.mark.usefixtures("keys_work")
+async def test_the_way_to_many_machines_is_true(tmp_path, ports, fresh_server):
+    """From nothing to an agent that is killed and replaced, as a reader would do it."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    page = PAGE.read_text("utf-8").replace("8080", str(ports[0]))
+    page = page.replace("@127.0.0.1/postgres", f"@/postgres?host={fresh_server.folder}")
+    with anyio.fail_after(4 * PATIENCE):
+        await carry_out(page, folder, environment_of(tmp_path), "fleet.toml")
+
+
+def test_each_block_of_the_page_is_followed():
+    """One without its terminal would be passed over."""
+    page = PAGE.read_text("utf-8")
+    found = blocks(page)
+    assert len(found) == page.count("```console\n") + page.count("```toml\n") > 10
+    assert [lines for terminal, kind, lines in found if (terminal is None) != (kind == "toml")] == []
