@@ -5,16 +5,28 @@ from __future__ import annotations
 from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
 
 from ._control import Registry
+from ._dispatch import Dispatch, Held, QueueAudit
 from ._jobs import JobList, Tasks
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
-from ._memory import Commits, InlineWriter, Memory, Polling, Rejoining, Shards, ThreadWriter, Writer
+from ._memory import (
+    Commits,
+    InlineWriter,
+    Membership,
+    Memory,
+    Polling,
+    Rejoining,
+    Shards,
+    ThreadWriter,
+    Writer,
+)
 from ._plan import Timeline
 from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
 from ._values import Listeners
-from .stores import Retention, Shares, Sharing, Store
+from .queues import Queue
+from .stores import Executions, Retention, Shares, Sharing, Store
 
 
 def core_of(
@@ -78,11 +90,12 @@ def memory_of(
     crash_floor: float,
     retention: Retention,
     poll: float,
+    queue: Queue | None = None,
 ) -> Memory:
-    """Put together what deals with the store. Raises TypeError for what is no Retention."""
-    if not isinstance(retention, Retention):
-        msg = f'retention must be a Retention, such as Retention(age="30d"), not {retention!r}'
-        raise TypeError(msg)
+    """Put together what deals with the store. Raises TypeError for what is no Retention, and for a queue beside a store
+    that has no executions.
+    """
+    check_retention(retention)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
     commits = Commits(store, writer, core, retention)
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
@@ -92,9 +105,17 @@ def memory_of(
     def hint() -> None:
         memory.hint()  # which is made last
 
-    shards = None
+    shards = dispatch = audit = None
+    if queue is not None and isinstance(core.jobs.shares, Held):
+        queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
+        lines = {"store_line": writer, "queue_line": queue_line}
+        dispatch = Dispatch(
+            queue, executions_of(store), core.jobs.shares, core, registry, reconciler=reconciler, intake=intake, **lines
+        )
+        audit = QueueAudit(dispatch, core, **lines)
+        commits.on_committed = dispatch.committed
     if (sharing := sharing_of(store)) is not None and core.jobs.shares is not None:
-        shards = Shards(
+        shards = (Shards if queue is None else Membership)(
             sharing,
             core.jobs.shares,
             writer,
@@ -114,15 +135,7 @@ def memory_of(
                 intake=intake,
             ),
         )
-    polling = Polling(
-        store,
-        writer,
-        core=core,
-        commits=commits,
-        reconciler=reconciler,
-        intake=intake,
-        every=poll,
-    )
+    polling = Polling(store, writer, core=core, commits=commits, reconciler=reconciler, intake=intake, every=poll)
     memory = Memory(
         store,
         writer,
@@ -135,8 +148,34 @@ def memory_of(
         polling=polling,
         shards=shards,
         sharing=sharing,
+        dispatch=dispatch,
+        audit=audit,
     )
     return memory
+
+
+def check_retention(retention: Retention) -> None:
+    """Raise TypeError for what is no Retention."""
+    if not isinstance(retention, Retention):
+        msg = f'retention must be a Retention, such as Retention(age="30d"), not {retention!r}'
+        raise TypeError(msg)
+
+
+def shares_of(store: Store | None, queue: Queue | None) -> Shares | None:
+    """Which jobs of a store are ours: those of our shards, those that come out of a queue, or (None) all of them."""
+    sharing = sharing_of(store)
+    if queue is not None:
+        return Held(sharing)
+    return None if sharing is None else Shares(sharing)
+
+
+def executions_of(store: Store) -> Executions:
+    """The verbs by which jobs are taken that stand in a queue. Raises TypeError for a store that has none."""
+    executions: Executions | None = getattr(store, "executions", None)
+    if executions is None:
+        msg = f"a queue needs a store that keeps executions, such as PostgresStore(dsn, shared=True), and not {store!r}"
+        raise TypeError(msg)
+    return executions
 
 
 def sharing_of(store: Store | None) -> Sharing | None:

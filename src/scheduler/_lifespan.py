@@ -115,8 +115,8 @@ class Lifespan:
                     self._core.runs.stop(only_waiting=False)
                     self._core.queue.fire_until(AT_ONCE)  # what was asked for since the last turn is done or missed
                     self._core.queue.stop()
-                    if self._memory is not None and self._memory.shards is not None:
-                        self._memory.shards.end()
+                    if self._memory is not None:
+                        self._memory.end()
         finally:
             if self._memory is not None:
                 await self._memory.close()
@@ -143,6 +143,8 @@ class Lifespan:
             await self._memory.load(first_loaded)
             if self._memory.shards is not None:
                 group.start_soon(self._memory.shards.run, name="scheduler shards")
+            if self._memory.audit is not None:
+                group.start_soon(self._memory.audit.run, name="scheduler queue audit")
         except Exception as exc:  # noqa: BLE001 - raised where it is not wrapped in the groups' errors
             self.failure = exc
             self._core.runs.stop_starting()

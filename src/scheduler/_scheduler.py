@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import core_of, memory_of, sharing_of
+from ._assembly import core_of, memory_of, shares_of
 from ._control import OnConflict, Registry, SomeJob
 from ._jobs import (
     Handle as Job,
@@ -37,7 +37,8 @@ from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._running import Running
 from ._values import Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
-from .stores import Retention, Shares, Store, store_at
+from .queues import Queue
+from .stores import Retention, Store, store_at
 
 logger = getLogger(__name__)
 
@@ -59,6 +60,9 @@ class Scheduler(Running):
     arguments are JSON, and each run is recorded before it begins. `crash_floor`: how long a job rests after its process
     died during a run. `retention`: how much history to keep. `poll`: how often to look for changes by others.
 
+    `queue`: where the next start of each stored job waits, such as a BeanstalkdQueue, so that whichever scheduler with
+    this store and queue comes first runs it. For the store of several: PostgresStore(dsn, shared=True).
+
     Use it as `async with Scheduler() as s:`, or add jobs and `await s.run()`.
     """
 
@@ -71,6 +75,7 @@ class Scheduler(Running):
         max_subtasks: int = 10_000,
         kill_after: timedelta | float | str = "5s",
         store: Store | str | None = None,
+        queue: Queue | None = None,
         crash_floor: timedelta | float | str = "5m",
         retention: Retention | None = None,
         poll: timedelta | float | str = "1s",
@@ -79,6 +84,9 @@ class Scheduler(Running):
     ) -> None:
         if isinstance(store, str):
             store = store_at(store)
+        if queue is not None and store is None:
+            msg = "a queue needs a store, which knows the jobs: give store=PostgresStore(dsn, shared=True) too"
+            raise TypeError(msg)
         self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
         self._pool = TaskPool(limit_of("limit", limit), limits_of(limits), clock=self._clock)
         self._lifecycle = Lifecycle("Scheduler")
@@ -88,7 +96,7 @@ class Scheduler(Running):
             system_random() if random is None else random,
             max_subtasks=count_of("max_subtasks", max_subtasks),
             kill_after=seconds_of("kill_after", kill_after),
-            shares=None if (sharing := sharing_of(store)) is None else Shares(sharing),
+            shares=shares_of(store, queue),
         )
         self._listeners = self._core.listeners
         self._jobs = self._core.jobs
@@ -105,6 +113,7 @@ class Scheduler(Running):
                 crash_floor=delay_of("crash_floor", crash_floor),
                 retention=Retention() if retention is None else retention,
                 poll=poll_of("poll", poll),
+                queue=None if queue is None else part_of("queue", queue, "census", "BeanstalkdQueue(...)"),
             )
         )
         self._policies = Policies()
@@ -349,4 +358,5 @@ class Scheduler(Running):
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
             fleet=None if self._memory is None else self._memory.fleet_statistics(),
+            queue=None if self._memory is None else self._memory.queue_statistics(),
         )

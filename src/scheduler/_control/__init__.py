@@ -10,6 +10,7 @@ from .early import EarlyJob
 from .new_jobs import NewJob, SomeJob
 from .registry import Registry
 from .run_once import RunOnce
+from .update import Updates
 
 __all__ = [
     "EarlyJob",
@@ -18,5 +19,6 @@ __all__ = [
     "Registry",
     "RunOnce",
     "SomeJob",
+    "Updates",
     "duplicate",
 ]

@@ -185,7 +185,7 @@ class Registry(Verbs):
         jobs = list(drafts.by_id.values())
         if not jobs:
             return jobs
-        is_early = bool(drafts.rows) and self.early.is_waiting
+        is_early = bool(drafts.rows) and (self.early.is_waiting or self._jobs.shares is not None)
         if is_early or self._pausing.pauses.any or not self._by_id.keys().isdisjoint(drafts.by_id):
             return [self._put_one(drafts, index, job, start, on_conflict) for index, job in enumerate(jobs)]
         self._by_id.update(drafts.by_id)
@@ -263,7 +263,7 @@ class Registry(Verbs):
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
         job.lateness = self.lateness.by_kind.setdefault(job.policy.kind, job.lateness)
         self._runs.enroll(job)
-        if self._jobs.is_elsewhere(job):
+        if self._jobs.begins_elsewhere(job, at_once=at_once):
             job.is_elsewhere = True
             job.settle_pause()
             job.settle_state()

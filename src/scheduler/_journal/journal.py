@@ -20,7 +20,7 @@ from attrs import evolve
 from .._jobs import Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
-from ..stores import Batch, StoredJob, StoredTick
+from ..stores import Batch, Placed, StoredJob, StoredTick
 from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, row_of, stored_pause
 
@@ -44,6 +44,7 @@ class Journal:
         self._timeline = timeline
         self._monotonic = monotonic
         self._on_change: Callable[[], None] = _nobody
+        self._before_sending: Callable[[Batch], None] | None = None
         self._fence: int | None = None
         self._noted_rows: list[set[str]] = []
 
@@ -51,6 +52,10 @@ class Journal:
         """Have `on_change` called whenever something is noted: there is a store for it. Called once."""
         self.is_kept = True
         self._on_change = on_change
+
+    def before_sending(self, complete: Callable[[Batch], None]) -> None:
+        """Have `complete` add to each batch, when it is closed, what follows from it. Called once."""
+        self._before_sending = complete
 
     def open(self, epoch: int) -> None:
         """Number marks from now on by that epoch of the store, which has been read. Later calls change nothing."""
@@ -227,6 +232,11 @@ class Journal:
             self._touch_with_tick(job)
         return record
 
+    def placed(self, placed: Placed) -> None:
+        """Note where an execution stands in a queue."""
+        self.pending.placed.append(placed)
+        self._on_change()
+
     def missed(
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
     ) -> None:
@@ -246,6 +256,8 @@ class Journal:
         """Close a batch of what is pending: from here on it is as it will be sent."""
         self.pending.name_missed(self._next_fence)
         sealed, self.pending = self.pending.seal(self._timeline, self._now_us())
+        if self._before_sending is not None:
+            self._before_sending(sealed.batch)
         self.sealed.append(sealed)
 
     def taken(self) -> Sealed:

@@ -11,7 +11,7 @@ from attrs import Factory, define
 from .._jobs import Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome
-from ..stores import AT_LEAST, RUNNING, Batch, JobPause, StoredJob, StoredPause, StoredTick
+from ..stores import AT_LEAST, RUNNING, Batch, JobPause, Placed, StoredJob, StoredPause, StoredTick
 from .rows import state_of
 
 T = TypeVar("T")
@@ -91,12 +91,14 @@ class Pending:
     missed: list[StoredTick] = Factory(list)
     last_missed: dict[Job, int] = Factory(dict)
     """Where the last of `missed` of a job stands, unless the job has run since."""
+    placed: list[Placed] = Factory(list)
+    """Where executions stand in a queue."""
     flushed: list[Flushed] = Factory(list)
 
     def __len__(self) -> int:
         """How many changes there are; those who wait to be told count too."""
         of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
-        of_ticks = self.marks, self.ended, self.missed
+        of_ticks = self.marks, self.ended, self.missed, self.placed
         parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed)
         return sum(map(len, parts))
 
@@ -170,7 +172,9 @@ class Pending:
         marks = [
             StoredTick(run.job.id, run.due_us, run.attempt, run.fence_number, RUNNING, now_us) for run in self.marks
         ]
-        batch = Batch(jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished)
+        batch = Batch(
+            jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished, self.placed
+        )
         rest = Pending(jobs=self.jobs, dirty=self.dirty)
         if rest:
             rest.flushed = self.flushed

@@ -9,6 +9,7 @@ thread, but for the calls of a store that waits, which a writer makes in a threa
 
 from .commits import Commits
 from .history import Record, record_of
+from .membership import Membership
 from .memory import Memory
 from .polling import Polling
 from .rejoining import Rejoining
@@ -18,6 +19,7 @@ from .writer import InlineWriter, ThreadWriter, Writer
 __all__ = [
     "Commits",
     "InlineWriter",
+    "Membership",
     "Memory",
     "Polling",
     "Record",

@@ -11,7 +11,7 @@ loop; the store is called by the writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -22,7 +22,7 @@ from .._journal import Sealed
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
-from ..stores import Receipt, Retention, Store, StoreError, StoreTakenOver, Unstorable
+from ..stores import Batch, Receipt, Retention, Store, StoreError, StoreTakenOver, Unstorable
 from .pruning import Pruning
 from .writer import Writer
 
@@ -72,6 +72,8 @@ class Commits:
         self._down_since: float | None = None
         self.doubt: Callable[[], object] | None = None
         """Told that the store has been taken over, where agents share it: then this is not the end."""
+        self.on_committed: Callable[[Batch, Receipt], object] = _nobody
+        """Told of each batch that is durable, and what of it was not carried out."""
         core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
@@ -121,11 +123,12 @@ class Commits:
             journal.seal()
         return journal.sealed[0] if journal.sealed else None
 
-    def said(self, receipts: Iterable[Receipt]) -> None:
+    def said(self, receipts: Sequence[Receipt]) -> None:
         """Take note that the batch that was left is durable, in one part or in several."""
-        self._journal.taken()
+        sealed = self._journal.taken()
         for receipt in receipts:
             self._look_at_stale(receipt)
+        self.on_committed(sealed.batch, Receipt(gone=tuple(gone for receipt in receipts for gone in receipt.gone)))
 
     def _ask(self) -> None:
         """Have what is pending sent in the next turn of the loop, with what comes until then."""
@@ -188,6 +191,7 @@ class Commits:
                 self._marks.refused(run)  # which may mark it again: it has another fence from then on
         if durable:
             self._marks.committed(durable)
+        self.on_committed(sealed.batch, receipt)
         self._tell_flushed(sealed)
         self._pruning.written(sealed.batch, self._sent_at)
 
@@ -259,3 +263,7 @@ class Commits:
         self._marks.store_up()
         logger.info("the store works again, after %.1f s", seconds)
         self._listeners.tell(StoreUp(self._queue.clock.wall(), seconds))
+
+
+def _nobody(_batch: Batch, _receipt: Receipt) -> None:
+    """Nobody asks what is durable."""

@@ -22,11 +22,12 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
 from .._control import Registry
+from .._dispatch import Dispatch, QueueAudit
 from .._journal import Flushed, Sealed
 from .._loop import Core
 from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
-from .._values import FleetStatistics, StoreStatistics
+from .._values import DispatchStatistics, FleetStatistics, StoreStatistics
 from ..stores import (
     SHARDS,
     Batch,
@@ -80,9 +81,13 @@ class Memory:
         polling: Polling,
         shards: Shards | None = None,
         sharing: Sharing | None = None,
+        dispatch: Dispatch | None = None,
+        audit: QueueAudit | None = None,
     ) -> None:
         self.store = store
         self.shards = shards
+        self.dispatch = dispatch
+        self.audit = audit
         self._sharing = sharing
         self.reconciler = reconciler
         self.polling = polling
@@ -134,6 +139,8 @@ class Memory:
         first_loaded.set()
         logger.info("%d jobs are in %r", count, self.store)
         self.polling.begin()
+        if self.dispatch is not None:
+            self.dispatch.begin()
 
     def hint(self) -> None:
         """Look around soon: somebody has changed something. Any thread."""
@@ -142,9 +149,13 @@ class Memory:
             self.shards.hint()
 
     def _cut_off(self, ours: list[int]) -> list[StoredTick]:
+        if self.dispatch is not None:
+            return []  # each job brings its own when it comes
         return self.store.running() if self.shards is None else self.shards.cut_off(ours)
 
     def _owed(self, ours: list[int]) -> list[StoredTick]:
+        if self.dispatch is not None:
+            return []
         return self.store.owed() if self._sharing is None else self._sharing.owed(ours)
 
     def _rows(self, ours: list[int]) -> Rows:
@@ -194,6 +205,19 @@ class Memory:
         """The agents that share the store; None: it is not shared, or nothing has been seen of them yet."""
         return None if (shares := self._core.jobs.shares) is None else fleet_of(shares, self._core.jobs)
 
+    def queue_statistics(self) -> DispatchStatistics | None:
+        """The dealings with the queue; None: there is none."""
+        return None if self.dispatch is None else self.dispatch.statistics()
+
+    def end(self) -> None:
+        """Take up nothing more: what runs has ended, and the last words are about to be said."""
+        if self.audit is not None:
+            self.audit.end()
+        if self.dispatch is not None:
+            self.dispatch.end()
+        if self.shards is not None:
+            self.shards.end()
+
     async def close(self) -> None:
         """Hand over what is not durable yet, and let go of the store. Gives up after LAST_WORDS."""
         self.polling.end()
@@ -231,6 +255,8 @@ class Memory:
         except StoreError as exc:
             return exc
         finally:
+            if self.dispatch is not None:
+                self.dispatch.close()
             self._leave()
             self.store.close()
         return None

@@ -288,6 +288,28 @@ class StoreStatistics:
     trouble: str | None
 
 
+@frozen(kw_only=True)
+class DispatchStatistics:
+    """A scheduler's dealings with its queue since it began. `held`: jobs that are with it now. `taken`: executions that
+    it has taken. `dropped`: those that were not to be run any more, by the reason. `without_task`: those that were left
+    to others. `here`: those that wait in this process now, because the queue would not have them; `refused`: how many
+    that were, by the reason. `missing`: those that an audit has put again. `premature`, `hops`, `expired` and
+    `strange`: see scheduler.queues.QueueStatistics.
+    """
+
+    held: int
+    taken: int
+    dropped: Mapping[str, int]
+    without_task: int
+    here: int
+    refused: Mapping[str, int]
+    missing: int
+    premature: int
+    hops: int
+    expired: int
+    strange: int
+
+
 @frozen
 class AgentStatistics:
     """One of the agents that share a store: its name, the epoch of its incarnation, which no other has or will have,
@@ -330,3 +352,5 @@ class SchedulerStatistics:
     missed_is_exact: bool = True
     fleet: FleetStatistics | None = None
     """None: no other agents share the store."""
+    queue: DispatchStatistics | None = None
+    """None: next starts stand in no queue outside of this process."""

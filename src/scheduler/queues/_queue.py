@@ -157,6 +157,10 @@ class Queue(Protocol):
     a server, though no longer than some seconds: never call those on the event loop.
     """
 
+    @property
+    def is_immediate(self) -> bool:
+        """Whether the queue never waits for anything outside the process. Then it is called on the event loop."""
+
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
         """Begin to take what is due, and give it to `deliver` from at most about a second before its due instant on.
 

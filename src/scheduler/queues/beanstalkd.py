@@ -67,6 +67,11 @@ class BeanstalkdQueue:
     def __repr__(self) -> str:
         return f"BeanstalkdQueue({str(self._address)!r}, tube={self._tube!r})"
 
+    @property
+    def is_immediate(self) -> bool:
+        """False: this queue waits for a server."""
+        return False
+
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
         """See Queue."""
         if self._commander is not None:

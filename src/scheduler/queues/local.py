@@ -66,6 +66,11 @@ class LocalQueue:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def is_immediate(self) -> bool:
+        """True: nothing of it leaves the process."""
+        return True
+
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
         """See Queue."""
         self._clock, self._call_at, self._deliver = clock, call_at, deliver

@@ -47,6 +47,10 @@ class Shares:
         """Whether the job of that id is ours."""
         return bool(self._ours[shard_of(id)])
 
+    def begin(self, id: str, *, at_once: bool) -> bool:  # noqa: ARG002 - of interest where jobs do not stay
+        """Whether a job of that id, which is added here, is ours. `at_once`: it has a start now."""
+        return self.holds(id)
+
     def agent_of(self, id: str) -> str | None:
         """The name of the agent that has the job of that id, as was seen last; None: nobody has it."""
         view = self.view

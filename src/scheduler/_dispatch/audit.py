@@ -1,0 +1,152 @@
+"""The audit of a queue against its store: each job that is to start has one execution, and that stands in the queue.
+
+    the store   jobs without a live execution, or with one that does not follow from their rows; what its server has
+                lost, or an agent has died with
+    the queue   executions that it does not have, or would give out too late because its clock was set back
+
+Whatever is missing is put again; an execution that then stands there twice is run once, for its row says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import getLogger
+from typing import Final, TypeVar
+
+import anyio
+
+from .._loop import Core
+from ..queues import Place, Position, QueueUnavailable, Standing, Tick, delay_of
+from ..stores import PARTS, PENDING, SCHEDULED, Execution, StoreError
+from .dispatch import Dispatch
+from .line import Line
+
+logger = getLogger(__name__)
+T = TypeVar("T")
+
+EVERY: Final = 300.0
+"""Seconds from one audit to the next."""
+
+SETTLED: Final = 2_000_000
+"""Microseconds after which an execution that is pending still is so because nobody puts it."""
+
+TOLERANCE: Final = 2
+"""Seconds by which a queue's clock may differ from ours."""
+
+PAGE: Final = 1_000
+FOREVER: Final = 2**62
+LONGEST_DELAY: Final = 2**32 - 1
+
+
+class QueueAudit:
+    """The audits of one scheduler's queue. Lives on the loop."""
+
+    def __init__(self, dispatch: Dispatch, core: Core, *, store_line: Line, queue_line: Line) -> None:
+        self._dispatch = dispatch
+        self._store_line = store_line
+        self._queue_line = queue_line
+        self._core = core
+        self._scope = anyio.CancelScope()
+
+    def end(self) -> None:
+        """Let `run` return."""
+        self._scope.cancel()
+
+    async def run(self) -> None:
+        """Audit now, and then every so often."""
+        with self._scope:
+            while True:
+                try:
+                    await self.audit()
+                except (StoreError, QueueUnavailable) as exc:
+                    logger.warning("the queue is not audited now: %s", exc)
+                await self._core.clock.sleep(EVERY)
+
+    async def audit(self) -> int:
+        """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable."""
+        before = self._dispatch.missing
+        dispatch, executions = self._dispatch, self._dispatch.executions
+        instance = await _answer(self._queue_line, dispatch.queue.instance)
+        now_us = self._now_us()
+        for part in range(PARTS):
+            found = await _answer(
+                self._store_line,
+                lambda part=part: executions.audit(  # type: ignore[misc] # a default cannot be typed
+                    part, now_us=now_us, instance=instance, decide=dispatch.decide
+                ),
+            )
+            if found is not None:
+                self._dispatch.missing += len(found.planned)
+                dispatch.mended(found)
+        await self._put_pending(now_us)
+        await self._look_at_scheduled()
+        if self._dispatch.missing > before:
+            logger.info("%d executions were missing in the queue, and have been put", self._dispatch.missing - before)
+        return self._dispatch.missing - before
+
+    async def _put_pending(self, now_us: int) -> None:
+        await self._page(PENDING, lambda rows: self._put_settled(rows, now_us - SETTLED))
+
+    async def _put_settled(self, rows: list[Execution], before_us: int) -> None:
+        orphans = [row for row in rows if row.made_us < before_us]
+        self._dispatch.missing += len(orphans)
+        self._dispatch.put_again([(Tick(row.job_id, row.due_us), None) for row in orphans])
+
+    async def _look_at_scheduled(self) -> None:
+        await self._page(SCHEDULED, self._look)
+
+    async def _look(self, rows: list[Execution]) -> None:
+        places = [
+            (Tick(row.job_id, row.due_us), Place(row.instance, row.number))
+            for row in rows
+            if row.instance is not None and row.number is not None
+        ]
+        positions = await _answer(self._queue_line, lambda: self._dispatch.queue.look(places))
+        now_us = self._now_us()
+        wrong: list[tuple[Tick, Place | None]] = [
+            (tick, None if position is None else place)
+            for (tick, place), position in zip(places, positions, strict=True)
+            if position is None or _is_late(tick, position, now_us)
+        ]
+        self._dispatch.missing += len(wrong)
+        self._dispatch.put_again(wrong)
+
+    async def _page(self, status: str, see: Callable[[list[Execution]], object]) -> None:
+        """Go through all live executions in that status."""
+        after = (-1, "")
+        while True:
+            rows = await _answer(
+                self._store_line,
+                lambda after=after: self._dispatch.executions.waiting(  # type: ignore[misc] # as above
+                    status, before_us=FOREVER, after=after, limit=PAGE
+                ),
+            )
+            await see(rows)  # type: ignore[misc]
+            if len(rows) < PAGE:
+                return
+            after = (rows[-1].due_us, rows[-1].job_id)
+
+    def _now_us(self) -> int:
+        return self._core.timeline.us(self._core.monotonic(), steady=False)
+
+
+def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
+    """Whether a queue would give a tick out too late: its clock was set back since it was put."""
+    if position.standing is not Standing.DELAYED:
+        return False
+    return position.seconds_left > delay_of(tick.due_us, now_us, LONGEST_DELAY) + TOLERANCE
+
+
+async def _answer(line: Line, call: Callable[[], T]) -> T:
+    """Call in that line, and wait for the answer. Raises what the call raises."""
+    done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
+
+    def answered(found: T, error: Exception | None) -> None:
+        (answer.append(found) if error is None else trouble.append(error))
+        done.set()
+
+    line.submit(call, answered)
+    await done.wait()
+    if trouble:
+        raise trouble[0]
+    return answer[0]

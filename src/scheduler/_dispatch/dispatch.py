@@ -1,0 +1,373 @@
+"""Dispatch: jobs whose next starts stand in a queue come to us for one tick, and go again.
+
+    an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as it would anyway
+    a commit writes a state of such a job -> the same commit plans its next execution, which is put once that is durable
+    nothing of the job is left to do -> the commit that says so releases it, and then the queue deletes the execution
+
+So the row is always written before the queue hears of it. A queue may lose what it holds, or give it twice or too
+early: whatever comes out is asked of its row, and what may not run is dropped and counted. Between two ticks a job is
+known here and idle (`is_elsewhere`). Lives on the loop; the store is asked in the line of the commits, and the queue in
+a line of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from logging import getLogger
+from typing import Any, Final, assert_never
+
+from timerqueue import LifecycleError
+
+from .._control import Registry
+from .._jobs import Job
+from .._loop import Core
+from .._restore import Intake, Lost, Reconciler, leave_to_others
+from .._values import DispatchStatistics
+from ..queues import Delivery, Kind, Place, Queue, Tick
+from ..stores import (
+    Batch,
+    Execution,
+    Executions,
+    Mended,
+    NotTaken,
+    Placed,
+    Planned,
+    Receipt,
+    Standing,
+    Taken,
+)
+from .held import Held, Hold
+from .line import Line
+from .next_execution import next_execution
+
+logger = getLogger(__name__)
+
+AGAIN: Final = 1
+"""Seconds after which an execution comes out again that nobody here could take just now."""
+
+LAST_PUTS: Final = 3.0
+"""Seconds that the queue has at the end to take what was planned last."""
+
+
+class Dispatch:
+    """The dealings of one scheduler with its queue."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        executions: Executions,
+        held: Held,
+        core: Core,
+        registry: Registry,
+        *,
+        store_line: Line,
+        queue_line: Line,
+        reconciler: Reconciler,
+        intake: Intake,
+    ) -> None:
+        self.queue = queue
+        self.executions = executions
+        self._held = held
+        self._store_line = store_line
+        self._queue_line = queue_line
+        self._core = core
+        self._journal = core.journal
+        self._jobs = core.jobs
+        self._registry = registry
+        self._reconciler = reconciler
+        self._intake = intake
+        self._here: set[tuple[str, int]] = set()
+        """Executions that stand in this process, because the queue would not have them."""
+        self._dropped = dict.fromkeys(NotTaken, 0)
+        self._taken = self._without_task = self._duplicates = 0
+        self.missing = 0
+        """Executions that an audit has put again."""
+        self._is_over = False
+        core.journal.before_sending(self._seal)
+
+    def begin(self) -> None:
+        """Take what is due from now on: the store is open and read."""
+        self.queue.open(self._core.clock, self._call_at, self._deliver)
+
+    def statistics(self) -> DispatchStatistics:
+        """Return what has come out, and what became of it."""
+        of_queue = self.queue.statistics()
+        return DispatchStatistics(
+            held=len(self._held.by_id),
+            taken=self._taken,
+            dropped={reason.value: count for reason, count in self._dropped.items() if count}
+            | ({"duplicate": self._duplicates} if self._duplicates else {}),
+            without_task=self._without_task,
+            here=len(self._here),
+            refused={reason.value: count for reason, count in of_queue.here.items()},
+            missing=self.missing,
+            premature=of_queue.premature,
+            hops=of_queue.hops,
+            expired=of_queue.expired,
+            strange=of_queue.strange,
+        )
+
+    # -- what comes out ------------------------------------------------------------------------------------------------
+
+    def _call_at(self, at: float, func: Callable[[], None]) -> None:
+        with suppress(LifecycleError):  # the loop has ended: what stood here is still pending in the store
+            self._core.queue.push(at, func)
+
+    def _deliver(self, deliveries: list[Delivery]) -> None:
+        """Take note of what has come out. Any thread. After the end of the loop the queue's own end gives it back."""
+        self._core.loop.call_soon(self._come_out, deliveries)
+
+    def _come_out(self, deliveries: list[Delivery]) -> None:
+        wanted = [delivery for delivery in deliveries if self._is_for_us(delivery)]
+        if wanted:
+            ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
+            self._here.difference_update(ticks)
+            self._store_line.submit(
+                lambda: self.executions.take(ticks), lambda answer, error: self._answered(wanted, answer, error)
+            )
+
+    def _is_for_us(self, delivery: Delivery) -> bool:
+        if delivery.tick.kind is not Kind.RUN:
+            delivery.done()
+            return False
+        job = self._jobs.find(delivery.tick.job_id)
+        has_no_task = job is not None and job.unfit is not None and job.unfit.is_readable
+        if self._is_over or has_no_task:
+            self._without_task += has_no_task
+            delivery.release(AGAIN)
+            return False
+        return True
+
+    def _answered(
+        self, deliveries: Sequence[Delivery], answers: Sequence[Taken | NotTaken] | None, error: Exception | None
+    ) -> None:
+        if answers is None:
+            logger.warning("%d executions that have come out go back: %s", len(deliveries), error)
+            for delivery in deliveries:
+                delivery.release(AGAIN)
+            return
+        for delivery, answer in zip(deliveries, answers, strict=True):
+            match answer:
+                case Taken():
+                    self._take_up(delivery, answer)
+                case NotTaken():
+                    self._drop(delivery, answer)
+                case _:
+                    assert_never(answer)
+
+    def _drop(self, delivery: Delivery, why: NotTaken) -> None:
+        """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
+        it, or it may run a little later.
+        """
+        self._dropped[why] += 1
+        logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
+        if why is NotTaken.RUNNING:
+            delivery.release(AGAIN)
+        else:
+            delivery.done()
+
+    def _take_up(self, delivery: Delivery, taken: Taken) -> None:
+        """Let a job go on here that nobody has had."""
+        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
+        hold = self._held.by_id.get(job_id)
+        if hold is not None and hold.due_us == due_us:
+            self._again(hold, delivery)
+            return
+        row = self._intake.job(taken.job)
+        if row is None:
+            delivery.bury()
+            return
+        self._taken += 1
+        self._held.by_id[job_id] = Hold(due_us, delivery)
+        lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
+        state = self._intake.state(taken.state)
+        if state is not None and state.next_us is not None and state.next_us < due_us:
+            state = state._replace(next_us=due_us)  # what was due before was paused, or somebody has skipped it
+        self._reconciler.take_over(row, state, lost)
+        job = self._jobs.find(job_id)
+        if job is not None and not self._is_to_begin(job, due_us):
+            self._journal.touch(job)  # so that it is released with the next commit
+
+    def _again(self, hold: Hold, delivery: Delivery) -> None:
+        """See an execution again that we have: its queue heard nothing of us for too long, or had it twice."""
+        self._duplicates += 1
+        if hold.delivery is None or hold.delivery.place == delivery.place:
+            hold.delivery = delivery
+        else:
+            delivery.done()
+
+    def _is_to_begin(self, job: Job, due_us: int) -> bool:
+        """Whether the job waits for that start, or is at work."""
+        if job.due_us is None or job.is_paused:
+            return not _is_idle(job)
+        steady = job.planner.steady
+        return self._core.timeline.reported(job.due_us, steady=steady) <= due_us or not _is_idle(job)
+
+    # -- what a commit says of executions --------------------------------------------------------------------------
+
+    def _seal(self, batch: Batch) -> None:
+        """Add to a batch that is about to be sent what follows from it for the executions of our jobs."""
+        for job_id in list(batch.states):
+            hold, job = self._held.by_id.get(job_id), self._jobs.find(job_id)
+            if hold is not None and job is not None:
+                self._plan(batch, job, hold)
+        gone = [job_id for job_id, row in batch.jobs.items() if row is None] + list(batch.finished)
+        for job_id in gone:
+            if job_id in self._held.by_id and self._jobs.find(job_id) is None:
+                batch.planned[job_id] = Planned(job_id, None, "", self._now_us())
+                self._release(batch, job_id)
+
+    def _plan(self, batch: Batch, job: Job, hold: Hold) -> None:
+        due_us = batch.states[job.id].next_us
+        if job.unfit is not None:
+            del batch.states[job.id]  # it stands where it stood, for somebody who can read it
+            due_us, hold.gives_back = hold.due_us, job.unfit.is_readable
+            self._without_task += 1
+        is_to_begin = hold.due_us is not None and due_us is not None and due_us <= hold.due_us
+        if is_to_begin and not self._is_over and job.unfit is None:
+            return
+        hold.gives_back |= is_to_begin
+        batch.planned[job.id] = Planned(job.id, due_us, job.schedule_text or "", self._now_us())
+        waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
+        if (_is_idle(job) and not waits_here) or (self._is_over and not job.runs):
+            self._core.queue.disarm(job)
+            leave_to_others(job)
+            self._release(batch, job.id)
+
+    def _release(self, batch: Batch, job_id: str) -> None:
+        batch.released[job_id] = None
+        self._held.leaving[job_id] = self._held.by_id.pop(job_id)
+
+    def committed(self, batch: Batch, receipt: Receipt) -> None:
+        """Tell the queue what is durable now."""
+        self._put(
+            [
+                (planned.job_id, planned.due_us)
+                for planned in batch.planned.values()
+                if planned.due_us is not None and self._is_to_be_put(planned.job_id, planned.due_us)
+            ]
+        )
+        for job_id in batch.released:
+            hold = self._held.leaving.pop(job_id, None)
+            if hold is not None:
+                hold.settle()
+        self._cancel(receipt.gone)
+        edited = [
+            job_id
+            for job_id in (*batch.jobs, *batch.paused)
+            if job_id not in batch.planned and job_id not in self._held.by_id
+        ]
+        if edited:
+            self.reconcile(edited)
+
+    def _is_to_be_put(self, job_id: str, due_us: int) -> bool:
+        hold = self._held.by_id.get(job_id) or self._held.leaving.get(job_id)
+        if hold is None:
+            return True
+        if hold.placed_us == due_us or (hold.gives_back and hold.due_us == due_us):
+            return False  # it stands there
+        hold.placed_us = due_us
+        return True
+
+    def reconcile(self, job_ids: Sequence[str]) -> None:
+        """See that these jobs, which nobody has, have the execution that follows from their rows by now."""
+
+        def answered(mended: Mended | None, error: Exception | None) -> None:
+            if mended is None:
+                logger.warning("the executions of %d jobs wait for the next audit: %s", len(job_ids), error)
+            else:
+                self.mended(mended)
+
+        self._store_line.submit(lambda: self.executions.reconcile(job_ids, self._decide_edited), answered)
+
+    def mended(self, mended: Mended) -> None:
+        """Have the queue follow what was changed in the store."""
+        self._put([(execution.job_id, execution.due_us) for execution in mended.planned])
+        self._cancel(mended.gone)
+
+    def decide(self, standing: Standing) -> Planned | None:
+        """Say which execution a job is to have that nobody has. Any thread."""
+        return next_execution(standing, self._registry.updates, self._core.timeline, self._now_us())
+
+    def _decide_edited(self, standing: Standing) -> Planned | None:
+        """Say the same of a job that somebody has just edited: what it could not do before is not made up for."""
+        now_us = self._now_us()
+        state = standing.state
+        if standing.live is None and state is not None and state.next_us is not None and state.next_us < now_us:
+            anew = next_execution(standing._replace(state=None), self._registry.updates, self._core.timeline, now_us)
+            return anew or self.decide(standing)
+        return self.decide(standing)
+
+    # -- the queue -----------------------------------------------------------------------------------------------------
+
+    def _put(self, executions: Iterable[tuple[str, int]]) -> None:
+        ticks = [Tick(job_id, due_us) for job_id, due_us in executions]
+        if ticks:
+            self.put_again([(tick, None) for tick in ticks])
+
+    def put_again(self, ticks: Sequence[tuple[Tick, Place | None]]) -> None:
+        """Put ticks, those that stand in a place of theirs instead of there. What stands in this process stays."""
+        wanted = [(tick, place) for tick, place in ticks if (tick.job_id, tick.due_us) not in self._here]
+        if not wanted:
+            return
+        put_us = self._now_us()
+
+        def put() -> list[Place | None]:
+            if old := [(tick, place) for tick, place in wanted if place is not None]:
+                self.queue.cancel(old)
+            return self.queue.put([tick for tick, _ in wanted])
+
+        def answered(places: list[Place | None] | None, error: Exception | None) -> None:
+            if places is None:
+                logger.warning("%d executions wait for the next audit: %s", len(wanted), error)
+                return
+            for (tick, _), place in zip(wanted, places, strict=True):
+                self._note(tick, place, put_us)
+
+        self._queue_line.submit(put, answered)
+
+    def _note(self, tick: Tick, place: Place | None, put_us: int) -> None:
+        if place is None:
+            self._here.add((tick.job_id, tick.due_us))
+        else:
+            self._journal.placed(Placed(tick.job_id, tick.due_us, place.instance, place.number, put_us))
+
+    def _cancel(self, executions: Iterable[Execution]) -> None:
+        places = [
+            (Tick(execution.job_id, execution.due_us), Place(execution.instance, execution.number))
+            for execution in executions
+            if execution.instance is not None and execution.number is not None
+        ]
+        if places:
+            self._queue_line.submit(lambda: self.queue.cancel(places), _nothing)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Take nothing more, and have the last commit release what is with us."""
+        self._is_over = True
+        for job_id in list(self._held.by_id):
+            job = self._jobs.find(job_id)
+            if job is not None:
+                self._journal.touch(job)
+
+    def close(self) -> None:
+        """Let go of the queue, once it has what was planned last. Waits some seconds at most."""
+        self._queue_line.close(LAST_PUTS, self.queue.close)
+        self.queue.close()
+
+    def _now_us(self) -> int:
+        return self._core.timeline.us(self._core.monotonic(), steady=False)
+
+
+def _is_idle(job: Job) -> bool:
+    """Whether nothing of the job goes on, waits for what goes on, or is tried again."""
+    is_at_work = job.runs or job.backlog or job.threads or job.asked
+    return not is_at_work and job.retry is None and job.owed is None
+
+
+def _nothing(_answer: Any, error: Exception | None) -> None:
+    """Take note of a cancel that failed: what is not cancelled comes out, and is dropped."""
+    if error is not None:
+        logger.debug("executions that were replaced stay in the queue: %s", error)

@@ -1,0 +1,69 @@
+"""Jobs that are with us for one of their ticks, of those whose next starts stand in a queue outside of every agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from attrs import define
+
+from ..queues import Delivery
+from ..stores import Shares, Sharing
+
+
+@define(eq=False)
+class Hold:
+    """A job that is with us. `due_us`: the execution that it was taken for; None: it was added here.
+
+    `placed_us`: the execution that was put into the queue for it since, and not again. `gives_back`: nothing of it has
+    begun here, and somebody else is to have it. `starts_here`: it is new, and its first start needs no queue.
+    """
+
+    due_us: int | None = None
+    delivery: Delivery | None = None
+    placed_us: int | None = None
+    gives_back: bool = False
+    starts_here: bool = False
+
+    def settle(self) -> None:
+        """Say to the queue what has become of the execution, now that the store knows."""
+        if self.delivery is None:
+            return
+        if self.gives_back:
+            self.delivery.release(1)
+        else:
+            self.delivery.done()
+
+
+class Held(Shares):
+    """The jobs that are with us, instead of shards: all others are nobody's, or another agent's."""
+
+    def __init__(self, sharing: Sharing | None) -> None:
+        super().__init__(sharing)
+        self.by_id: dict[str, Hold] = {}
+        self.leaving: dict[str, Hold] = {}
+        """Jobs whose release is on its way to the store."""
+
+    def holds(self, id: str) -> bool:
+        """Whether the job of that id is with us."""
+        return id in self.by_id
+
+    def begin(self, id: str, *, at_once: bool) -> bool:
+        """Have a job that is added here, until its row is durable and its first start here is over."""
+        self.by_id.setdefault(id, Hold(starts_here=at_once))
+        return True
+
+    def give(self, shards: Iterable[int]) -> None:
+        """Have nothing any more: others have taken us for dead, and may take what we had."""
+        super().give(shards)
+        for hold in (*self.by_id.values(), *self.leaving.values()):
+            if hold.delivery is not None:
+                hold.delivery.release()
+        self.by_id.clear()
+        self.leaving.clear()
+
+    def agent_of(self, id: str) -> str | None:
+        """The name of the agent that has the job, as far as we know: ours, or None."""
+        view = self.view
+        if view is None or id not in self.by_id:
+            return None
+        return next((peer.name for peer in view.peers if peer.epoch == view.me), None)

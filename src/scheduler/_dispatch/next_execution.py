@@ -1,0 +1,50 @@
+"""Which execution a job is to have that is with nobody: what follows from its row and its state, and nothing else."""
+
+from __future__ import annotations
+
+from schedule import ScheduleError, parse
+from timerqueue import UnknownLimit
+
+from .._control import Updates
+from .._plan import Timeline
+from .._values import SchedulerError
+from ..stores import Planned, Standing, StoredJob, StoredState
+
+
+def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now_us: int) -> Planned | None:
+    """Say what is to be live, None: all is well. A job whose schedule cannot be read, or has ended, has none."""
+    job = standing.job
+    due_us = None if job is None else _due(job, standing.state, updates, timeline)
+    live = standing.live
+    schedule = "" if job is None else job.schedule
+    if live is None:
+        return None if due_us is None else Planned(standing.id, due_us, schedule, now_us)
+    if live.due_us == due_us and live.schedule == schedule:
+        return None
+    return Planned(standing.id, due_us, schedule, now_us)
+
+
+def _due(job: StoredJob, state: StoredState | None, updates: Updates, timeline: Timeline) -> int | None:
+    if job.paused is not None:
+        return job.paused_until_us
+    if state is not None and state.next_us is not None and state.next_of in {None, job.schedule}:
+        due_us = state.next_us if state.retry_at_us is None else min(state.next_us, state.retry_at_us)
+    elif state is not None and state.retry_at_us is not None:
+        due_us = state.retry_at_us
+    else:
+        found = _first(job, updates, timeline)
+        if found is None:
+            return None
+        due_us = found
+    return due_us if state is None or state.not_before_us is None else max(due_us, state.not_before_us)
+
+
+def _first(job: StoredJob, updates: Updates, timeline: Timeline) -> int | None:
+    """When a job starts of which nothing is known but its row."""
+    try:
+        first = updates.first_start(parse(job.schedule), job.id, None)
+    except (SchedulerError, ScheduleError, UnknownLimit, ValueError, ArithmeticError, RecursionError):
+        return None
+    if first.due_us is None:
+        return None
+    return timeline.reported(first.due_us, steady=first.planner.steady)
