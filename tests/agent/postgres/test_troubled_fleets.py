@@ -44,6 +44,19 @@ async def test_a_query_that_is_given_up_is_cancelled_on_the_server(own_server):
     assert [each.reason for each in fleet.store.outcomes] == [CUT_OFF] * 3
 
 
+async def test_nobody_takes_the_answer_of_what_was_given_up_before_it(own_server):
+    """Costly probes follow one another on a connection. When the first is turned off, the next has its own answer."""
+    slow = probe("slow", "SELECT 1 FROM pg_sleep(3)", scope=Scope.DATABASE, every=0.5, is_cheap=False)
+    after = probe("after", "SELECT 2", scope=Scope.DATABASE, every=0.5, is_cheap=False)
+    asleep = f"SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND {OURS}"
+    async with fleet_on(own_server, slow, after, limit=1) as fleet:
+        await until(lambda: rows_on(own_server, asleep) == [(1,)])
+        fleet.scheduler.remove(job_id("main", "slow"))
+        await until(lambda: [each for each in fleet.store.samples if each.probe.name == "after"])
+    assert {each.rows for each in fleet.store.samples if each.probe.name == "after"} == {((2,),)}
+    assert {each.failure for each in fleet.store.of("after")} == {None}
+
+
 async def test_a_query_that_waits_for_a_lock_waits_no_longer_than_200_ms(own_server):
     """An ALTER TABLE that stays open, the thread in which scrapes queued up behind it until the server was full."""
     rows_on(own_server, "DROP TABLE IF EXISTS public.t; CREATE TABLE public.t (a int)")

@@ -29,6 +29,7 @@ SLOWEST_NETWORK: Final = 1.0
 """Seconds beyond a query's own time in which its answer has to come: the server ends it, unless it stands still."""
 
 Bytes = tuple[bytes | None, ...]
+"""A row as the server writes it."""
 
 
 @frozen
@@ -126,12 +127,11 @@ def _answer(found: list[PGresult], seconds: float) -> Answer:
     for result in found:
         if result.status == ExecStatus.FATAL_ERROR:
             return Answer(error=ServerError(_state(result), _message(result)), seconds=seconds)
-    rows = found[-1]
-    names = tuple((rows.fname(at) or b"").decode() for at in range(rows.nfields))
-    width = range(rows.nfields)
-    return Answer(
-        names, tuple(tuple(rows.get_value(at, column) for column in width) for at in range(rows.ntuples)), None, seconds
-    )
+    last = found[-1]
+    names = tuple([(last.fname(at) or b"").decode() for at in range(last.nfields)])
+    get, width = last.get_value, range(last.nfields)
+    rows = tuple([tuple([get(at, column) for column in width]) for at in range(last.ntuples)])
+    return Answer(names, rows, None, seconds)
 
 
 def _state(result: PGresult) -> str:

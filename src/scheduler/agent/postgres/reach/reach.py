@@ -151,7 +151,7 @@ class Reach:
     async def _answer(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
         """Answer requests over a connection. What an idle connection that had died could not answer goes in `again`."""
         try:
-            await self._answer_all(link, requests)
+            await self._answer_all(link, requests, again)
         except (Unreachable, TimeoutError) as exc:
             is_silent = isinstance(exc, TimeoutError)
             error = "the server does not answer" if is_silent else str(exc)
@@ -167,7 +167,11 @@ class Reach:
                 self.breaker.failed(error, self._clock.monotonic())
             self._end(unanswered, failed(Failure.TIMEOUT if is_silent else Failure.CONNECT, error))
 
-    async def _answer_all(self, link: _Link, requests: list[Request]) -> None:
+    async def _answer_all(self, link: _Link, requests: list[Request], again: list[Request]) -> None:
+        """Answer requests one pipeline after another. Those behind one that was given up go in `again`.
+
+        Its answers are still to come over this connection, and would be taken for theirs.
+        """
         extensions = await self._extensions(link, requests)
         fitting: list[tuple[Request, Variant]] = []
         for request in requests:
@@ -180,7 +184,9 @@ class Reach:
                 await self._call(link, request)
         shared = [each for each in fitting if each[0].probe.is_cheap]
         for together in (shared, *([each] for each in fitting if not each[0].probe.is_cheap)):
-            if together:
+            if not link.connection.is_clean:
+                again += [request for request, _ in together]
+            elif together:
                 await self._pipeline(link, together)
 
     def _fitting(self, probe: Probe, extensions: dict[str, tuple[str, str]]) -> Variant | Result | None:

@@ -51,10 +51,10 @@ def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
     kept: list[Row] = []
     size = 0
     for row in answer.rows[: probe.most_rows]:
-        size += sum(len(value) for value in row if value is not None)
+        size += len(b"".join(filter(None, row)))
         if size > probe.most_bytes:
             break
-        kept.append(tuple(None if value is None else read(value) for read, value in zip(readers, row)))  # noqa: B905
+        kept.append(tuple([None if value is None else read(value) for value, read in zip(row, readers)]))  # noqa: B905
     rest = int(answer.rows[0][-1] or 0) if counts_rest and answer.rows else 0
     return tuple(kept), rest + len(answer.rows) - len(kept)
 
