@@ -7,16 +7,18 @@ import textwrap
 
 import anyio
 import pytest
+from attrs import frozen
 
 from kit import PATIENCE
 from scheduler import Scheduler, Subtask
-from scheduler.agent.checks.contract.result import Status
+from scheduler.agent.checks.contract.result import Finding, Status
 from scheduler.agent.checks.kinds import BY_SCHEME
 from scheduler.agent.checks.net.resolve import Family
 from scheduler.agent.checks.target_check import MOST_ADDRESSES, Mode
 from scheduler.agent.targets.report import verdict_of
 from scheduler.agent.targets.status import fold
-from scheduler.agent.text.url import parse_url
+from scheduler.agent.text import Redactor
+from scheduler.agent.text.url import Url, parse_url
 
 
 def tcp(port, host="many.test", **options):
@@ -207,3 +209,22 @@ def test_a_machine_without_descriptors_does_not_call_others_down(url, backend):
 def test_no_result_at_all_is_unknown():
     """There is nothing to fold."""
     assert fold([]).status is Status.UNKNOWN
+
+
+@frozen(kw_only=True)
+class Repeating:
+    """A check of a target that repeats what it hears, and that has no need of the network."""
+
+    url: Url
+    said: str
+    secrets = frozenset()
+
+    async def attempt(self, at):
+        return Finding(status=Status.DOWN, error=f"it says {self.said}", detail={"says": self.said, "bytes": 7})
+
+
+async def test_what_a_check_found_has_no_secret_in_its_detail_either(target_check):
+    """Names of DNS and texts of certificates are of the target's choosing. Numbers stay what they are."""
+    check = Repeating(url=parse_url("tcp://127.0.0.1:1", {"tcp": None}), said="hunter2 is it")
+    result = await target_check(check, redactor=Redactor(["hunter2"])).run()
+    assert (result.error, result.detail) == ("it says *** is it", {"says": "*** is it", "bytes": 7})

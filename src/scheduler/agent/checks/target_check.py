@@ -254,9 +254,16 @@ class TargetCheck:
             latency=elapsed,
             phases=watch.phases,
             error=None if error is None else wording.printable(self.redactor.clean(error)),
-            detail=finding.detail,
+            detail=self._cleaned(finding.detail),
             handed_on=finding.handed_on,
         )
+
+    def _cleaned(self, detail: Detail) -> Detail:
+        """The detail without secrets: targets repeat what they are sent, in records of DNS for one."""
+        if not any(isinstance(value, str) for value in detail.values()):
+            return detail
+        clean = self.redactor.clean
+        return {name: clean(value) if isinstance(value, str) else value for name, value in detail.items()}
 
 
 def _peer(check: Check, address: str) -> str:
