@@ -68,6 +68,7 @@ class QueueAudit:
         dispatch, executions = self._dispatch, self._dispatch.executions
         instance = await _answer(self._queue_line, dispatch.queue.instance)
         now_us = self._now_us()
+        orphans = 0
         for part in range(PARTS):
             found = await _answer(
                 self._store_line,
@@ -76,18 +77,20 @@ class QueueAudit:
                 ),
             )
             if found is not None:
+                orphans += found.orphans
                 self._dispatch.missing += len(found.planned)
                 dispatch.mended(found)
-        await self._put_pending(now_us)
+        await self._put_pending(now_us if orphans else now_us - SETTLED)
         await self._look_at_scheduled()
         if self._dispatch.missing > before:
             logger.info("%d executions were missing in the queue, and have been put", self._dispatch.missing - before)
         return self._dispatch.missing - before
 
-    async def _put_pending(self, now_us: int) -> None:
-        await self._page(PENDING, lambda rows: self._put_settled(rows, now_us - SETTLED))
+    async def _put_pending(self, before_us: int) -> None:
+        """Put what has been pending since then: nobody does, or its server has lost it."""
+        await self._page(PENDING, lambda rows: self._put_orphans(rows, before_us))
 
-    async def _put_settled(self, rows: list[Execution], before_us: int) -> None:
+    async def _put_orphans(self, rows: list[Execution], before_us: int) -> None:
         orphans = [row for row in rows if row.made_us < before_us]
         self._dispatch.missing += len(orphans)
         self._dispatch.put_again([(Tick(row.job_id, row.due_us), None) for row in orphans])

@@ -1,0 +1,183 @@
+"""Schedulers that share a real PostgreSQL and a real beanstalkd: each tick runs once, whatever happens to either."""
+
+from contextlib import asynccontextmanager
+from itertools import chain
+
+import pytest
+
+import beanstalkd_server
+from kit import settle, until
+from scheduler import Scheduler, current_run
+from scheduler.queues import Kind
+from scheduler.queues.beanstalkd import BeanstalkdQueue
+from scheduler.stores import PENDING, SCHEDULED
+from scheduler.stores.postgres import PostgresStore
+from timerqueue import SystemClock
+
+FOREVER = 2**62
+
+
+class Fleet:
+    """Schedulers on the same servers. `begun`: (job id, due instant) of each run, by who ran it."""
+
+    def __init__(self, dsn, schema, broker):
+        self.dsn = dsn
+        self.schema = schema
+        self.broker = broker
+        self.begun = {}
+        self.early = []
+
+    @asynccontextmanager
+    async def agent(self, name, **options):
+        store = PostgresStore(self.dsn, schema=self.schema, shared=True, name=name)
+        s = Scheduler(store=store, queue=BeanstalkdQueue(self.broker.address, ttr=10), **options)
+        ours = self.begun.setdefault(name, [])
+
+        async def work():
+            run = current_run()
+            ours.append((run.job_id, run.due))
+            if SystemClock().wall() < run.due.timestamp():
+                self.early.append((run.job_id, run.due))
+
+        s.register("work", work)
+        async with s:
+            yield s
+            s.stop(grace=0)
+
+    @property
+    def runs(self):
+        return list(chain(*self.begun.values()))
+
+    def live(self):
+        """Return all live executions, as a visitor of the store sees them."""
+        store = PostgresStore(self.dsn, schema=self.schema, shared=True, name="visitor")
+        store.open(0, lambda: None)
+        try:
+            return [
+                row for status in (PENDING, SCHEDULED) for row in store.executions.waiting(status, before_us=FOREVER)
+            ]
+        finally:
+            store.sharing.leave()
+            store.close()
+
+    def check(self):
+        """See that no tick has run twice, and none early."""
+        assert len(self.runs) == len(set(self.runs))
+        assert self.early == []
+
+
+@pytest.fixture
+def broker():
+    if why := beanstalkd_server.why_not(steps=True):
+        pytest.skip(why)
+    with beanstalkd_server.BeanstalkdServer(steps=True) as server:
+        yield server
+
+
+@pytest.fixture
+def fleet(postgres_server, postgres_schema, broker):
+    return Fleet(postgres_server.dsn, postgres_schema, broker)
+
+
+async def test_agents_share_the_runs_of_all_jobs(fleet):
+    """Whoever is there takes what is due, also one that has added none of the jobs. No tick runs twice."""
+    async with fleet.agent("a") as a, fleet.agent("b"):
+        for number in range(40):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 120)
+        fleet.check()
+        assert len({job_id for job_id, _ in fleet.runs}) == 40
+        assert fleet.begun["b"], "the one that has added nothing takes part"
+    live = [row.job_id for row in fleet.live()]
+    assert len(live) == len(set(live)), "a job has more than one"
+
+
+async def test_a_server_that_loses_everything_has_all_again_after_one_audit(fleet, broker):
+    """Each job has exactly one execution in it, and no tick has run twice."""
+    async with fleet.agent("a") as a:
+        for number in range(200):
+            a.add("work", "@every 1h", id=f"job-{number}")
+        await a.flush()
+        queue = a._memory.dispatch.queue
+        await until(lambda: queue.census(Kind.RUN).total == 200)
+        broker.restart(log=False)
+        assert queue.census(Kind.RUN).total == 0
+        await a._memory.audit.audit()
+        await until(lambda: queue.census(Kind.RUN).total >= 199)  # one may have been due just now
+        await a.flush()
+        live = fleet.live()
+        assert len({row.job_id for row in live}) == len(live) >= 199
+        await a._memory.audit.audit()
+        assert queue.census(Kind.RUN).total <= 200
+
+
+@pytest.mark.slow
+async def test_a_server_that_keeps_its_log_has_all_without_an_audit(fleet, broker):
+    """What was in it when it was killed comes out in time, once."""
+    async with fleet.agent("a") as a:
+        for number in range(20):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 40)
+        broker.restart(log=True)
+        before = len(fleet.runs)
+        await until(lambda: len(fleet.runs) >= before + 60)
+        fleet.check()
+
+
+async def test_a_server_that_is_drained_makes_nothing_late(fleet, broker):
+    """The next starts wait in the agent itself, and it says so."""
+    async with fleet.agent("a") as a:
+        for number in range(20):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 20)
+        broker.drain()
+        before = len(fleet.runs)
+        await until(lambda: len(fleet.runs) >= before + 60)
+        fleet.check()
+        assert list(a.statistics().queue.refused) == ["the server is being drained"]
+
+
+@pytest.mark.slow
+async def test_a_server_that_is_gone_makes_nothing_late(fleet, broker):
+    """What it would not have waits in the agent; what it had comes out again when it is back, with its log."""
+    async with fleet.agent("a") as a:
+        for number in range(20):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 20)
+        broker.kill()
+        await settle()
+        broker.start()
+        before = len(fleet.runs)
+        await until(lambda: len(fleet.runs) >= before + 60)
+        fleet.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [3_600, -3_600])
+async def test_a_step_of_the_server_s_clock_lets_nothing_begin_early(fleet, broker, step):
+    """Forward: what comes out too early goes back. Back: what would be an hour late is put anew by the next audit."""
+    async with fleet.agent("a") as a:
+        for number in range(20):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 20)
+        broker.step(step)
+        await a._memory.audit.audit()
+        before = len(fleet.runs)
+        await until(lambda: len(fleet.runs) >= before + 60)
+        fleet.check()
+
+
+@pytest.mark.slow
+async def test_an_agent_that_leaves_leaves_nothing_behind(fleet):
+    """Its jobs go on with the other one, and the store says that nobody has them."""
+    async with fleet.agent("b"):
+        async with fleet.agent("a") as a:
+            for number in range(40):
+                a.add("work", "@every 1s", id=f"job-{number}")
+            await until(lambda: fleet.begun["a"] and fleet.begun["b"])
+        before = len(fleet.begun["b"])
+        await until(lambda: len(fleet.begun["b"]) >= before + 120)
+        fleet.check()
+    async with fleet.agent("c"):  # also what was just being taken when the last one left
+        await until(lambda: len({job_id for job_id, _ in fleet.begun["c"]}) == 40)
+        fleet.check()
