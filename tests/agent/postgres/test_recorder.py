@@ -60,6 +60,26 @@ def test_what_was_handed_over_is_stored_before_the_end(clock):
     assert (report.stored, report.spooled, report.dropped) == (Counts(50, 50, 51), Counts(), Counts())
 
 
+def test_a_record_wakes_the_thread_only_while_it_has_nothing_to_do(clock):
+    """What is handed over while it gathers or writes is found then: a wake for each would cost more than the rest."""
+    recorder = begun(store := Slow(), clock)
+    store.is_away = False
+    recorder.add(sample(0, ("a", 0)), outcome(0))
+    assert store.stands_still.wait(PATIENCE)
+    notify, woken = recorder._changed.notify, []
+    recorder._changed.notify = lambda: woken.append(notify())
+    for at in range(1, 50):
+        recorder.add(sample(at, ("a", at)), outcome(at))
+    store.goes_on.set()
+    wait_until(lambda: len(store.outcomes()) == 50)
+    assert not woken
+    wait_until(lambda: recorder._is_idle)
+    recorder.add(sample(50, ("a", 50)), outcome(50))
+    assert len(woken) == 1
+    recorder.close(PATIENCE)
+    assert times(store) == list(range(51))
+
+
 def test_past_the_deadline_a_store_that_stands_still_is_left_and_the_spool_has_the_rest(clock, tmp_path):
     """Nothing is lost, none is stored twice, and the report is there soon after the deadline."""
     recorder = begun(store := Slow(), clock, Spool(tmp_path))

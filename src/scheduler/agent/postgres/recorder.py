@@ -47,6 +47,8 @@ class Recorder:
         self._clock = clock
         self._writer = MetricWriter(store, spool, tell=tell or _log)
         self._changed = threading.Condition()
+        self._is_idle = False
+        """Whether the thread waits for the first record. It says so before it looks whether there is one."""
         self._calls: deque[Callable[[], Any]] = deque()
         self._deadline: float | None = None
         self._before: Drained | None = None
@@ -65,8 +67,9 @@ class Recorder:
     def add(self, sample: Sample | None, outcome: ProbeOutcome) -> None:
         """Hand over what one run found, and what became of it."""
         self._writer.put([] if sample is None else [sample], [outcome], self._clock.monotonic())
-        with self._changed:
-            self._changed.notify()
+        if self._is_idle:  # while it gathers, or writes, it will look: to wake it costs more than all else here
+            with self._changed:
+                self._changed.notify()
 
     def call(self, ask: Callable[[MetricStore], T], answer: Callable[[T | None], None]) -> None:
         """Ask the store something, on its thread, where `answer` is called with what it says; None: it cannot."""
@@ -119,10 +122,12 @@ class Recorder:
         """Wait until there is something to do; return what others ask the store."""
         with self._changed:
             is_stuck = self._writer.waiting > 0 and self._writer.is_down  # the last turn could not empty the queue
+            self._is_idle = not is_stuck
             self._changed.wait_for(
                 lambda: self._calls or self._deadline is not None or (self._writer.waiting and not is_stuck),
                 AGAIN_AFTER,
             )
+            self._is_idle = False
             self._changed.wait_for(lambda: self._calls or self._deadline is not None, GATHER)
             calls, self._calls = self._calls, deque()
         return calls

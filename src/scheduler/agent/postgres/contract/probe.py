@@ -149,6 +149,8 @@ def pick(
     if not fitting:
         return None
     newest = max(fitting, key=lambda variant: (variant.since, _version(variant.extension_since)))
+    if probe.extension is None and major <= NEWEST_PROVEN:
+        return newest
     quoted = '"{}"'.format(extension_schema.replace('"', '""'))
     is_proven = newest.is_proven and major <= NEWEST_PROVEN
     return evolve(newest, sql=newest.sql.replace("@extschema@", quoted), is_proven=is_proven)
@@ -161,4 +163,4 @@ def _fits(variant: Variant, major: int, extension: tuple[int, ...]) -> bool:
 
 def _version(text: str | None) -> tuple[int, ...]:
     """Return "1.10" as numbers, so that it is newer than "1.9"."""
-    return tuple(int(number) for number in re.findall(r"\d+", text or ""))
+    return tuple(int(number) for number in re.findall(r"\d+", text)) if text else ()

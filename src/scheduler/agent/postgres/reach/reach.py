@@ -239,7 +239,7 @@ class Reach:
                 link.has_answered = True
                 self.breaker.succeeded()
                 result = _result(request.probe, answer)
-                self._end([request], evolve(result, is_unproven=not variant.is_proven))
+                self._end([request], result if variant.is_proven else evolve(result, is_unproven=True))
             async for _ in answers:
                 pass
 
