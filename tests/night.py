@@ -129,7 +129,7 @@ class Night:
         if tick.outcome != "succeeded":
             self.statuses[tick.outcome] += 1
             if tick.outcome not in ("crashed", "missed"):
-                self.log.wrong.append(f"{tick.job_id}: a check has {tick.outcome}: {tick.error}")
+                self._cut_off(tick)
             return
         self.life.places.leave(tick.job_id)
         found = json.loads(tick.result)
@@ -147,6 +147,12 @@ class Night:
             self.log.wrong.append(f"{name}: told {status} at {now:.0f} s, which was not so")
         if self.world.is_configured(self.numbers[name], self.changes):
             self.models[name].found(status == "up", tick.ended_us / 1e6, now)
+
+    def _cut_off(self, tick):
+        """Take in a check that ended without a word. It may if its target has been taken out meanwhile."""
+        self.life.places.leave(tick.job_id)
+        if tick.outcome != "cancelled" or self.world.is_configured(self.numbers[tick.job_id], self.changes_read):
+            self.log.wrong.append(f"{tick.job_id}: a check has {tick.outcome}: {tick.error}")
 
     def _is_late(self, tick, status, asked):
         """Whether a check began too late to say anything, by its record. That may be while all places are held."""
@@ -225,7 +231,12 @@ def _reproducible():
 
 def live(seed, monitors, hours, every=60.0, places=PLACES, *, keeps=None):
     """Live through a night: it has the log, and what the judge needs. `keeps`: a list that gets the log's lines."""
-    night = Night(World(seed, monitors, hours, every, places))
+    return live_in(World(seed, monitors, hours, every, places), keeps=keeps)
+
+
+def live_in(world, *, keeps=None):
+    """Live through a night in which that is so."""
+    night = Night(world)
     night.log.keeps = keeps
     play(night.world.clock, night.live)
     return night

@@ -12,6 +12,7 @@ import pytest
 import night
 import night_life
 from night_judge import judge
+from night_world import Fate, Stretch, World
 from scheduler.agent.checks.contract.result import Finding
 from scheduler.agent.targets import task
 
@@ -19,6 +20,9 @@ pytestmark = pytest.mark.slow
 
 MONITORS, HOURS, SEED = 24, 1.0, 3
 """So many that some are added, some changed, and some removed."""
+
+TAKEN_OUT = "site-0007"
+"""The one that is gone between two reloads."""
 
 FEW = 2
 """Places that do not do."""
@@ -50,6 +54,15 @@ def test_a_night_with_too_few_places_leaves_late_checks_unknown():
     assert violations == []
     assert counts["checks that began too late"] > 5
     assert counts["triggers at ops"] > 5
+
+
+def test_a_check_is_cut_off_when_its_target_is_taken_out():
+    """That is no violation, and no other end without a word would be none."""
+    world = World(SEED, MONITORS, HOURS, 60.0)
+    world.fates[TAKEN_OUT] = Fate(11.0, (Stretch(0.0, world.quiet, is_silent=True),))
+    counts, violations = judge(night.live_in(world))
+    assert violations == []
+    assert counts["checks cancelled"] > 0
 
 
 def test_another_process_has_the_same_log(lived):
