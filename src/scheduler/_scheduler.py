@@ -147,6 +147,7 @@ class Scheduler(Running):
         grace: timedelta | float | str = 1.0,
         catch_up: int = 100,
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
+        place: str | None = None,
         start: Start = None,
         inline: bool = False,
         on_conflict: OnConflict = "error",
@@ -175,7 +176,7 @@ class Scheduler(Running):
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """
-        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
+        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
         policy = self._policies.of(options)
         if inline is not False or durable is not True:
             inline, durable = flag_of("inline", inline), flag_of("durable", durable)
@@ -204,6 +205,7 @@ class Scheduler(Running):
         grace: timedelta | float | str = 1.0,
         catch_up: int = 100,
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
+        place: str | None = None,
         start: Start = None,
         inline: bool = False,
         on_conflict: OnConflict = "error",
@@ -218,7 +220,7 @@ class Scheduler(Running):
         All jobs are added, or none. It raises what `add` raises, with the index of the wrong job, and DuplicateJob if
         an id comes twice. It returns the jobs in this order. From any thread, at any time.
         """
-        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery)
+        options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
         policy = self._policies.of(options)
         inline, durable = flag_of("inline", inline), flag_of("durable", durable)
         task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)

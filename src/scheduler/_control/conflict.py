@@ -35,9 +35,17 @@ def stays(job: Job, on_conflict: OnConflict) -> bool:
 
 
 def refuse_switch(job: Job, other: Job) -> None:
-    """Raise InvalidJob if one of the two jobs is stored and the other is not."""
+    """Raise InvalidJob if one of the two jobs is stored and the other is not, or if they have not one place."""
     if (job.task is None) != (other.task is None):
         msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
+        raise InvalidJob(msg)
+    refuse_to_move(job, other.policy.place)
+
+
+def refuse_to_move(job: Job, place: object) -> None:
+    """Raise InvalidJob if the job would have another place: it may be at work on the agent that has that of old."""
+    if place != job.policy.place:
+        msg = f'job {job.id!r} keeps its place, {job.policy.place!r}: to change that use on_conflict="replace"'
         raise InvalidJob(msg)
 
 

@@ -34,7 +34,7 @@ from .._loop import Core
 from .._plan import FirstStart, Planners, Start, instant_of
 from .._runs import count_what_runs
 from .._values import OPTIONS, InvalidJob, JobChanged
-from .conflict import is_same
+from .conflict import is_same, refuse_to_move
 from .early import Early
 from .lateness import Lateness
 
@@ -99,6 +99,7 @@ class Updates:
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
             raise InvalidJob(msg)
         changes = {name: settled(value) for name, value in changes.items()}
+        refuse_to_move(job, changes.get("place", job.policy.place))
         task = job.task
         if task is not None and "func" in changes:
             task, changes["func"], _ = self._tasks.resolve(changes["func"], inline=False, durable=True)

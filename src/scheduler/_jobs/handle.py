@@ -89,6 +89,11 @@ class Job:
         raise NotImplementedError
 
     @property
+    def is_ours(self) -> bool:
+        """Whether this scheduler has the job. False: another agent, with which it shares the store, or nobody yet."""
+        raise NotImplementedError
+
+    @property
     def error(self) -> str | None:
         """Why it does not start by itself; None: it does."""
         raise NotImplementedError

@@ -182,12 +182,15 @@ class Job(Alarm, Handle):
         return dir(Handle)
 
     def __repr__(self) -> str:
-        agent = self.agent
-        return f"<Job {self.id!r} {self.schedule} {self.state.value}{f', agent {agent}' if agent else ''}>"
+        return f"<Job {self.id!r} {self.schedule} {self.state.value}{f', agent {self.agent}' if self.agent else ''}>"
 
     @property
     def agent(self) -> str | None:
         return self.control.agent(self)
+
+    @property
+    def is_ours(self) -> bool:
+        return not self.is_elsewhere
 
     @property
     def next_start(self) -> datetime | None:

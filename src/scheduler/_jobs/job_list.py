@@ -42,15 +42,19 @@ class JobList:
 
     def is_elsewhere(self, job: Job) -> bool:
         """Whether another agent has that job."""
-        return self.shares is not None and job.task is not None and not self.shares.holds(job.id)
+        return self.shares is not None and job.task is not None and not self.shares.holds(job.id, job.policy.place)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
         """Whether another agent is to have that job, which is added here. `at_once`: it has a start now."""
-        return self.shares is not None and job.task is not None and not self.shares.begin(job.id, at_once=at_once)
+        return (
+            self.shares is not None
+            and job.task is not None
+            and not self.shares.begin(job.id, job.policy.place, at_once=at_once)
+        )
 
     def agent_of(self, job: Job) -> str | None:
         """The name of the agent that has the job; None: no other could have it."""
-        return None if self.shares is None or job.task is None else self.shares.agent_of(job.id)
+        return None if self.shares is None or job.task is None else self.shares.agent_of(job.id, job.policy.place)
 
     def jobs(self) -> list[Job]:
         """All of them at this moment."""

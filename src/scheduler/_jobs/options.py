@@ -29,6 +29,8 @@ DEFAULT_MAX_RUNNING: Final = 10
 SHORTEST_POLL: Final = 0.001
 """Seconds. To ask a store more often than that would cost a core."""
 
+LONGEST_PLACE: Final = 1_000
+
 SHARED_POLICIES: Final = 1_000
 """Distinct sets of options that are kept to be shared."""
 
@@ -238,6 +240,18 @@ _EXAMPLES: Final[Mapping[type, str]] = {
     Missed: "Missed.LATEST",
 }
 
+
+def _place(name: str, value: Any) -> str | None:
+    """A place, which has a name as jobs have an id; None: it is the job's own."""
+    place = text_of(name, value)
+    if place is not None:
+        check_text(place, name)
+        if not 0 < len(place) <= LONGEST_PLACE:
+            msg = f"place must be a text of 1 to {LONGEST_PLACE} characters, not {shown(value)}"
+            raise InvalidJob(msg)
+    return place
+
+
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "needs": _needs,
     "priority": _priority,
@@ -249,6 +263,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "grace": seconds_of,
     "catch_up": _catch_up,
     "delivery": _delivery,
+    "place": _place,
 }
 
 assert set(_CHECKS) == set(OPTIONS)
@@ -299,8 +314,9 @@ NO_TAGS: Final[frozenset[str]] = frozenset()
 
 _NAMES: Final = (
     "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up", "delivery",
+    "place",
 )  # fmt: skip
-_DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE)
+_DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE, None)
 
 
 class Policies:

@@ -100,7 +100,9 @@ class Rejoining:
             for number, (raw, _) in enumerate(chunk):
                 gone.discard(raw.id)
                 row = self._intake.job(raw)
-                if row is not None and not self._shares.holds(raw.id) and raw.id not in noted:
+                known = self._core.jobs.find(raw.id)
+                is_here = known is not None and not known.is_elsewhere
+                if row is not None and not is_here and raw.id not in noted:
                     self._reconciler.change(raw.id, row)
                 if not number % SLICE:
                     await checkpoint()

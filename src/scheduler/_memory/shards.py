@@ -307,7 +307,7 @@ class Shards:
             self._leaving, self._newest = {shard: [] for shard in shards}, None
         for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
             self._newest = job.id
-            if job.task is not None and (ids := self._leaving.get(shard_of(job.id))) is not None:
+            if job.task is not None and (ids := self._leaving.get(shard_of(job.policy.place or job.id))) is not None:
                 ids.append(job.id)
             if number and not number % SLICE:
                 await checkpoint()

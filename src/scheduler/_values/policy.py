@@ -51,6 +51,8 @@ class Policy:
     catch_up: int = 100
     """Only for Missed.ALL: so many ticks may wait to be made up for; older ones are missed."""
     delivery: Delivery = Delivery.AT_MOST_ONCE
+    place: str | None = None
+    """Jobs of one place are always on one agent, where several share a store; None: the job is a place of its own."""
     is_plain: bool = field(init=False, eq=False, repr=False)
     """There is nothing to look at when a run begins: no limit, no timeout, no tick that may come too late, and no other
     run beside it.

@@ -11,6 +11,7 @@ from anyio.abc import Listener, SocketStream, TaskGroup
 from attrs import frozen
 
 from scheduler import (
+    AgentLost,
     Event,
     JobFinished,
     MissedReason,
@@ -18,6 +19,7 @@ from scheduler import (
     RunMissed,
     Scheduler,
     SchedulerStarted,
+    ShardsMoved,
     StoreDown,
     StoreError,
     StoreTakenOver,
@@ -140,6 +142,7 @@ class _Agent:
         self._board.subscribe(self._roster.groups.hear)
         self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
+        self._scheduler.listen(self._look_around, ShardsMoved, AgentLost)
         self._scheduler.listen(self._listen)
         self._to_channels = Resolver(config.hosts)  # which `targets` does not bind: whom to tell is for the file to say
         means = Means(self._to_channels, ways.clock)
@@ -220,6 +223,11 @@ class _Agent:
         elif isinstance(event, StoreDown) and event.is_taken_over:
             self._taken_over = event.error
             self._scheduler.stop(GRACE)
+
+    def _look_around(self, _event: ShardsMoved | AgentLost) -> None:
+        """Find out what is ours: other agents that share the store have what is not."""
+        self._roster.look_around()
+        self._outbox.look_around()
 
     def _begin(self) -> None:
         """Show what there is, once the store is open and read, and remove jobs whose targets are gone."""

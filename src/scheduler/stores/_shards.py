@@ -12,9 +12,9 @@ SHARDS: Final = 1_024
 """A number that may not change: it stands in the tables of stores."""
 
 
-def shard_of(id: str) -> int:
-    """The shard of a job, by its id: the same here and in the tables."""
-    digest = md5(id.encode("utf-8", "replace"), usedforsecurity=False).digest()
+def shard_of(place: str) -> int:
+    """The shard of a place, which is a job's id unless the job says otherwise: the same here and in the tables."""
+    digest = md5(place.encode("utf-8", "replace"), usedforsecurity=False).digest()
     return int.from_bytes(digest[:4]) % SHARDS
 
 
@@ -43,20 +43,20 @@ class Shares:
         self._ours = bytearray(SHARDS)
         self._sharing = sharing
 
-    def holds(self, id: str) -> bool:
-        """Whether the job of that id is ours."""
-        return bool(self._ours[shard_of(id)])
+    def holds(self, id: str, place: str | None = None) -> bool:
+        """Whether the job of that id is ours, which is at that place; None: it is one by itself."""
+        return bool(self._ours[shard_of(place or id)])
 
-    def begin(self, id: str, *, at_once: bool) -> bool:  # noqa: ARG002 - of interest where jobs do not stay
+    def begin(self, id: str, place: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - for who holds jobs
         """Whether a job of that id, which is added here, is ours. `at_once`: it has a start now."""
-        return self.holds(id)
+        return self.holds(id, place)
 
-    def agent_of(self, id: str) -> str | None:
+    def agent_of(self, id: str, place: str | None = None) -> str | None:
         """The name of the agent that has the job of that id, as was seen last; None: nobody has it."""
         view = self.view
         if view is None:
             return None
-        shard = shard_of(id)
+        shard = shard_of(place or id)
         owner = view.me if self._ours[shard] else view.owners[shard]
         return next((peer.name for peer in view.peers if peer.epoch == owner), None)
 

@@ -1,4 +1,4 @@
-"""Agents that share a store check one target at the same instants, and its state is one, by their votes."""
+"""Agents that share a store check one target at the same instants: its state is one, by their votes, and told once."""
 
 import json
 from contextlib import AsyncExitStack
@@ -33,6 +33,10 @@ def file_of(tmp_path, postgres_server, postgres_schema, up):
             labels = {{ region = "eu", zone = "{zone}" }}
             [hosts]
             site = "{address}"
+            [[channel]]
+            name = "file"
+            kind = "command"
+            command = ["{tmp_path}/tell", "{tmp_path}/told"]
             [[check]]
             name = "site"
             url = "http://site:{up.port}/"
@@ -43,6 +47,9 @@ def file_of(tmp_path, postgres_server, postgres_schema, up):
         """)
         return str(file)
 
+    tell = tmp_path / "tell"
+    tell.write_text('#!/bin/sh\ncat >> "$1"; echo >> "$1"\n')
+    tell.chmod(0o755)
     return file_of
 
 
@@ -68,10 +75,22 @@ async def next_check(agents, holds):
     return found[0]
 
 
+def told(folder):
+    """Read what the channel was given."""
+    file = folder / "told"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [json.loads(line)["kind"] for line in lines if line]
+
+
 def found_down(store):
     """Read what is kept of checks that found the site down."""
     reports = [json.loads(tick.result) for tick in store.history("site") if tick.result]
     return [report for report in reports if report["status"] == "down"]
+
+
+def has_noted_that_it_is_told(store):
+    """Tell whether the store knows that the channel has taken a message."""
+    return any(tick.result and '"delivered"' in tick.result for tick in store.history(limit=10_000))
 
 
 async def test_a_target_is_down_by_the_votes_of_all(started, file_of, up, postgres_server, postgres_schema):
@@ -89,3 +108,25 @@ async def test_a_target_is_down_by_the_votes_of_all(started, file_of, up, postgr
     votes = found_down(store)[0]["results"]
     assert {vote["address"] for vote in votes} == {"a", "b", "c"}
     assert ("c", "down") in {(vote["address"], vote["status"]) for vote in votes}
+
+
+async def test_an_incident_is_told_once_by_whoever_has_the_target(
+    started, file_of, tmp_path, up, postgres_server, postgres_schema
+):
+    """The agent that has told of its beginning dies; another one tells of its end, and nobody tells anything twice."""
+    files = {name: file_of(name, "127.0.0.1", zone) for name, zone in zip("abc", "xyz", strict=True)}
+    async with AsyncExitStack() as stack:
+        agents = {name: await stack.enter_async_context(started("run", file, "--json")) for name, file in files.items()}
+        await next_check(agents.values(), lambda event: event["status"] == "up")
+        up.handler = respond(503)
+        store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+        await until(lambda: has_noted_that_it_is_told(store))  # else it would be told again, under the same key
+        await next_check(agents.values(), lambda event: event["status"] == "down")
+        (owner,) = (name for name, agent in agents.items() if any('"down"' in line for line in agent.lines))
+        agents[owner].process.kill()
+        await agents.pop(owner).process.wait()
+        await next_check(agents.values(), lambda event: event["status"] == "down")
+        up.handler = respond(200)
+        await until(lambda: told(tmp_path) == ["trigger", "resolved"])
+        await next_check(agents.values(), lambda event: event["status"] == "up")
+    assert told(tmp_path) == ["trigger", "resolved"]

@@ -15,7 +15,7 @@ from scheduler import Retention
 
 from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
-from ..quorum import check_shared, read_fleet
+from ..quorum import check_shared, check_together, read_fleet
 from ..relations import GroupPlan
 from ..targets import Planned
 from ..text import address_family, is_address
@@ -199,7 +199,9 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         "beside the configuration, named after it and ending in `.db`",
     )
     fleet = read_fleet(_table(top, "fleet"), environment)
-    store = shared(top, store, fleet) if top.has("fleet") else store
+    if top.has("fleet"):
+        store = shared(top, store, fleet)
+        check_together(top)
     retention = _retention(_table(top, "history"))
     limits, warnings = read_limits(
         _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
@@ -333,8 +335,7 @@ def _targets(
         found_beside = with_files_of(folder, table)
         section = Section(found_beside, ("check", index), _title(table, index), top.lines, top.problems)
         target = read_target(section, common, taken)
-        if not top.has("fleet"):
-            check_shared(section)
+        check_shared(section, is_shared=top.has("fleet"))
         for host in () if target is None else _hosts_beyond(target, within):
             section.complain(f"url: {within.refusal(host, host)}", "url")
         check_channels(section, common if target is None else target, names)

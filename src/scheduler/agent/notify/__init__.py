@@ -19,8 +19,8 @@ from .channels import (
     Undelivered,
 )
 from .delivery import Delivery, Way, sent_test
-from .entries import PREFIX
-from .outbox import TASK, Outbox
+from .entries import PREFIX, TASK
+from .outbox import Outbox
 from .pace import Digest, Rate, Rules
 
 __all__ = [

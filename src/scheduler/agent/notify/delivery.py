@@ -72,6 +72,8 @@ class Delivery:
             return {"delivery": "unreadable", "error": str(exc)}
         about = {"channel": message.channel, "kind": message.kind.value, "target": message.target}
         found = self._outbox.find(message.key)
+        if found is None and self._outbox.is_coming(message.key):
+            return {"delivery": NOT_YET, **about}
         if found is None:
             return {**self._outbox.settled_with(message.key), **about}
         if message.channel not in self._ways:

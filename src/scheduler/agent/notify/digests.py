@@ -47,6 +47,10 @@ class Digests:
                     sent.job.update(args=(sent.message.values(), sent.digest))
                 self.take_up(sent.job, sent.digest)
 
+    def has(self, id: str) -> bool:
+        """Whether the job of that id is that of a message that went out in a digest."""
+        return id in self._sent
+
     def digest_of(self, key: str) -> str | None:
         """The key of the digest in which the message of that key went out. None: in none."""
         sent = self._sent.get(job_id(key))

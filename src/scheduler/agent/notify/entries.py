@@ -11,6 +11,9 @@ from scheduler import Job
 
 from .channels import Message, MessageKind
 
+TASK: Final = "notify"
+"""The name of the task, and the tag of its jobs."""
+
 PREFIX: Final = "notify:"
 """The beginning of the ids of their jobs. No target is called so."""
 

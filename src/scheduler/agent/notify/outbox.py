@@ -22,19 +22,17 @@ import anyio
 from attrs import evolve
 
 from schedule import At
-from scheduler import ClockJumped, Job, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
+from scheduler import ClockJumped, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
 
 from ..targets import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered
 from ..text import wording
-from .channels import Message, MessageKind, message_of
+from .arrivals import Arrivals
+from .channels import Message, MessageKind
 from .digests import Digests
-from .entries import NEVER, PREFIX, Entries, Entry, instant_of, is_same, job_id, waits_to_be_told
+from .entries import NEVER, TASK, Entries, Entry, instant_of, is_same, job_id, waits_to_be_told
 from .pace import Rules, Window
 
 logger = getLogger(__name__)
-
-TASK: Final = "notify"
-"""The name of the task, and the tag of its jobs."""
 
 RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
 PRIORITY: Final = 6
@@ -79,6 +77,7 @@ class Outbox:
         self._clean = clean
         self._entries = Entries()
         self._digests = Digests()
+        self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
         self._windows = {name: Window(rules.digest) for name in channels}
         self._failing: dict[str, str] = {}
         """Channels that took nothing when they were tried last, and what they said."""
@@ -145,11 +144,7 @@ class Outbox:
 
     def begin(self) -> None:
         """Take up what an earlier process has left: the store has been read. Then take the news that came before."""
-        for job in self._scheduler.jobs():
-            if job.id.startswith(PREFIX) and TASK in job.tags and self._entries.of_job(job.id) is None:
-                self._take_up(job)
-        for entry in self._entries.all():
-            self._go_on(entry)
+        self.look_around()
         waiting = sum(self._entries.is_ready(entry, self._now()) for entry in self._entries.all())
         if waiting:
             self._say(f"{wording.count(waiting, 'message')} of an earlier run not delivered yet: trying again")
@@ -157,6 +152,18 @@ class Outbox:
         for news in early:
             self.hear(news)
         self._begun.set()
+
+    def look_around(self) -> None:
+        """Take up the messages that are ours by now, and let go of those that another agent has, if any share."""
+        self._compared.clear()
+        for entry in self._arrivals.take_up():
+            self._go_on(entry)  # now that all are there: an end waits for its beginning
+        for entry in self._arrivals.sent():
+            self._start_soon(entry)
+
+    def is_coming(self, key: str) -> bool:
+        """Whether another agent has left the message of that key to us, and it is not here yet. Then it starts anew."""
+        return self._arrivals.is_coming(key, instant_of(self._now() + AGAIN))
 
     async def has_begun(self) -> None:
         """Return once `begin` has been called: until then nobody knows which messages there are."""
@@ -242,7 +249,7 @@ class Outbox:
             members=incident.members,
         )
         resolved = evolve(message, kind=MessageKind.RESOLVED)
-        if self._entries.find(resolved.key) is not None:
+        if self._entries.find(resolved.key) is not None or self._arrivals.may_come(resolved.key):
             return
         self._add(resolved, None)
         until = self._windows[channel].hold_until(now)
@@ -298,6 +305,7 @@ class Outbox:
             priority=PRIORITY,
             retry=RETRY,
             delivery="at_least_once",
+            place=message.target,
             tags=(TASK, message.channel),
             on_conflict="keep",
         )
@@ -370,21 +378,6 @@ class Outbox:
         self._start_ready(self._entries.of_channel(channel))
 
     # -- after a restart -----------------------------------------------------------------------------------------------
-
-    def _take_up(self, job: Job) -> None:
-        try:
-            values, *digest = job.args
-            message = message_of(values)
-        except ValueError as exc:
-            self._say(f"{job.id} holds no message and is not sent: {exc}")
-            return
-        if job_id(message.key) == job.id and digest:
-            self._digests.take_up(job, str(digest[0]))
-            self._start_soon(Entry(message, job))
-        elif job_id(message.key) == job.id:
-            self._entries.put(Entry(message, job))
-        else:
-            self._say(f"{job.id} holds another message and is not sent: {message.key}")
 
     def _go_on(self, entry: Entry) -> None:
         """Go on with a message of an earlier process, as the configuration is now."""

@@ -98,6 +98,9 @@ class Signals:
     async def _judge(self, target: Target, check: PushCheck, signal: Signal) -> None:
         """Move the deadline, and have the target judged; by a run that waits for its turn, others being under way."""
         job = self._scheduler.get(target.name)
+        if not job.is_ours:
+            msg = f"another agent has its target: {job.agent or 'nobody knows which'}"
+            raise NotKept(msg)
         signal = check.inbox.put(signal)
         deadline = deadline_after(target.schedule, check.grace, signal)
         if deadline is not None:

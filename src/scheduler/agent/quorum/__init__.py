@@ -11,7 +11,7 @@ from .ballots import Ballots
 from .choice import chosen
 from .decision import decide
 from .poll import Poll, poll_of
-from .reading import FleetPlan, check_shared, read_fleet, read_quorum
+from .reading import FleetPlan, check_shared, check_together, read_fleet, read_quorum
 from .rule import Quorum
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Poll",
     "Quorum",
     "check_shared",
+    "check_together",
     "chosen",
     "decide",
     "poll_of",

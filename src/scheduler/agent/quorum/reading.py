@@ -18,6 +18,10 @@ MOST_AGENTS: Final = 100
 NAME: Final = "TIMERQUEUE_FLEET_NAME"
 LABELS: Final = "TIMERQUEUE_FLEET_LABELS"
 _LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
+_ALONE: Final = {
+    "group": "the targets of a group may be on several agents",
+    "postgres": "each agent would probe each server",
+}
 _KEYS: Final = dict.fromkeys(("where", "agents", "apart", "votes", "min_agents"), None)
 
 
@@ -111,10 +115,20 @@ def read_quorum(section: Section) -> Quorum | None:
     return found
 
 
-def check_shared(section: Section) -> None:
-    """Note as a problem that a check of a store that is not shared asks for several agents."""
+def check_together(top: Section) -> None:
+    """Note as problems what needs all of its targets on one agent, or would be done by each of them."""
+    for key, why in _ALONE.items():
+        if top.has(key):
+            top.complain(f"[[{key}]]: {why}: so far that is for an agent without [fleet]", key)
+
+
+def check_shared(section: Section, *, is_shared: bool) -> None:
+    """Note as a problem of a check what asks for several agents where there is one, and for one where there are."""
+    if is_shared and section.has("depends_on"):
+        text = "depends_on: what it depends on may be on another agent: so far that is for an agent without [fleet]"
+        section.complain(text, "depends_on")
     for key in _KEYS:
-        if section.has(key):
+        if section.has(key) and not is_shared:
             section.complain(f"{key}: is for agents that share a store: add [fleet] to the file of each", key)
             return
 

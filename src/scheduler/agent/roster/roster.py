@@ -94,6 +94,8 @@ class Roster:
         self._targets: dict[str, Target] = {}
         self._checks: dict[str, TargetCheck | StepsRun] = {}
         self._patient: set[str] = set()
+        self._here: set[str] = set()
+        """Targets of which it is known that no other agent has them. It is found out when they are checked."""
         clean = ways.redactor.clean
         self.board = Board((), clean)
         self.groups = Groups(
@@ -110,7 +112,9 @@ class Roster:
             clean,
             above=self._parents.above,
             is_new=self._is_new,
+            is_ours=self._is_ours,
         )
+        self._is_shared = poll is not None
         self._longest_doubt = network.longest
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
         gate = Gate(ways.clock, probes, network.every)
@@ -118,7 +122,7 @@ class Roster:
         task = CheckTask(
             self._checks,
             self.statuses,
-            self.recall.recall,
+            self._recall,
             ways.clock,
             gate=gate,
             maintenance=self.maintenance,
@@ -177,11 +181,34 @@ class Roster:
         for job in self._scheduler.jobs():
             target = self._targets.get(job.id)
             interval = 0.0 if target is None else _interval_of(target)
-            if target is not None and interval and _is_overdue(job, now, grace_of(target)):
+            if target is not None and interval and job.is_ours and _is_overdue(job, now, grace_of(target)):
                 gap = min(interval / (MORE_AT_FIRST * lengths[interval]), LONGEST_GAP)
                 with suppress(AlreadyStopped):  # nothing can be shown, so it has stopped at once
                     job.set_next_start(datetime.fromtimestamp(now + before[interval] * gap, UTC))
                 before[interval] += 1
+
+    async def _recall(self, name: str) -> None:
+        """Find out how a target stood, and anew if another agent has had it meanwhile."""
+        if name not in self._here:
+            self._here.add(name)
+            self._leave(name)
+        await self.recall.recall(name)
+
+    def look_around(self) -> None:
+        """Forget how those targets stand that other agents have by now, if any share the store."""
+        for name in [name for name in self._here if not self._is_ours(name)]:
+            self._here.discard(name)
+            self._leave(name)
+
+    def _leave(self, name: str) -> None:
+        if self._is_shared:
+            self.recall.forget(name)
+            self.statuses[name].leave()
+
+    def _is_ours(self, name: str) -> bool:
+        with suppress(JobNotFound):  # its schedule has ended
+            return self._scheduler.get(name).is_ours
+        return True
 
     def let_wait(self, name: str) -> None:
         """Let the checks of a target wait for room, however late they are: it might be left out every time."""
@@ -253,6 +280,7 @@ class Roster:
         self.recall.forget(name)
         self.board.forget(name, self._ways.clock.wall())
         self._patient.discard(name)
+        self._here.discard(name)
         for known in (self.statuses, self._checks, self._targets):
             known.pop(name, None)
 

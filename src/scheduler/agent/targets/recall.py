@@ -33,7 +33,8 @@ class Recall:
 
     `tell` is called with each target that has a past. `clean` masks secrets. `above`: the targets through which the one
     of a name is reached, on whose past a verdict on it depends. `is_new`: whether the one of a name has come into the
-    configuration, or back, since it was checked last: then it begins anew, for its last incident has ended.
+    configuration, or back, since it was checked last: then it begins anew, for its last incident has ended. `is_ours`:
+    whether no other agent has it.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class Recall:
         *,
         above: Callable[[str], Iterable[str]] = lambda _name: (),
         is_new: Callable[[str], bool] = lambda _name: False,
+        is_ours: Callable[[str], bool] = lambda _name: True,
     ) -> None:
         self._is_new = is_new
+        self._is_ours = is_ours
         self._scheduler = scheduler
         self._above = above
         self._clock = clock
@@ -82,7 +85,7 @@ class Recall:
                 self._recalled[name] = event = anyio.Event()
                 event.set()
         for name in list(self._targets):  # they change with the configuration
-            if name in self._targets:
+            if name in self._targets and self._is_ours(name):
                 await self.recall(name)
 
     async def recall(self, name: str) -> None:

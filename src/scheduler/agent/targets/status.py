@@ -225,6 +225,12 @@ class TargetStatus:
         self.state = self.incident = self.status = self.previous = self.since = self.recalled = None
         self.tried, self.is_excused = 0, False
 
+    def leave(self) -> None:
+        """Be known to another agent, and not here: as one of whom nothing has been read."""
+        self.begin_anew()
+        self.last = self.last_run = self.past = None
+        self.counts, self.changes, self.remembered, self.lateness_max = Counter(), 0, 0, 0.0
+
     def last_detail(self) -> Detail:
         """Return the detail of the last result, of whichever process."""
         return {} if self.last is None or not self.last.results else self.last.results[0].detail

@@ -165,7 +165,22 @@ schedules that are counted one by one, which ends at 32.
 SHARING: Final = """
 CREATE FUNCTION {schema}.shard_of(place text) RETURNS smallint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $body$ SELECT (('x' || left(md5(place), 8))::bit(32)::bigint & 1023)::smallint $body$;
-ALTER TABLE {schema}.job ADD COLUMN shard smallint NOT NULL GENERATED ALWAYS AS ({schema}.shard_of(id)) STORED;
+-- Options that are no JSON may be written by hand: such a job waits until they are mended, and somewhere it has to.
+CREATE FUNCTION {schema}.place_of(id text, options text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $body$
+BEGIN
+    IF options NOT LIKE '%"place"%' THEN
+        RETURN id;
+    END IF;
+    BEGIN
+        RETURN coalesce(options::jsonb ->> 'place', id);
+    EXCEPTION WHEN OTHERS THEN
+        RETURN id;
+    END;
+END
+$body$;
+ALTER TABLE {schema}.job ADD COLUMN shard smallint NOT NULL
+    GENERATED ALWAYS AS ({schema}.shard_of({schema}.place_of(id, options))) STORED;
 CREATE INDEX job_shard ON {schema}.job (shard);
 
 -- Until when the others leave an agent alone that shares the store. One without a lease has it for itself.

@@ -98,12 +98,14 @@ class SharingStatements:
             state=STATE.qualified,
         )
         self.running = of(
-            "SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'"
-            " AND {schema}.shard_of(job_id) = ANY (%s::smallint[])",
+            "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"
+            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
             TICK,
         )
         self.owed = of(
-            "SELECT {columns} FROM {schema}.tick WHERE owed AND {schema}.shard_of(job_id) = ANY (%s::smallint[])", TICK
+            "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE owed"
+            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
+            TICK,
         )
 
 

@@ -1,0 +1,77 @@
+"""Messages whose jobs an earlier process has left, or another agent, where several share a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from scheduler import Job, JobNotFound, Scheduler
+
+from .channels import message_of
+from .digests import Digests
+from .entries import PREFIX, TASK, Entries, Entry, job_id
+
+
+class Arrivals:
+    """The jobs of messages as they come to us, and go. `say` is told of those that hold no message."""
+
+    def __init__(self, scheduler: Scheduler, entries: Entries, digests: Digests, say: Callable[[str], None]) -> None:
+        self._scheduler = scheduler
+        self._entries = entries
+        self._digests = digests
+        self._say = say
+        self._sent: list[Entry] = []
+
+    def take_up(self) -> list[Entry]:
+        """Put the messages that have come since into the entries, and take those out that another agent has now."""
+        for entry in self._entries.all():
+            if not entry.job.is_ours:
+                self._entries.discard(entry)
+        jobs = (job for job in self._scheduler.jobs() if job.id.startswith(PREFIX) and TASK in job.tags and job.is_ours)
+        new = [job for job in jobs if self._entries.of_job(job.id) is None and not self._digests.has(job.id)]
+        return [entry for entry in map(self._entry_of, new) if entry is not None]
+
+    def sent(self) -> list[Entry]:
+        """Return those of them that went out in a digest, as their jobs are still to say. Once each."""
+        sent, self._sent = self._sent, []
+        return sent
+
+    def may_come(self, key: str) -> bool:
+        """Whether there is a job of that message, whoever has it: then somebody has told, or tells, of its incident."""
+        try:
+            return self._scheduler.get(job_id(key)) is not None
+        except JobNotFound:
+            return False
+
+    def is_coming(self, key: str, again: datetime) -> bool:
+        """Whether another agent has left the message of that key to us, and it is not in the entries yet.
+
+        Then its job starts again at that instant.
+        """
+        try:
+            job = self._scheduler.get(job_id(key))
+        except JobNotFound:  # it is settled
+            return False
+        if job.agent is None or self._digests.has(job.id):
+            return False
+        job.set_next_start(again)
+        return True
+
+    def _entry_of(self, job: Job) -> Entry | None:
+        """Read the entry of a job; None: it holds nothing to be sent."""
+        try:
+            values, *digest = job.args
+            message = message_of(values)
+        except ValueError as exc:
+            self._say(f"{job.id} holds no message and is not sent: {exc}")
+            return None
+        entry = Entry(message, job)
+        if job_id(message.key) != job.id:
+            self._say(f"{job.id} holds another message and is not sent: {message.key}")
+        elif digest:
+            self._digests.take_up(job, str(digest[0]))
+            self._sent.append(entry)
+        else:
+            self._entries.put(entry)
+            return entry
+        return None
