@@ -8,6 +8,7 @@ Each line of the log is one write: the agent, the job, the tick in microseconds,
 # ruff: noqa: T201 - it speaks to who started it
 
 import json
+import logging
 import os
 import sys
 import time
@@ -30,7 +31,7 @@ async def main(config):
         if config.get("takes"):
             await anyio.sleep(config["takes"])
 
-    store = PostgresStore(config["dsn"], schema=config["schema"], shared=True)
+    store = PostgresStore(config["dsn"], schema=config["schema"], shared=True, name=config["name"])
     s = Scheduler(store=store, poll="1s", crash_floor=config.get("crash_floor", "50ms"))
     s.register("work", work)
     every = Every(config["every"])
@@ -42,4 +43,5 @@ async def main(config):
 
 
 if __name__ == "__main__":
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
     anyio.run(main, json.loads(sys.argv[1]))

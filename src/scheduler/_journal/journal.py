@@ -136,6 +136,13 @@ class Journal:
         """Whether a row that was put or removed here is still on its way to the store."""
         return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.sealed)
 
+    def is_durable(self, job: Job) -> bool:
+        """Whether all that has been noted of where the job stands, and of its ticks, is durable."""
+        pending = self.pending
+        if job in pending.dirty or job in pending.with_tick:
+            return False
+        return not any(job.id in sealed.batch.states for sealed in self.sealed)
+
     @contextmanager
     def noting_rows(self) -> Iterator[set[str]]:
         """Yield the ids of rows that are on their way, or are put or removed here before the block ends: what the store

@@ -4,7 +4,7 @@ Every agent knows all jobs. Those of its own shards stand in its heap; the other
 of the store (lease.py) asks for one of these:
 
     a shard is ours, and not here yet  -> read its jobs: what is due is planned, what ran when its agent died is a crash
-    a shard of ours is another's       -> once none of its jobs runs: stop them, flush what is noted of them, hand it on
+    a shard of ours is another's       -> once none of its jobs runs, and all of them is durable: hand it on
 
 A few shards are handed on at a time, so that their jobs stand still for some milliseconds only; one whose job runs
 stays until that has ended. Which agent a shard belongs to follows from who is there, so all agree without a word.
@@ -24,31 +24,49 @@ import anyio
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from timerqueue import OUT, Alarm, boottime
+from timerqueue import boottime
 
 from .._jobs import Job
 from .._journal import row_of
+from .._lease import Lease, owners_of
 from .._loop import Core
 from .._restore import Crashes, Intake, Lost, Reconciler, leave_to_others, lost_by_job
 from .._starts import REMOVED
 from .._values import AgentJoined, AgentLost, ShardsMoved
-from ..stores import Shares, Sharing, StoredJob, StoredState, StoredTick, StoreError, StoreTakenOver, View, shard_of
+from ..stores import (
+    SHARDS,
+    Shares,
+    Sharing,
+    StoredJob,
+    StoredState,
+    StoredTick,
+    StoreError,
+    StoreTakenOver,
+    View,
+    shard_of,
+)
 from .commits import Commits
-from .lease import Lease, owners_of
 from .rejoining import Rejoining
-from .writer import Writer, in_turn
+from .writer import Writer
 
 logger = getLogger(__name__)
 T = TypeVar("T")
+Chunk = list[tuple[StoredJob, StoredState | None]]
 
 MOST_JOBS: Final = 500
 """Jobs of the shards that are handed on together: they stand still until the next owner has read them."""
 
-PAUSE: Final = 0.1
+PAUSE: Final = 0.05
 """Seconds until the next shards are handed on."""
 
-WHOSE_JOBS_RUN: Final = 1.0
+WHOSE_JOBS_RUN: Final = 0.2
 """Seconds until it is looked at again whether jobs of shards that are to be handed on still run."""
+
+MOST_SHARDS: Final = 64
+"""Shards that are looked at for that in one go."""
+
+MOST_AT_ONCE: Final = 1_000
+"""Jobs that are read with the first question: those of shards that are handed on, or the first that start."""
 
 SLICE: Final = 100
 DIED: Final = "the process died under it, and its job has been removed since"
@@ -102,6 +120,7 @@ class Shards:
         """Ids of the jobs of shards that are to be handed on."""
         self._newest: str | None = None
         """Of all jobs the one that was entered last when these were looked for."""
+        self._next = 0
 
     async def join(self) -> list[int]:
         """Claim what is ours and nobody has, before anything is read. Return all that we have."""
@@ -125,8 +144,12 @@ class Shards:
 
     def cut_off(self, shards: list[int]) -> list[StoredTick]:
         """Return the ticks of these shards that were RUNNING when their agent died."""
+        return self._of_others(self._sharing.running(shards))
+
+    def _of_others(self, ticks: list[StoredTick]) -> list[StoredTick]:
+        """Ticks that this incarnation has not marked itself."""
         view = self._sharing.last
-        return [tick for tick in self._sharing.running(shards) if view is None or tick.fence >> EPOCH_BITS != view.me]
+        return [tick for tick in ticks if view is None or tick.fence >> EPOCH_BITS != view.me]
 
     async def run(self) -> None:
         """Take up what comes to us and hand on what is others', until `end`."""
@@ -213,40 +236,36 @@ class Shards:
         if not shards:
             return
         began = self._core.monotonic()
-        crashes = self._intake.ticks(await self._ask(lambda: self.cut_off(shards)))
-        owed = self._intake.ticks(await self._ask(lambda: self._sharing.owed(shards)))
-        lost = lost_by_job(crashes, owed)
-        self._shares.take(shards)
-        self._unread.update(shards)
         with self._journal.noting_rows() as noted:
-            count = await self._take_all(shards, lost, noted)
+            taken = await self._ask(lambda: self._sharing.take(shards, MOST_AT_ONCE))
+            lost = lost_by_job(self._intake.ticks(self._of_others(taken.running)), self._intake.ticks(taken.owed))
+            self._shares.take(shards)
+            self._unread.update(shards)
+            count = await self._take_up_all(taken.jobs, lost, noted)
+            if count >= MOST_AT_ONCE:
+                rows = self._sharing.load(shards)
+                while (chunk := await self._ask(lambda: next(rows, None))) is not None:
+                    count += await self._take_up_all(chunk, lost, noted)
         for rest in lost.values():
             self._crashes.without_job(rest, DIED, REMOVED)
         self._unread.difference_update(shards)
         self._moved(ShardsMoved(self._core.clock.wall(), len(shards), 0, count, self._core.monotonic() - began))
 
-    async def _take_all(self, shards: list[int], lost: dict[str, Lost], noted: Collection[str]) -> int:
-        """Take up all jobs of these shards, and what was cut off of them. How many there are."""
+    async def _take_up_all(self, jobs: Chunk, lost: dict[str, Lost], noted: Collection[str]) -> int:
+        """Take up these jobs, but for those that are here already. How many were taken up."""
         count = 0
-        rows = self._sharing.load(shards)
-        while (chunk := await self._ask(lambda: next(rows, None))) is not None:
-            for number, (raw, state) in enumerate(chunk):
-                job = self._core.jobs.find(raw.id)
-                row = raw if raw.id not in noted or job is None or job.unfit is not None else row_of(job)
-                if job is not None or raw.id not in noted:  # else it has been removed here
-                    self._take_up(row, state, lost.pop(raw.id, None), job)
-                if not number % SLICE:
-                    await checkpoint()
-            count += len(chunk)
+        for number, (raw, state) in enumerate(jobs):
+            if not number % SLICE:
+                await checkpoint()
+            job = self._core.jobs.find(raw.id)
+            cut_off = lost.pop(raw.id, Lost())
+            if (job is None and raw.id in noted) or (job is not None and not job.is_elsewhere):
+                continue  # it has been removed here since, or has begun
+            row = row_of(job) if job is not None and raw.id in noted and job.unfit is None else self._intake.job(raw)
+            if row is not None:
+                self._reconciler.take_over(row, self._intake.state(state), cut_off)
+                count += 1
         return count
-
-    def _take_up(self, raw: StoredJob, state: StoredState | None, lost: Lost | None, job: Job | None) -> None:
-        """Take up one job, unless it has begun here since."""
-        if job is not None and not job.is_elsewhere:
-            return
-        row = self._intake.job(raw)
-        if row is not None:
-            self._reconciler.take_over(row, self._intake.state(state), lost or Lost())
 
     def _moved(self, moved: ShardsMoved) -> None:
         where = f"{moved.taken} shards come to us" if moved.taken else f"{moved.given} shards are handed on"
@@ -261,45 +280,44 @@ class Shards:
             self._leaving, self._newest = {}, None
             return None
         await self._look_for_jobs(wanted)
-        idle, count = [], 0
-        for shard in wanted:
+        began, ready, count = self._core.monotonic(), list[int](), 0
+        for shard in sorted(wanted, key=lambda each: (each - self._next) % SHARDS)[:MOST_SHARDS]:
             jobs = self._jobs_in(shard)
-            if all(_is_idle(job) for job in jobs):
-                idle.append(shard)
+            if all(_is_idle(job) and self._journal.is_durable(job) for job in jobs):
+                self._leave(shard, jobs)
+                ready.append(shard)
                 count += len(jobs)
-            if count > MOST_JOBS:
+            self._next = shard + 1
+            if count >= MOST_JOBS:
                 break
-        if not idle:
-            return WHOSE_JOBS_RUN
-        await self._hand_on_idle(idle, wanted)
+        if not ready:
+            return PAUSE if len(wanted) > MOST_SHARDS else WHOSE_JOBS_RUN
+        await self._give(ready, wanted)
+        await self._look_for_jobs(wanted)
+        for shard in ready:  # another thread may have added one just then
+            self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
+        self._moved(ShardsMoved(self._core.clock.wall(), 0, len(ready), count, self._core.monotonic() - began))
         return PAUSE
 
-    async def _hand_on_idle(self, idle: list[int], wanted: dict[int, int]) -> None:
-        began = self._core.monotonic()
-        for shard in idle:
-            for job in self._jobs_in(shard):
-                self._halt(job)
-        await self._flushed()
-        await self._look_for_jobs(wanted)
-        ready = [shard for shard in idle if all(_is_idle(job) and not _is_armed(job) for job in self._jobs_in(shard))]
-        for shard in set(idle).difference(ready):
-            for job in self._jobs_in(shard):
-                self._go_on(job)
-        jobs = [job for shard in ready for job in self._jobs_in(shard)]
-        self._shares.give(ready)
+    def _leave(self, shard: int, jobs: list[Job]) -> None:
+        """Have the jobs of a shard no more: nothing of them goes on, and where they stand is durable."""
+        self._shares.give([shard])
         for job in jobs:
+            for alarm in (job, job.retry, job.owed):
+                if alarm is not None:
+                    self._core.queue.disarm(alarm)
             leave_to_others(job)
+
+    async def _give(self, shards: list[int], wanted: dict[int, int]) -> None:
+        self._given.update(dict.fromkeys(shards, NEVER))
         to: defaultdict[int, list[int]] = defaultdict(list)
-        for shard in ready:
+        for shard in shards:
             to[wanted[shard]].append(shard)
-            self._given[shard] = NEVER
         try:
-            for agent, shards in to.items():
-                await in_turn(self._writer, lambda agent=agent, shards=shards: self._sharing.hand_on(shards, agent))  # type: ignore[misc]
+            for agent, part in to.items():
+                await self._ask(lambda agent=agent, part=part: self._sharing.hand_on(part, agent))  # type: ignore[misc]
         finally:
-            self._given.update(dict.fromkeys(ready, self.lease.turns))
-        if ready:
-            self._moved(ShardsMoved(self._core.clock.wall(), 0, len(ready), len(jobs), self._core.monotonic() - began))
+            self._given.update(dict.fromkeys(shards, self.lease.turns))
 
     async def _look_for_jobs(self, shards: Iterable[int]) -> None:
         """Know which stored jobs are in these shards: those that were known, and what has been entered since."""
@@ -317,37 +335,13 @@ class Shards:
         found = (self._core.jobs.find(id) for id in self._leaving[shard])
         return [job for job in found if job is not None and job.task is not None]
 
-    def _halt(self, job: Job) -> None:
-        """Let nothing of it start for now. Where it stands is not touched."""
-        for alarm in _alarms(job):
-            self._core.queue.disarm(alarm)
-
-    def _go_on(self, job: Job) -> None:
-        """Let it start again as it would have."""
-        for alarm in _alarms(job):
-            if alarm.slot == OUT and (alarm is not job or job.due_us is not None):
-                self._core.queue.arm(alarm, alarm.due)
-
     # -- the store -----------------------------------------------------------------------------------------------------
 
     async def _ask(self, call: Callable[[], T]) -> T:
         """Ask over connections that no commit holds up."""
         return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
 
-    async def _flushed(self) -> None:
-        done = anyio.Event()
-        self._journal.flush(lambda _error: done.set())
-        await done.wait()
-
-
-def _alarms(job: Job) -> list[Alarm]:
-    return [job, *(alarm for alarm in (job.retry, job.owed) if alarm is not None)]
-
 
 def _is_idle(job: Job) -> bool:
     """Whether nothing of the job goes on, or waits for what goes on."""
     return not job.runs and not job.backlog and not job.threads and not job.asked
-
-
-def _is_armed(job: Job) -> bool:
-    return any(alarm.slot != OUT for alarm in _alarms(job))

@@ -33,7 +33,7 @@ from ._rows import (
     size_of,
 )
 from ._shards import SHARDS, Shares, rightful_owners, shard_of
-from ._sharing import FORMAT, LEASE, Peer, Sharing, View
+from ._sharing import FORMAT, LEASE, Peer, Sharing, TakenShards, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._url import store_at
 from ._voting import Vote, Voting
@@ -83,6 +83,7 @@ __all__ = [
     "StoredState",
     "StoredTick",
     "Taken",
+    "TakenShards",
     "Unstorable",
     "View",
     "Vote",

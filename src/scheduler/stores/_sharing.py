@@ -8,7 +8,7 @@ be started elsewhere at once, and what it had marked is a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from attrs import evolve, field, frozen
@@ -28,7 +28,8 @@ class Peer:
     """An agent that shares the store. `epoch`: of its incarnation, which no other has had or will have.
 
     `left`: seconds of its lease that are left, by the store's clock; less than 0: it has ended. `opened_us`: when it
-    came, by its own clock. `labels`: where it stands, as its operator says: `{"region": "eu"}`.
+    came, by its own clock. `is_heard`: it holds a lock that goes with its session, see `Sharing.hear`. `labels`: where
+    it stands, as its operator says: `{"region": "eu"}`.
     """
 
     epoch: int
@@ -36,6 +37,7 @@ class Peer:
     left: float
     format: int
     opened_us: int
+    is_heard: bool = False
     labels: Mapping[str, str] = field(factory=dict, hash=False)
 
 
@@ -59,15 +61,23 @@ class View:
         return {shard for shard, owner in enumerate(self.owners) if owner == self.me}
 
 
+@frozen(kw_only=True)
+class TakenShards:
+    """Some jobs of shards that have become ours, the soonest starts first, and what was cut off of all of them."""
+
+    jobs: list[tuple[StoredJob, StoredState | None]]
+    running: list[StoredTick]
+    owed: list[StoredTick]
+
+
 Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
 
 
 class Sharing(Protocol):
     """The verbs by which agents share a store. All are synchronous, and raise what those of a Store raise.
 
-    One thread calls `renew`, `bury` and `claim`, and `leave` is called when that has ended. The one that commits calls
-    `hand_on`, so a shard goes to another agent only after all that was to be written of its jobs. The others read, over
-    connections of their own: any thread.
+    One thread calls `renew`, `bury` and `claim`, and `leave` is called when that has ended. The others are for any
+    thread. A shard is handed on when all that was to be written of its jobs is durable.
     """
 
     last: View | None
@@ -76,8 +86,16 @@ class Sharing(Protocol):
     def renew(self) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
 
-    def bury(self, epochs: Sequence[int]) -> list[int]:
-        """Remove agents whose leases have ended, once their last commits are over. Return those that are gone."""
+    def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
+        """Remove agents whose leases have ended, or (`heard`) whose sessions have, once their last commits are over.
+        Return those that are gone.
+        """
+
+    def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
+        """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended.
+
+        For a thread of its own. Raises StoreUnusable where sessions mean nothing, as behind a pooler.
+        """
 
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
@@ -87,6 +105,9 @@ class Sharing(Protocol):
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. If that has gone, they are nobody's."""
+
+    def take(self, shards: Sequence[int], most: int) -> TakenShards:
+        """Read the first jobs of these shards, at most so many, and all of their ticks that are RUNNING, or owed."""
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards, in lists, the soonest starts first."""

@@ -86,7 +86,7 @@ class PostgresStore:
         self._name = storable(f"process {os.getpid()} on {platform.node()}" if name is None else name)
         self._labels = json.dumps({} if labels is None else dict(labels))
         self._statements = Statements(schema)
-        self._of_sharing = SharingStatements(self._statements)
+        self._of_sharing = SharingStatements(self._statements, schema)
         self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
         self._of_executions = ExecutionStatements(self._statements)

@@ -1,9 +1,23 @@
 """Sharing a store: each shard has one owner, leases end, the dead are buried, and nothing of theirs is written then."""
 
 import pytest
-from psycopg import connect
+from anyio import create_task_group, fail_after
+from anyio.to_thread import run_sync
+from psycopg import OperationalError, connect
 
-from scheduler.stores import SHARDS, Batch, StoredJob, StoredState, StoredTick, StoreTakenOver, StoreUnusable, shard_of
+from debian_servers import PgBouncer
+from kit import PATIENCE
+from scheduler.stores import (
+    SHARDS,
+    Batch,
+    StoredJob,
+    StoredState,
+    StoredTick,
+    StoreTakenOver,
+    StoreUnavailable,
+    StoreUnusable,
+    shard_of,
+)
 from scheduler.stores.postgres import PostgresStore
 
 ALL = list(range(SHARDS))
@@ -123,3 +137,60 @@ def test_who_shares_and_who_does_not_are_kept_apart(agent, shared):
     with pytest.raises(StoreUnusable, match=f"process .*shared={shared}"):
         agent(shared=not shared)
     first.commit(Batch(jobs={"a": job("a")}))
+
+
+async def test_the_end_of_a_session_is_heard(agent):
+    """Its lease would go on for seconds; who only waits in vain hears nothing, and buries nobody."""
+    one, two = agent(), agent()
+    one.sharing.renew()
+    assert [peer.is_heard for peer in two.sharing.renew().peers] == [True, True]
+    assert two.sharing.bury([one.epoch], [one.epoch]) == []
+    heard, dies = [], one.epoch
+    with fail_after(PATIENCE):
+        async with create_task_group() as group:
+
+            async def hear():
+                heard.append(await run_sync(two.sharing.hear, dies, lambda: False))
+
+            group.start_soon(hear)
+            one.close()
+    assert heard == [True]
+    gone = two.sharing.renew().peers[0]
+    assert gone.left > 0
+    assert two.sharing.bury([gone.epoch], [gone.epoch]) == [gone.epoch]
+
+
+def test_who_waits_for_a_session_can_be_called_off(agent):
+    """As when another agent has become its neighbour."""
+    one, two = agent(), agent()
+    one.sharing.renew()
+    with pytest.raises(StoreUnavailable):
+        two.sharing.hear(one.epoch, lambda: True)
+
+
+def test_behind_a_pooler_no_session_is_heard(postgres_server, postgres_schema):
+    """It is no session of the agent's, and the lock would stay with somebody else's."""
+    pooler = PgBouncer(postgres_server)
+    store = PostgresStore(pooler.dsn, schema=postgres_schema, shared=True)
+    try:
+        store.open(0, lambda: None)
+        assert [peer.is_heard for peer in store.sharing.renew().peers] == [False]
+        with pytest.raises(StoreUnusable, match="pooler"):
+            store.sharing.hear(store.epoch, lambda: False)
+    finally:
+        store.close()
+        pooler.close()
+
+
+def test_a_last_commit_that_hangs_holds_no_burial_up(agent, end_lease, postgres_server, postgres_schema):
+    """The process has been stopped in the middle of it, say. What it had written is not there then."""
+    one, two = agent(), agent()
+    put(one, "a")
+    with connect(postgres_server.dsn) as stopped:
+        stopped.execute(f"SELECT FROM {postgres_schema}.agent WHERE epoch = {one.epoch} FOR NO KEY UPDATE")
+        stopped.execute(f"DELETE FROM {postgres_schema}.job")
+        end_lease(one)
+        assert two.sharing.bury([one.epoch]) == [one.epoch]
+        with pytest.raises(OperationalError):
+            stopped.commit()
+    assert [row.id for row, _ in next(two.sharing.load(ALL))] == ["a"]

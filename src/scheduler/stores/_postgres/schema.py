@@ -187,7 +187,8 @@ CREATE INDEX job_shard ON {schema}.job (shard);
 CREATE TABLE {schema}.lease (
     epoch bigint PRIMARY KEY REFERENCES {schema}.agent ON DELETE CASCADE,
     until timestamptz NOT NULL,
-    format integer NOT NULL
+    format integer NOT NULL,
+    in_session boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 50);
 
 CREATE TABLE {schema}.shard (

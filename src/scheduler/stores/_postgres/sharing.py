@@ -6,15 +6,16 @@ are renewed over a connection of their own for the same reason, in one statement
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from threading import Event, Lock, Thread
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from .._rows import StoredTick
-from .._sharing import LEASE, Peer, Rows, View
-from .._store import StoreError, StoreTakenOver
-from .connection import ONE_SNAPSHOT, Connection, one_row, sql, translated
+from .._sharing import LEASE, Peer, Rows, TakenShards, View
+from .._store import StoreError, StoreTakenOver, StoreUnusable
+from .connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
 from .statements import Statements
 from .table import JOB, STATE, TICK, Row, loaded, number_array
 
@@ -22,6 +23,9 @@ HINT: Final = "fleet"
 
 PATIENCE: Final = 15
 """Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
+
+LONGEST_WAIT: Final = "20s"
+"""For the end of another's session. Then it is waited for anew."""
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the last commit of who is buried. One that takes longer will not come to its end: the
@@ -50,8 +54,9 @@ class Place(Protocol):
 class SharingStatements:
     """The statements of sharing, in one schema."""
 
-    def __init__(self, statements: Statements) -> None:
+    def __init__(self, statements: Statements, schema: str) -> None:
         of = statements.of
+        self._name = sql.Literal(f"timerqueue {schema}")
         self.join = of(
             "INSERT INTO {schema}.lease (epoch, until, format) VALUES (%s, clock_timestamp() + %s * interval '1s', %s)"
         )
@@ -63,26 +68,34 @@ class SharingStatements:
             " agent.epoch) LIMIT 1"
         )
         self.renew = of(
-            "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %s * interval '1s'"
+            "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %s * interval '1s', in_session = %s"
             " WHERE epoch = %s RETURNING set_config('synchronous_commit',"
             " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true))"
             " SELECT EXISTS (SELECT FROM renewed), floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us, labels) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch))"
+            " opened_us, in_session, labels) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch))"
         )
         self.bury = of(
             "DELETE FROM {schema}.agent USING {schema}.lease WHERE agent.epoch = ANY (%s::bigint[])"
-            " AND lease.epoch = agent.epoch AND lease.until < clock_timestamp() RETURNING agent.epoch"
+            " AND lease.epoch = agent.epoch AND (lease.until < clock_timestamp() OR lease.in_session"
+            " AND agent.epoch = ANY (%s::bigint[]) AND {is_free}) RETURNING agent.epoch",
+            is_free=of("pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer)", name=self._name),
         )
+        self.lock = of("SELECT pg_try_advisory_lock(hashtext({name}), %s::bigint::integer)", name=self._name)
+        self.is_free = of(
+            "SELECT pg_try_advisory_xact_lock_shared(hashtext({name}), %s::bigint::integer)", name=self._name
+        )
+        self.longest_wait = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
         self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s")
         self.claim = of(
             "UPDATE {schema}.shard SET owner = %s WHERE number = ANY (%s::smallint[]) AND owner IS NULL"
             " RETURNING number"
         )
         self.hand_on = of(
-            "UPDATE {schema}.shard SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %s)"
-            " WHERE number = ANY (%s::smallint[]) AND owner = %s"
+            "WITH moved AS (UPDATE {schema}.shard SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %s)"
+            " WHERE number = ANY (%s::smallint[]) AND owner = %s RETURNING number)"
+            " SELECT count(*), pg_notify(%s, %s) FROM moved"
         )
         self.pid = sql.SQL("SELECT pg_backend_pid()")
         self.break_off = sql.SQL(
@@ -90,13 +103,15 @@ class SharingStatements:
             " AND wait_event_type IS DISTINCT FROM 'Lock'"
         )
         self.hint = of("SELECT pg_notify(%s, %s)")
-        self.declare_load = of(
-            "DECLARE jobs NO SCROLL CURSOR FOR SELECT {job}, {state} FROM {schema}.job"
+        jobs = of(
+            "SELECT {job}, {state} FROM {schema}.job"
             " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id WHERE job.shard = ANY (%s::smallint[])"
             " ORDER BY job_state.job_id IS NULL, least(job_state.next_us, job_state.retry_at_us), job.id",
             job=JOB.qualified,
             state=STATE.qualified,
         )
+        self.declare_load = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs}", jobs=jobs)
+        self.first_jobs = of("{jobs} LIMIT %s", jobs=jobs)
         self.running = of(
             "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"
             " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
@@ -107,6 +122,17 @@ class SharingStatements:
             " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
             TICK,
         )
+
+    def wait(self, epoch: int) -> sql.Composed:
+        """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
+
+        It ends after a while because it holds a snapshot, and what is newer than the oldest of these is not vacuumed.
+        """
+        text = (
+            "DO $body$ BEGIN PERFORM pg_advisory_xact_lock_shared(hashtext({name}), {epoch});"
+            " EXCEPTION WHEN lock_not_available THEN NULL; END $body$"
+        )
+        return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch))
 
 
 class PostgresSharing:
@@ -120,6 +146,8 @@ class PostgresSharing:
         self._lease: Connection | None = None
         self._other: Connection | None = None
         self._is_asked = Lock()
+        self._waiting: Connection | None = None
+        self._in_session = False
         self.last: View | None = None
 
     def renew(self) -> View:
@@ -136,9 +164,10 @@ class PostgresSharing:
                 left=LEASE if epoch == me else float(left),
                 format=form,
                 opened_us=us,
+                is_heard=self._in_session if epoch == me else heard,
                 labels=labels,
             )
-            for epoch, name, left, form, us, labels in agents
+            for epoch, name, left, form, us, heard, labels in agents
         )
         self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us)
         return self.last
@@ -146,24 +175,54 @@ class PostgresSharing:
     def _renewed(self, me: int) -> Row:
         if self._lease is None or self._lease.closed:
             self._lease = self._place.connect()
+            self._in_session = self._lock(self._lease, me)
         connection = self._lease
         connection.patience, connection.silence = PATIENCE, 0
         try:
-            return one_row(connection.execute(self._statements.renew, [LEASE, me]))
+            return one_row(connection.execute(self._statements.renew, [LEASE, self._in_session, me]))
         except BaseException:
             connection.close()
             raise
 
-    def bury(self, epochs: Sequence[int]) -> list[int]:
-        """Remove agents whose leases have ended. Their rows are locked by their commits: that waits for the last, or
-        breaks it off.
+    def _lock(self, connection: Connection, me: int) -> bool:
+        """Hold a lock for as long as the session lasts, on which others wait. False: it is no session of ours."""
+        return self._is_direct(connection) and bool(one_row(connection.execute(self._statements.lock, [me]))[0])
+
+    def _is_direct(self, connection: Connection) -> bool:
+        """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its
+        own then, and gives each transaction, or session, to a server of its choice.
         """
+        return bool(one_row(connection.execute(self._statements.pid))[0] == connection.info.backend_pid)
+
+    def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
+        """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended."""
+        with translated(self._place.where):
+            if self._waiting is None or self._waiting.closed:
+                self._waiting = connect = self._place.connect()
+                connect.execute(self._statements.longest_wait, [LONGEST_WAIT])
+            connection = self._waiting
+            if not self._is_direct(connection):
+                raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
+            connection.is_unwanted = is_over  # type: ignore[method-assign]
+            connection.patience = sys.maxsize
+            try:
+                connection.execute(self._statements.wait(epoch))
+                return bool(one_row(connection.execute(self._statements.is_free, [epoch]))[0])
+            except BaseException:
+                connection.close()
+                raise
+
+    def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
+        """Remove agents whose leases, or sessions, have ended. Their rows are locked by their commits: that waits for
+        the last, or breaks it off.
+        """
+        asked = [number_array(epochs), number_array(heard)]
         with self._asked() as connection:
             pid = one_row(connection.execute(self._statements.pid))[0]
             is_over = Event()
             Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
             try:
-                gone = [row[0] for row in connection.execute(self._statements.bury, [number_array(epochs)])]
+                gone = [row[0] for row in connection.execute(self._statements.bury, asked)]
             finally:
                 is_over.set()
             self._tell_others(connection)
@@ -178,9 +237,7 @@ class PostgresSharing:
 
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
-        with self._asked() as connection:
-            rows = connection.execute(self._statements.claim, [self._place.epoch, number_array(shards)])
-            return [row[0] for row in rows]
+        return [row[0] for row in self._at_once(self._statements.claim, [self._place.epoch, number_array(shards)])]
 
     def leave(self) -> None:
         """Say good-bye."""
@@ -193,9 +250,22 @@ class PostgresSharing:
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent."""
-        with self._place.transaction() as connection:
-            connection.execute(self._statements.hand_on, [to, number_array(shards), self._place.epoch])
-            self._tell_others(connection)
+        said = [to, number_array(shards), self._place.epoch, self._channel, HINT]
+        self._at_once(self._statements.hand_on, said)
+
+    def take(self, shards: Sequence[int], most: int) -> TakenShards:
+        """Read what was cut off in these shards, and the jobs that start soonest: in one transaction, asked at once."""
+        numbers = number_array(shards)
+        with self._asked(ONE_SNAPSHOT) as connection:
+            with connection.pipeline():
+                running = connection.execute(self._statements.running, [numbers])
+                owed = connection.execute(self._statements.owed, [numbers])
+                jobs = connection.execute(self._statements.first_jobs, [numbers, most])
+            return TakenShards(
+                jobs=[loaded(row) for row in jobs],
+                running=[StoredTick(*row) for row in running],
+                owed=[StoredTick(*row) for row in owed],
+            )
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards as they were at one moment, over a connection of its own."""
@@ -218,10 +288,10 @@ class PostgresSharing:
 
     def close(self) -> None:
         """Let go of our own connections."""
-        for connection in (self._lease, self._other):
+        for connection in (self._lease, self._other, self._waiting):
             if connection is not None:
                 connection.close()
-        self._lease = self._other = None
+        self._lease = self._other = self._waiting = None
 
     def _ticks(self, statement: sql.Composed, shards: Sequence[int]) -> list[StoredTick]:
         with self._asked() as connection:
@@ -230,11 +300,26 @@ class PostgresSharing:
     def _tell_others(self, connection: Connection) -> None:
         connection.execute(self._statements.hint, [self._channel, HINT])
 
+    def _at_once(self, statement: sql.Composed, asked: list[Any]) -> list[Row]:
+        """Ask over that connection, too, in one round trip."""
+        with self._is_asked, translated(self._place.where):
+            connection = self._connected()
+            connection.silence = 0
+            try:
+                return connection.execute(statement, asked).fetchall()
+            except BaseException:
+                connection.close()
+                raise
+
     @contextmanager
-    def _asked(self) -> Iterator[Connection]:
+    def _asked(self, isolation: sql.SQL = READ_COMMITTED) -> Iterator[Connection]:
         """Open a transaction over a connection of our own beside that of the lease. One thread at a time."""
         with self._is_asked, translated(self._place.where):
-            if self._other is None or self._other.closed:
-                self._other = self._place.connect()
-            with self._other.transaction_as(""):
-                yield self._other
+            connection = self._connected()
+            with connection.transaction_as("", isolation):
+                yield connection
+
+    def _connected(self) -> Connection:
+        if self._other is None or self._other.closed:
+            self._other = self._place.connect()
+        return self._other

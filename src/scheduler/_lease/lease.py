@@ -3,7 +3,7 @@
 Every second, and by hint, the thread asks the store, in this order:
 
     renew, and look around            -> we have been buried: nothing starts any more, and `lost` is called
-    somebody's lease has ended        -> bury them: their shards are nobody's
+    somebody's lease has ended        -> bury them: their shards are nobody's (or their session has: hearing.py)
     nobody has a shard that is ours   -> claim it
 
 and hands what it has seen to the loop, which takes up what is ours and hands on what is not (shards.py). It sleeps no
@@ -25,7 +25,8 @@ from typing import Final
 
 from timerqueue import Pulse
 
-from ..stores import LEASE, Peer, Sharing, StoreError, StoreTakenOver, View, rightful_owners
+from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, View, rightful_owners
+from .hearing import Hearing
 
 logger = getLogger(__name__)
 
@@ -66,6 +67,7 @@ class Lease:
         self._trouble = ""
         self._is_over = False
         self._hint = Event()
+        self._hearing = Hearing(sharing, self._hint)
         self._thread: Thread | None = None
 
     def is_held(self) -> bool:
@@ -75,6 +77,7 @@ class Lease:
     def begin(self, wait: float) -> None:
         """Take turns from now on, for as long as the loop of this thread moves, the next one in `wait` seconds."""
         self._is_over = False
+        self._hearing.begin()
         self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
         self._thread.start()
 
@@ -82,8 +85,10 @@ class Lease:
         """Let it run out."""
         self._is_over = True
         self._hint.set()
+        self._hearing.end()
         if self._thread is not None:
             self._thread.join(LAST_TURN)
+        self._hearing.join(LAST_TURN)
 
     def look(self) -> None:
         """Look around soon. Any thread."""
@@ -98,12 +103,14 @@ class Lease:
         """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
         self.turns += 1
         view = self._renewed()
-        if dead := _ended(view):
-            logger.warning("agents whose leases have ended are buried: %s", ", ".join(peer.name for peer in dead))
-            self._sharing.bury([peer.epoch for peer in dead])
+        heard = self._hearing.heard()
+        if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
+            logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
+            self._sharing.bury([peer.epoch for peer in dead], heard)
             view = self._renewed()
         if free := _free(view):
             view = view.with_ours(self._sharing.claim(free))
+        self._hearing.follow(view)
         self._seen(view, self.turns)
         ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
         return max(0.0, min([EVERY, *ends]))
@@ -130,6 +137,7 @@ class Lease:
             wait = self.turn()
         except StoreTakenOver as exc:
             self._until, self._is_over = 0.0, True
+            self._hearing.end()
             self._lost(exc)
         except StoreError as exc:
             self._speak_of(str(exc))
@@ -156,10 +164,6 @@ def owners_of(view: View) -> Sequence[int]:
 @lru_cache(maxsize=4)
 def _owners(epochs: tuple[int, ...]) -> Sequence[int]:
     return rightful_owners(epochs)
-
-
-def _ended(view: View) -> list[Peer]:
-    return [peer for peer in view.peers if peer.left < 0]
 
 
 def _free(view: View) -> list[int]:

@@ -1,0 +1,118 @@
+"""Agents as processes, which are killed, frozen, or stop: the others go on with their jobs, and no tick runs twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from debian_servers import PgBouncer
+from kit import PATIENCE, wait_until
+
+AGENT = Path(__file__).parents[2] / "sharing_agent.py"
+JOBS = 60
+
+
+class Fleet:
+    """Processes, and what their tasks have written."""
+
+    def __init__(self, dsn, schema, folder):
+        self._config = {"dsn": dsn, "schema": schema, "log": str(folder / "runs"), "jobs": JOBS, "every": "200ms"}
+        self._folder = folder
+        self.agents = {}
+
+    def start(self, name):
+        config = json.dumps(self._config | {"name": name})
+        with (self._folder / name).open("w") as errors:
+            process = subprocess.Popen(
+                [sys.executable, AGENT, config], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        self.agents[name] = process
+        assert process.stdout.readline() == "runs\n"
+
+    def runs(self):
+        return [line.split() for line in Path(self._config["log"]).read_text("utf-8").splitlines()]
+
+    def said(self, name):
+        return (self._folder / name).read_text("utf-8")
+
+    def wait_until_all_run(self, agents):
+        """Wait until each job has run once more, and only on these agents since."""
+        since = len(self.runs())
+
+        def all_run():
+            runs = self.runs()[since:]
+            return len({job for agent, job, *_ in runs if agent in agents}) == JOBS
+
+        wait_until(all_run)
+        return Counter(agent for agent, *_ in self.runs()[since:])
+
+    def twice(self):
+        return [tick for tick, count in Counter((job, due) for _, job, due, _ in self.runs()).items() if count > 1]
+
+    def kill(self, name):
+        process = self.agents.pop(name)
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+
+    def stop(self, name):
+        self.agents.pop(name).communicate(timeout=PATIENCE)
+
+    def close(self):
+        for name in list(self.agents):
+            self.kill(name)
+
+
+@pytest.fixture(params=["direct", "pooler"])
+def fleet(request, postgres_server, postgres_schema, tmp_path):
+    pooler = PgBouncer(postgres_server, connections=20) if request.param == "pooler" else None
+    fleet = Fleet(postgres_server.dsn if pooler is None else pooler.dsn, postgres_schema, tmp_path)
+    yield fleet
+    fleet.close()
+    if pooler is not None:
+        pooler.close()
+
+
+@pytest.mark.slow
+def test_the_jobs_of_a_killed_agent_go_on_elsewhere(fleet):
+    """What it had marked is a crash, and nothing runs twice."""
+    fleet.start("one")
+    fleet.start("two")
+    fleet.wait_until_all_run({"one", "two"})
+    fleet.kill("one")
+    assert set(fleet.wait_until_all_run({"two"})) == {"two"}
+    fleet.start("one")
+    wait_until(lambda: "one" in {agent for agent, *_ in fleet.runs()[-JOBS:]})
+    assert fleet.twice() == []
+
+
+@pytest.mark.slow
+def test_a_frozen_agent_loses_its_jobs_and_joins_again_when_it_goes_on(fleet):
+    """What it had in hand when it was frozen it does not begin then, and it says that others have its jobs."""
+    fleet.start("one")
+    fleet.start("two")
+    fleet.wait_until_all_run({"one", "two"})
+    os.kill(fleet.agents["one"].pid, signal.SIGSTOP)
+    fleet.wait_until_all_run({"two"})
+    os.kill(fleet.agents["one"].pid, signal.SIGCONT)
+    wait_until(lambda: "has lost its part of the store, and joins again" in fleet.said("one"))
+    since = len(fleet.runs())
+    wait_until(lambda: "one" in {agent for agent, *_ in fleet.runs()[since:]})
+    assert fleet.twice() == []
+
+
+@pytest.mark.slow
+def test_an_agent_that_stops_leaves_no_crash(fleet):
+    """The others have its jobs, and each tick that had begun has its end."""
+    fleet.start("one")
+    fleet.start("two")
+    fleet.wait_until_all_run({"one", "two"})
+    fleet.stop("one")
+    assert set(fleet.wait_until_all_run({"two"})) == {"two"}
+    fleet.stop("two")
+    assert "the process died under it" not in fleet.said("one") + fleet.said("two")
+    assert fleet.twice() == []
