@@ -103,6 +103,7 @@ CONTENDERS = {
         Contender("checks", "ours: HTTP check", "our_checks.py", is_ours=True),
         Contender("agent", "ours: the agent", "our_agent.py", is_ours=True),
         Contender("probes", "ours: the agent", "our_probes.py", is_ours=True),
+        Contender("fleet", "ours: agents that share", "our_fleet.py", is_ours=True),
         Contender("h11", "h11 alone", "with_h11.py", "h11>=0.16,<1"),
         Contender("httpx2", "httpx2", "with_httpx2.py", "httpx2>=2.16,<3"),
     )
@@ -139,6 +140,35 @@ def durable_runs(per_second: float) -> tuple[Measure, ...]:
         Measure("missed", "ticks missed", digits=0, target=Target(0)),
         Measure("unrecorded", "runs without a record in the store", digits=0, target=Target(0)),
         PEAK,
+    )
+
+
+def take_over(name: str, what: str, *, times: int, measures: tuple[Measure, ...], pause_s: float = 2.0) -> Scenario:
+    """A scenario in which one of three agents goes or comes, again and again, under 1,000 starts a second."""
+    return Scenario(
+        name=f"fleet_{name}",
+        what=f"3 agents, 20,000 jobs, 1,000 starts a second; {times} times {what}",
+        sizes={"jobs": 20_000, "rate": 1_000, "times": times, "pause_s": pause_s},
+        quick={"jobs": 1_000, "rate": 100, "times": 3},
+        contenders=("fleet",),
+        baseline="fleet",
+        extra_s=60 + times * (20 + pause_s),
+        measures=(
+            *measures,
+            Measure("marked", "ticks cut off, with a record, each time"),
+            Measure("violations", "what its judge finds wrong", digits=0, target=Target(0)),
+            Measure("exits", "agents that ended by themselves", digits=0, target=Target(0)),
+        ),
+    )
+
+
+def begun_elsewhere(p99_ms: float | None, most_ms: float | None) -> tuple[Measure, ...]:
+    """The rows of ticks that were due before others had taken over: how late they began there."""
+    return (
+        Measure("late_p50_ms", "begun elsewhere, late in the median", "ms", 0),
+        Measure("late_p99_ms", "begun elsewhere, late at 99 %", "ms", 0, None if p99_ms is None else Target(p99_ms)),
+        Measure("worst_p50_ms", "the latest each time, median", "ms", 0),
+        Measure("late_max_ms", "begun elsewhere, the latest", "ms", 0, None if most_ms is None else Target(most_ms)),
     )
 
 
@@ -428,6 +458,73 @@ SCENARIOS = {
             contenders=("postgres", IN_MEMORY),
             baseline=IN_MEMORY,
             measures=durable_runs(5_000),
+        ),
+        Scenario(
+            name="fleet_runs",
+            what="durable_postgres with 1 and with 2 agents that share the store, each a process",
+            sizes={"jobs": 2_000, "warm_s": 3.0, "seconds": 10.0},
+            quick={"jobs": 400, "warm_s": 0.5, "seconds": 2.0},
+            contenders=("fleet",),
+            baseline="fleet",
+            extra_s=60,
+            measures=(
+                Measure("one_per_s", "runs per second of one", digits=0),
+                Measure("two_per_s", "runs per second of two", digits=0, target=Target(8_000, at_least=True)),
+                Measure("times", "two against one", digits=2, target=Target(1.5, at_least=True)),
+                Measure("one_run_us", "CPU per run, all told, one", "us", 0),
+                Measure("two_run_us", "CPU per run, all told, two", "us", 0, Target(200)),
+                Measure("twice", "ticks run twice", digits=0, target=Target(0)),
+            ),
+        ),
+        Scenario(
+            name="fleet_share",
+            what="100,000 jobs every 20 s over 3 agents, for 10 minutes",
+            sizes={"jobs": 100_000, "every_s": 20, "seconds": 600, "agents": 3},
+            quick={"jobs": 2_000, "every_s": 5, "seconds": 10},
+            contenders=("fleet",),
+            baseline="fleet",
+            extra_s=900,
+            measures=(
+                Measure("runs_per_s", "runs per second", digits=0),
+                Measure("late_p50_ms", "lateness, median", "ms"),
+                Measure("late_p99_ms", "lateness, 99 %, of the worst agent", "ms", target=Target(100)),
+                Measure("late_max_ms", "lateness, longest", "ms"),
+                Measure("statements_per_100", "statements for 100 runs", target=Target(1)),
+                Measure("least_percent", "the least that one had", "%", target=Target(28, at_least=True)),
+                Measure("most_percent", "the most that one had", "%", target=Target(38)),
+                Measure("core_percent", "of a core, all agents", "%"),
+            ),
+        ),
+        Scenario(
+            name="fleet_idle",
+            what="100,000 jobs that are due tomorrow, and 3 agents",
+            sizes={"jobs": 100_000, "seconds": 60, "agents": 3},
+            quick={"jobs": 2_000, "seconds": 5},
+            contenders=("fleet",),
+            baseline="fleet",
+            extra_s=240,
+            measures=(
+                Measure("statements_per_s", "statements a second of each", digits=2, target=Target(1)),
+                Measure("core_percent", "of a core, the busiest agent", "%", 2, Target(1)),
+                Measure("rss_mib", "RSS of the largest agent", "MiB"),
+            ),
+        ),
+        take_over("kill", "kill -9", times=51, measures=begun_elsewhere(250, 1_000)),
+        take_over("pooler", "kill -9, behind PgBouncer", times=21, measures=begun_elsewhere(None, 3_500)),
+        take_over("stop", "SIGSTOP for 5 s", times=21, measures=begun_elsewhere(None, 3_500)),
+        take_over("cut", "cut off for 5 s", times=21, measures=begun_elsewhere(None, 3_500)),
+        take_over("leave", "an orderly stop", times=12, measures=begun_elsewhere(None, 100)),
+        take_over(
+            "join",
+            "a fourth one comes and goes",
+            times=12,
+            pause_s=8.0,
+            measures=(
+                Measure("late_p50_ms", "lateness of all runs, median", "ms"),
+                Measure("late_p99_ms", "lateness of all runs, 99 %", "ms", target=Target(100)),
+                Measure("late_max_ms", "lateness of all runs, longest", "ms", 0),
+                Measure("moved_percent", "of the shards moved", "%"),
+            ),
         ),
         Scenario(
             name="durable_steady",

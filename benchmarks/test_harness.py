@@ -15,6 +15,8 @@ TINY: dict[str, dict[str, float]] = {
     "durable_sqlite": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
     "durable_postgres": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
     "durable_steady": {"jobs": 20, "rounds": 1},
+    "fleet_runs": {"jobs": 50, "warm_s": 0.2, "seconds": 0.5},
+    "fleet_kill": {"jobs": 50, "rate": 50, "times": 1, "pause_s": 1},
     "restart": {"jobs": 1_500},
     "add_flush": {"singles": 3, "jobs": 100},
     "http_check": {"checks": 50, "at_once": 5},

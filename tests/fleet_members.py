@@ -73,7 +73,7 @@ class Member:
         fleet = self.fleet
         self.number = fleet.new_number()
         config = fleet.config | {
-            "dsn": self.proxy.dsn,
+            "dsn": fleet.dsn or self.proxy.dsn,
             "log": str(fleet.log_of(self.number)),
             "told": str(fleet.folder / f"{self.name}.told"),
             "jobs": dict(jobs),
@@ -142,6 +142,8 @@ class Fleet:
         self.folder = Path(folder)
         self.config = config | {"schema": SCHEMA}
         self.defect = defect
+        self.dsn = ""
+        """Where the agents find the server; empty: each through its proxy."""
         self.members = [Member(self, name) for name in names]
         self.troubles = []
         self.edits = []
