@@ -19,6 +19,9 @@ from ._values import (
     AgentLost,
     AgentStatistics,
     AlreadyStopped,
+    Audit,
+    AuditEnded,
+    AuditStarted,
     ClockJumped,
     Delivery,
     DispatchStatistics,
@@ -62,6 +65,7 @@ from ._values import (
     StoreUp,
     TooManySubtasks,
     UnknownTask,
+    WatchdogStatistics,
 )
 from .stores import Retention, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable
 
@@ -71,6 +75,9 @@ __all__ = [
     "AgentStatistics",
     "AlreadyStopped",
     "AskedRun",
+    "Audit",
+    "AuditEnded",
+    "AuditStarted",
     "ClockJumped",
     "CurrentRun",
     "Delivery",
@@ -132,6 +139,7 @@ __all__ = [
     "TooManySubtasks",
     "UnknownLimit",
     "UnknownTask",
+    "WatchdogStatistics",
     "current_run",
     "tune_gc",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
 
 from ._control import Registry
 from ._dispatch import Dispatch, Held, QueueAudit
-from ._jobs import JobList, Tasks
+from ._jobs import JobList, Tasks, some_seconds_of
 from ._journal import Journal
 from ._loop import Core, Loop, Turn
 from ._memory import (
@@ -25,8 +27,12 @@ from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
 from ._values import Listeners
+from ._watchdog import Records, Watchdog
 from .queues import Queue
 from .stores import Executions, Retention, Shares, Sharing, Store
+
+AUDIT_EVERY: Final = 300.0
+"""Seconds between audits where nobody says otherwise."""
 
 
 def core_of(
@@ -176,6 +182,21 @@ def executions_of(store: Store) -> Executions:
         msg = f"a queue needs a store that keeps executions, such as PostgresStore(dsn, shared=True), and not {store!r}"
         raise TypeError(msg)
     return executions
+
+
+def watchdog_of(core: Core, memory: Memory | None, interval: float | None) -> Watchdog:
+    """Put together what audits all jobs, every `interval` seconds; None: only when it is asked to."""
+    records = None
+    if memory is not None:
+        records = Records(core, memory.crashes, memory.intake, memory.ask_what_runs)
+    return Watchdog(core, interval, records)
+
+
+def audit_of(store: Store | None, audit: Any) -> float | None:
+    """How often the watchdog audits, in seconds; None: when it is asked to. Raises InvalidJob for what is no length."""
+    if audit == "auto":
+        return None if store is None or store.is_immediate else AUDIT_EVERY
+    return some_seconds_of("audit", audit)
 
 
 def sharing_of(store: Store | None) -> Sharing | None:

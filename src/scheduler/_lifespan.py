@@ -20,6 +20,7 @@ from ._loop import Core, StallWatch
 from ._memory import Memory
 from ._plan import AT_ONCE
 from ._values import SchedulerStarted, SchedulerStopped
+from ._watchdog import Watchdog
 
 logger = getLogger(__name__)
 
@@ -37,6 +38,7 @@ class Lifespan:
         registry: Registry,
         lifecycle: Lifecycle,
         memory: Memory | None,
+        watchdog: Watchdog,
         blocked_after: float | None,
     ) -> None:
         self._clock = core.clock
@@ -46,6 +48,7 @@ class Lifespan:
         self._listeners = core.listeners
         self._lifecycle = lifecycle
         self._memory = memory
+        self._watchdog = watchdog
         self._blocked_after = blocked_after
         self._grace = 0.0
         self._stop_asked = anyio.Event()
@@ -105,8 +108,10 @@ class Lifespan:
                     await self._load(group)
                     self.started.set()
                     if self.failure is None:
+                        self._watchdog.begin()
                         self._listeners.tell(SchedulerStarted(self._clock.wall()))
                         await self._stop_asked.wait()
+                    self._watchdog.end()
                     cut_off = await self._wind_down()
                 finally:
                     self._lifecycle.stop()
@@ -161,6 +166,7 @@ class Lifespan:
             await self._core.queue.run()
 
     def _look_again(self) -> None:
+        self._watchdog.ensure()
         if not getattr(self._clock, "announces_steps", False):  # a clock of somebody's own may not say
             self._core.queue.push(self._clock.monotonic() + LOOK_EVERY, self._look_again)
 

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from logging import getLogger
 from typing import Any, TypeVar, overload
 
+import anyio
 from anyio.abc import TaskGroup
 
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import core_of, memory_of, shares_of
+from ._assembly import audit_of, core_of, memory_of, shares_of, watchdog_of
 from ._control import OnConflict, Registry, SomeJob
 from ._jobs import (
     Handle as Job,
@@ -36,7 +37,7 @@ from ._lifespan import Lifespan
 from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._running import Running
-from ._values import Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
+from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
 from .queues import Queue
 from .stores import Retention, Store, store_at
 
@@ -53,7 +54,9 @@ class Scheduler(Running):
     `limit`: how many tasks run at a time, subtasks too. `limits`: how many units there are of each name in `needs`;
     "server:*" gives each name that begins with "server:" a limit of its own. `max_subtasks`: how many one run may have.
     `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
-    loop may stand still before a LoopBlocked event; None: for ever. `random`: where the jitter of retries comes from.
+    loop may stand still before a LoopBlocked event; None: for ever. `audit`: how often the watchdog looks at all jobs;
+    "auto": every five minutes, if there is a store that outlives the process; None: only when `audit()` is called.
+    `random`: where the jitter of retries comes from.
 
     `store`: where to keep jobs, their counts and the history of their runs: a Store, or a URL such as
     "sqlite:///jobs.db" or "postgresql://user@host/database". Then a job names a registered task, its
@@ -80,6 +83,7 @@ class Scheduler(Running):
         retention: Retention | None = None,
         poll: timedelta | float | str = "1s",
         blocked_after: timedelta | float | str | None = "1s",
+        audit: timedelta | float | str | None = "auto",
         random: Random | None = None,
     ) -> None:
         if isinstance(store, str):
@@ -118,11 +122,13 @@ class Scheduler(Running):
         )
         self._policies = Policies()
         self._group: TaskGroup | None = None
+        self._watchdog = watchdog_of(self._core, self._memory, audit_of(store, audit))
         self._life = self._lifespan(
             core=self._core,
             registry=self._registry,
             lifecycle=self._lifecycle,
             memory=self._memory,
+            watchdog=self._watchdog,
             blocked_after=some_seconds_of("blocked_after", blocked_after),
         )
 
@@ -277,6 +283,33 @@ class Scheduler(Running):
         ticks = await self._memory.history(job_id, most, before_us)
         return [record_of(tick) for tick in ticks]
 
+    async def audit(self) -> Audit:
+        """Look at all jobs now, whether each has the start that it is to have; mend what is wrong, and say what it was.
+
+        The watchdog does the same every `audit` seconds. An audit beside another one looks at nothing, and says so.
+        Raises LifecycleError if the scheduler does not run.
+        """
+        if self._lifecycle.state is not LifecycleState.RUNNING:
+            msg = f"cannot audit: this scheduler is {self.state.value}"
+            raise LifecycleError(msg)
+        done, answer = anyio.Event(), list[Audit]()
+
+        def audited(audit: Audit) -> None:
+            answer.append(audit)
+            done.set()
+
+        self._core.loop.call(self._watchdog.audit, audited)
+        await done.wait()
+        return answer[0]
+
+    def reconcile(self, id: str | None = None) -> None:
+        """See that a job, or each job, has exactly one next start if it is to start by itself, and else none.
+
+        This is so after each change that you ask for; here you ask for nothing else. Any thread. Raises JobNotFound.
+        """
+        for job in self._jobs.jobs() if id is None else [self._jobs.get(id)]:
+            self._core.loop.call(self._watchdog.look_at, job)
+
     def get(self, id: str) -> Job:
         """Return the job of that id. Raises JobNotFound."""
         return self._jobs.get(id)
@@ -361,4 +394,5 @@ class Scheduler(Running):
             store=None if self._memory is None else self._memory.statistics(),
             fleet=None if self._memory is None else self._memory.fleet_statistics(),
             queue=None if self._memory is None else self._memory.queue_statistics(),
+            watchdog=self._watchdog.statistics(),
         )

@@ -14,7 +14,7 @@ from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
 from .._loop import Core
 from .._plan import Planners, aware, instant_of, us_of
-from .._starts import REMOVED, foreseen_starts, next_start, next_starts
+from .._starts import REMOVED, SKIPPED, foreseen_starts, next_start, next_starts
 from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
 from .early import Early
 from .lateness import Lateness
@@ -91,6 +91,18 @@ class Verbs:
         refuse_if_removed(job)
         self.early.ask(job, self._core.starts.set_next_start, job, at_us)
 
+    def skip(self, job: Job) -> None:
+        """Leave out the job's next regular start."""
+        self.refuse_if_stopped()
+        refuse_if_removed(job)
+        self.early.ask(job, self._skip, job)
+
+    def supersede(self, job: Job) -> None:
+        """Let the job's schedule say again when it starts next."""
+        self.refuse_if_stopped()
+        refuse_if_removed(job)
+        self.early.ask(job, self._supersede, job)
+
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
         """Change the job's schedule, or anything else that its definition has."""
         refuse_if_removed(job)
@@ -165,6 +177,26 @@ class Verbs:
         for run in job.runs:
             run.terminate(Cause.REMOVED)
         job.leave()
+
+    def _skip(self, job: Job) -> None:
+        starts = self._starts
+        try:
+            due_us = starts.skip(job)
+        except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
+            starts.parking.park(job, exc)
+            return
+        if due_us is not None:
+            self._core.missed.miss(job, due_us, due_us, 1, SKIPPED)
+            starts.retire_if_done(job)
+
+    def _supersede(self, job: Job) -> None:
+        starts = self._starts
+        try:
+            starts.supersede(job)
+        except Exception as exc:  # noqa: BLE001 - as above
+            starts.parking.park(job, exc)
+            return
+        starts.retire_if_done(job)
 
     def _delete_row(self, job: Job) -> None:
         """Take the row of a job that has gone out of the store, unless another has its id by now."""

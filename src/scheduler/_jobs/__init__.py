@@ -7,10 +7,10 @@ any thread; everything else happens on the loop's.
 
 from .asked import AskedRun
 from .call import awaited, call_of, on_the_loop
-from .current import CurrentRun, current_run
+from .current import RUN, CurrentRun, current_run
 from .definition import Definition, Unfit
 from .handle import Job as Handle, JobChanges
-from .job import RUN, Attempt, Job
+from .job import Attempt, Job
 from .job_list import JobList
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
 from .next_attempt import NextAttempt, Owed

@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 from timerqueue import is_async
 
 from .._values import InvalidJob
-from .job import RUN
+from .current import RUN
 from .thread_call import Call, NotLaunched, ThreadCall
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from datetime import datetime
+from typing import Final
 
 from attrs import field, frozen
 
 from .._plan import instant_of, some_instant_of
-from .job import RUN, Job
+from .job import Attempt, Job
+
+RUN: Final[ContextVar[Attempt]] = ContextVar("scheduler_run")
+"""The attempt that the calling task works for."""
 
 
 @frozen

@@ -149,6 +149,28 @@ class Job:
         """
         raise NotImplementedError
 
+    def skip(self) -> None:
+        """Leave out the next regular start: it is recorded as missed, with the reason SKIPPED, and the one after it
+        comes as it would have. A retry stays. A job that has no regular start before it, because it is paused or counts
+        from the end of a run that goes on, skips nothing. Raises JobNotFound, AlreadyStopped.
+        """
+        raise NotImplementedError
+
+    def supersede(self) -> None:
+        """Replace the next regular start, if somebody has set or skipped it, by the one that the schedule gives now.
+
+        Raises JobNotFound, AlreadyStopped.
+        """
+        raise NotImplementedError
+
+    def disable(self, reason: str | None = None) -> None:
+        """Start the job no more until `enable`: this is `pause` without an end. Raises JobNotFound."""
+        self.pause(reason)
+
+    def enable(self) -> None:
+        """Start the job again from its next slot on: another word for `resume`. Raises JobNotFound."""
+        self.resume()
+
     def run_now(self) -> AskedRun:
         """Run the job once, now, under its usual limits and its overlap rule.
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Final, Protocol, Unpack
+from typing import Any, Protocol, Unpack
 
 from schedule import Schedule
 from timerqueue import OUT, Alarm, Work
@@ -38,8 +37,6 @@ from .handle import Job as Handle, JobChanges
 from .next_attempt import NextAttempt, Owed
 from .thread_call import Call, ThreadCall
 
-_LEAVE: Final = TRANSITIONS[Step.LEAVE]
-
 
 class Control(Protocol):
     """The side of a scheduler that its handles know. Any thread."""
@@ -50,6 +47,8 @@ class Control(Protocol):
     def resume(self, job: Job) -> None: ...
     def run_now(self, job: Job) -> AskedRun: ...
     def set_next_start(self, job: Job, at: datetime) -> None: ...
+    def skip(self, job: Job) -> None: ...
+    def supersede(self, job: Job) -> None: ...
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
     def agent(self, job: Job) -> str | None: ...
     def next_start(self, job: Job) -> datetime | None: ...
@@ -64,6 +63,7 @@ class Job(Alarm, Handle):
 
     __slots__ = (
         "args",
+        "audited",
         "call",
         "control",
         "dated_us",
@@ -95,6 +95,7 @@ class Job(Alarm, Handle):
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     state: JobState
+    audited: float  # when the watchdog last looked at it, in UTC seconds; not there before
 
     asked: Sparse[tuple[AskedRun, ...]] = Sparse(())
     """Runs that were asked for by hand, and have no answer yet."""
@@ -209,7 +210,7 @@ class Job(Alarm, Handle):
             if not run.is_a_run and started is not None:
                 tally.begin(run.utc(started), started - run.due)  # `run.started_at` would be kept, by a stranger
             running += started is not None or run.is_a_run
-        return tally.snapshot(running)
+        return tally.snapshot(running, getattr(self, "audited", None))
 
     def remove(self) -> None:
         self.control.remove(self)
@@ -222,6 +223,12 @@ class Job(Alarm, Handle):
 
     def set_next_start(self, at: datetime) -> None:
         self.control.set_next_start(self, at)
+
+    def skip(self) -> None:
+        self.control.skip(self)
+
+    def supersede(self) -> None:
+        self.control.supersede(self)
 
     def run_now(self) -> AskedRun:
         return self.control.run_now(self)
@@ -264,7 +271,7 @@ class Job(Alarm, Handle):
     def leave(self) -> None:
         """Be GONE, as soon as no run goes on any more."""
         if not self.runs and self.state is not GONE:
-            self.state = _LEAVE[self.state]
+            self.state = TRANSITIONS[Step.LEAVE][self.state]
 
     def counts(self) -> Tally:
         """To be changed, by the loop alone."""
@@ -394,7 +401,3 @@ class Attempt(Work):
     def give_up(self) -> None:
         """End it here and now, whatever its code is doing."""
         raise NotImplementedError
-
-
-RUN: Final[ContextVar[Attempt]] = ContextVar("scheduler_run")
-"""The attempt that the calling task works for."""

@@ -93,11 +93,11 @@ class Memory:
         self.polling = polling
         self._commits = commits
         self._journal = core.journal
-        self._crashes = crashes
+        self.crashes = crashes
         self._writer = writer
         self._core = core
         self._registry = registry
-        self._intake = intake
+        self.intake = intake
         self._flushes: dict[Flushed, None] = {}
         """Calls of `flush` that wait."""
         self._is_called = Lock()
@@ -112,19 +112,19 @@ class Memory:
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self.hint))
         ours = [] if self.shards is None else await self.shards.join()
-        for pause in map(self._intake.pause, await self._ask(self.store.pauses)):
+        for pause in map(self.intake.pause, await self._ask(self.store.pauses)):
             if pause is not None:
                 self.reconciler.pause_scope(pause.scope, pause)
-        crashes = _by_job(self._intake.ticks(await self._ask(lambda: self._cut_off(ours))))
-        owed = _by_job(self._intake.ticks(await self._ask(lambda: self._owed(ours))))
+        crashes = _by_job(self.intake.ticks(await self._ask(lambda: self._cut_off(ours))))
+        owed = _by_job(self.intake.ticks(await self._ask(lambda: self._owed(ours))))
         rows = await self._ask(lambda: self._rows(ours))
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for number, (raw, state) in enumerate(chunk):
-                row = self._intake.job(raw)
+                row = self.intake.job(raw)
                 if row is not None:
                     lost = Lost(crashes.pop(row.id, ()), owed.pop(row.id, ())) if crashes or owed else NOTHING_LOST
-                    self.reconciler.adopt(row, self._intake.state(state), lost)
+                    self.reconciler.adopt(row, self.intake.state(state), lost)
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
@@ -132,7 +132,7 @@ class Memory:
                 self._commits.open(opened.epoch)
                 first_loaded.set()
         gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))
-        self._crashes.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
+        self.crashes.without_job(gone, "the process died under it, and its job has been removed since", REMOVED)
         while self._registry.begin_early(SLICE):
             await checkpoint()
         self._commits.open(opened.epoch)
@@ -196,7 +196,15 @@ class Memory:
         """Records of ticks, latest first."""
         read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
         ticks = read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
-        return list(self._intake.ticks(ticks))
+        return list(self.intake.ticks(ticks))
+
+    def ask_what_runs(self, answered: Callable[[list[StoredTick] | None, Exception | None], object]) -> None:
+        """Have the store say which ticks of our jobs run, after all that was sent before, and tell `answered`."""
+        shares, sharing = self._core.jobs.shares, self._sharing
+        if shares is None or sharing is None:
+            self._writer.submit(self.store.running, answered)
+        else:
+            self._writer.submit(lambda: sharing.running(shares.all()), answered)
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)

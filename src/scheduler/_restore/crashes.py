@@ -18,7 +18,7 @@ from timerqueue import Random
 from .._jobs import Job
 from .._loop import Core
 from .._plan import CrashFloor, after_crash, rest_until
-from .._starts import is_owed_by
+from .._starts import REMOVED, is_owed_by
 from .._values import Outcome, RunEnded
 from ..stores import StoredState, StoredTick
 
@@ -80,6 +80,19 @@ class Crashes:
             self._journal.crashed(tick, self._now_us(), error)
         for tick in lost.owed:
             self._journal.give_up(tick, why)
+
+    def close(self, job: Job | None, tick: StoredTick, error: str) -> None:
+        """End the record of a run that nobody runs, while its job goes on. `job`: None, if that is gone."""
+        if job is None:
+            self.without_job(Lost([tick]), error, REMOVED)
+            return
+        is_owed = is_owed_by(job)
+        job.counts().crash(error)
+        record = self._journal.crashed(tick, self._now_us(), error, job, owed=is_owed)
+        if is_owed:
+            self._core.runs.owing.put(job, [record])
+            self._core.starts.try_owed(job)
+        self._tell(tick, self._now_us())
 
     def _crashed(
         self, job: Job, state: StoredState | None, ticks: Sequence[StoredTick], *, is_owed: bool

@@ -13,7 +13,7 @@ from .pausing import NEVER_EARLY, Pausing
 from .slices import in_slices
 from .starts import REMOVED, Starts, is_owed_by
 from .upcoming import beside_ticks, foreseen_starts, next_start, next_starts
-from .why_missed import FOUND_LATE, HAS_RECORD, NOT_STORED, dropped, ended_by, no_place, waits_for, with_room
+from .why_missed import FOUND_LATE, HAS_RECORD, NOT_STORED, SKIPPED, dropped, ended_by, no_place, waits_for, with_room
 
 __all__ = [
     "FOUND_LATE",
@@ -21,6 +21,7 @@ __all__ = [
     "NEVER_EARLY",
     "NOT_STORED",
     "REMOVED",
+    "SKIPPED",
     "CalendarJobs",
     "CrashFloors",
     "MissedTicks",

@@ -238,14 +238,11 @@ class Pausing:
         return True
 
     def _next_start(self, job: Job) -> int | None:
-        planner = job.planner
-        now_us = self._starts.timeline.us(self._starts.monotonic(), steady=planner.steady)
+        now_us = self._starts.timeline.us(self._starts.monotonic(), steady=job.planner.steady)
         if job.dated_us is not None and job.dated_us > now_us:
             return job.dated_us
         job.is_due_by_hand = False
-        if not planner.waits_for_end:
-            return planner.first(job.id, now_us)
-        return None if job.runs else planner.following(now_us)  # while it runs: the end of the run will plan it
+        return self._starts.from_now(job)
 
     def _now(self) -> datetime:
         return instant_of(self._starts.timeline.us(self._starts.monotonic(), steady=False))

@@ -114,6 +114,38 @@ class Starts:
             self._journal.touch(job)
         self._listeners.tell(JobChanged(job.id, job.state, "next start set"))
 
+    def skip(self, job: Job) -> int | None:
+        """Let the start after the next one be the next. The one that is left out, in UTC microseconds; None: none is.
+
+        Raises what a user's schedule raises.
+        """
+        due_us = job.due_us
+        if job.is_removed or due_us is None:
+            return None
+        back = job.planner.back(job.id, due_us) if job.is_due_by_hand else job.planner.following(due_us)
+        self._instead(job, back, is_by_hand=back is not None)  # else a restart would take it for one too far ahead
+        return self.timeline.reported(due_us, steady=job.planner.steady)
+
+    def supersede(self, job: Job) -> None:
+        """Let the schedule say again when the next start is. Raises what a user's schedule raises."""
+        if job.is_removed or not job.is_due_by_hand or job.due_us is None:
+            return
+        self._instead(job, self.from_now(job), is_by_hand=False)
+        self._listeners.tell(JobChanged(job.id, job.state, "superseded"))
+
+    def from_now(self, job: Job) -> int | None:
+        """The regular start that the schedule gives after this moment. Raises what a user's schedule raises."""
+        now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
+        if not job.planner.waits_for_end:
+            return job.planner.first(job.id, now_us)
+        return None if job.runs else job.planner.following(now_us)  # while it runs: the end of the run will plan it
+
+    def _instead(self, job: Job, due_us: int | None, *, is_by_hand: bool) -> None:
+        """Let this be the next start, in the place of the one that stands in the heap."""
+        self.queue.disarm(job)
+        job.is_due_by_hand, job.dated_us = is_by_hand, due_us if is_by_hand else None
+        self.plan(job, due_us)
+
     def replan(self, job: Job, first: FirstStart) -> None:
         """Give the job a new schedule. A parked job comes alive with it; a paused one stays paused."""
         job.stood = None

@@ -20,6 +20,8 @@ from .errors import (
 from .events import (
     AgentJoined,
     AgentLost,
+    AuditEnded,
+    AuditStarted,
     ClockJumped,
     Event,
     JobAdded,
@@ -53,6 +55,7 @@ from .statistics import (
     BUCKET_OF,
     UNITS,
     AgentStatistics,
+    Audit,
     DispatchStatistics,
     FleetStatistics,
     Histogram,
@@ -62,6 +65,7 @@ from .statistics import (
     StoreStatistics,
     Success,
     Tally,
+    WatchdogStatistics,
     counted,
 )
 from .telling import LONGEST_ERROR, LONGEST_TRACE, cut, cut_within, error_text, loggable, shown, trace_text
@@ -86,6 +90,9 @@ __all__ = [
     "AgentLost",
     "AgentStatistics",
     "AlreadyStopped",
+    "Audit",
+    "AuditEnded",
+    "AuditStarted",
     "Backoff",
     "Cause",
     "ClockJumped",
@@ -139,6 +146,7 @@ __all__ = [
     "Tally",
     "TooManySubtasks",
     "UnknownTask",
+    "WatchdogStatistics",
     "advance",
     "counted",
     "cut",

@@ -8,6 +8,7 @@ from attrs import frozen
 
 from .outcome import MissedReason, Outcome
 from .state import JobState
+from .statistics import Audit
 
 
 @frozen
@@ -232,6 +233,21 @@ class ShardsMoved:
 
 
 @frozen
+class AuditStarted:
+    """An audit of all jobs begins. `interval`: seconds from one to the next; None: it was asked for."""
+
+    at: float
+    interval: float | None
+
+
+@frozen
+class AuditEnded:
+    """An audit of all jobs is over."""
+
+    audit: Audit
+
+
+@frozen
 class SchedulerStarted:
     """The scheduler runs."""
 
@@ -266,6 +282,8 @@ Event = (
     | AgentJoined
     | AgentLost
     | ShardsMoved
+    | AuditStarted
+    | AuditEnded
     | SchedulerStarted
     | SchedulerStopped
 )

@@ -47,6 +47,8 @@ class MissedReason(enum.Enum):
     """The scheduler stopped while the tick waited."""
     REPEATED = "repeated"
     """The tick has run before, and has a record: before the clock was set back, or before a restart."""
+    SKIPPED = "skipped"
+    """Somebody has skipped it: `Job.skip`."""
     AFTER_CRASH = "after crash"
     """The job rested, because its process had died during a run."""
 

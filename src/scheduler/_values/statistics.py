@@ -200,7 +200,7 @@ class Tally:
         self.last_error = error
         self.consecutive_crashes += 1
 
-    def snapshot(self, running: int = 0) -> JobStatistics:
+    def snapshot(self, running: int = 0, last_audit: float | None = None) -> JobStatistics:
         """The counts at this moment. `running`: how many of the runs go on."""
         return JobStatistics(
             runs=self.runs,
@@ -225,6 +225,7 @@ class Tally:
             last_outcome=self.last_outcome,
             last_error=self.last_error,
             last_result=None if self.last_result is None else json.loads(self.last_result),
+            last_audit=last_audit,
         )
 
 
@@ -250,7 +251,8 @@ class JobStatistics:
     `consecutive_crashes`: how often in a row its process was found dead under it. `missed_is_exact`: False, if at least
     so many were missed. Lengths in seconds, instants in UTC seconds since 1970. `total_duration` is that of the
     successes. `last_result`: what the last run that returned anything has returned last, since this scheduler began, as
-    JSON gives it back; None if JSON cannot hold it in 2,048 characters.
+    JSON gives it back; None if JSON cannot hold it in 2,048 characters. `last_audit`: when the watchdog last found that
+    the job has the start that it is to have, or mended that; None: not yet.
     """
 
     runs: int
@@ -275,6 +277,7 @@ class JobStatistics:
     missed_is_exact: bool = True
     last_result: object = None
     running: int = 0
+    last_audit: float | None = None
 
 
 @frozen
@@ -333,6 +336,47 @@ class FleetStatistics:
 
 
 @frozen(kw_only=True)
+class Audit:
+    """The findings of one audit, and what it has mended. `at` in UTC seconds, `seconds`: how long it took.
+
+    `interval`: seconds from one audit to the next; None: it was asked for. `has_lock` False: another audit was going
+    on, so this one has looked at nothing. `jobs`: how many that are to start by themselves were looked at. `failed`: of
+    them, those that could not be mended. `planned`: starts that were missing. `requeued`: starts that were known but
+    stood nowhere. `withdrawn`: starts of jobs that must have none. `closed`: records of runs that nobody runs.
+    `trouble`: why a part of it was left out; None: nothing was.
+    """
+
+    at: float
+    interval: float | None
+    has_lock: bool = True
+    jobs: int = 0
+    failed: int = 0
+    planned: int = 0
+    requeued: int = 0
+    withdrawn: int = 0
+    closed: int = 0
+    seconds: float = 0.0
+    trouble: str | None = None
+
+    @property
+    def mended(self) -> int:
+        """How many things were wrong and are not any more."""
+        return self.planned + self.requeued + self.withdrawn + self.closed
+
+
+@frozen(kw_only=True)
+class WatchdogStatistics:
+    """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked. `failing`: jobs that the `last`
+    of its `audits` could not mend.
+    """
+
+    interval: float | None
+    audits: int
+    last: Audit | None
+    failing: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
 class SchedulerStatistics:
     """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
 
@@ -354,3 +398,4 @@ class SchedulerStatistics:
     """None: no other agents share the store."""
     queue: DispatchStatistics | None = None
     """None: next starts stand in no queue outside of this process."""
+    watchdog: WatchdogStatistics | None = None

@@ -245,7 +245,7 @@ class MemoryExecutions:
         return [row for row in asked if _place_in_line(row) > after][:limit]
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """Those of a job, latest due first."""
+        """All of a job, latest due first."""
         with self._store.ours() as data:
             return data.executions.of(job_id)
 

@@ -7,6 +7,7 @@ from schedule import Every
 from scheduler import Job, Scheduler
 
 VERBS = {"next_starts", "pause", "remove", "resume", "run_now", "set_next_start", "statistics", "update"}
+VERBS |= {"disable", "enable", "skip", "supersede"}
 FACTS = {"agent", "args", "error", "func", "id", "is_ours", "kwargs", "name", "next_start", "schedule", "state", "tags"}
 
 

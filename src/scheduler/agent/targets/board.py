@@ -14,6 +14,8 @@ from attrs import evolve, frozen
 from scheduler import (
     AgentJoined,
     AgentLost,
+    AuditEnded,
+    AuditStarted,
     ClockJumped,
     Event,
     JobAdded,
@@ -94,7 +96,7 @@ class Board:
                 self._ended, self._cut_off = event.at, event.cut_off
             case JobChanged():
                 self._job_changed(event)
-            case RunStarted() | JobAdded() | JobRemoved() | ShardsMoved():
+            case RunStarted() | JobAdded() | JobRemoved() | ShardsMoved() | AuditStarted() | AuditEnded():
                 pass
             case JobFinished() if event.job_id not in self.targets:
                 pass  # the job of a message has done what it was for

@@ -31,7 +31,7 @@ Key = tuple[str, int]
 
 
 class Rows(Protocol):
-    """What else the store holds. The caller holds its lock."""
+    """The other rows of the store. The caller holds its lock."""
 
     jobs: dict[str, StoredJob]
     states: dict[str, StoredState]
@@ -149,7 +149,7 @@ class ExecutionTable:
         return is_held or live.schedule != job.schedule
 
     def of(self, job_id: str) -> list[Execution]:
-        """Those of a job, latest due first."""
+        """All of a job, latest due first."""
         rows = self.jobs.get(job_id, {})
         return [rows[due_us] for due_us in sorted(rows, reverse=True)]
 

@@ -93,7 +93,7 @@ class PostgresExecutions:
         return self._read(self._statements.waiting, [status, before_us, after[0], storable(after[1]), limit])
 
     def of_job(self, job_id: str) -> list[Execution]:
-        """Those of a job, latest due first."""
+        """All of a job, latest due first."""
         return self._read(self._statements.of_job, [storable(job_id)])
 
     def _read(self, statement: sql.Composed, asked: Sequence[Any]) -> list[Execution]:
@@ -153,7 +153,7 @@ class PostgresExecutions:
         return [Execution(*row) for row in connection.execute(self._statements.supersede_removed)]
 
     def _broken(self, connection: Connection, asked: dict[str, Any]) -> Iterator[list[Standing]]:
-        """Those that `decide` is asked for, some at a time."""
+        """Jobs that `decide` is asked about, some at a time."""
         after = ""
         while True:
             rows = connection.execute(self._statements.broken, asked | {"after": after}).fetchall()

@@ -77,7 +77,7 @@ def by_job(*plans: Planned) -> dict[str, Planned]:
 
 
 def statuses(store: ExecutingStore, job_id: str = "a") -> list[tuple[float, str]]:
-    """What is known of the job's executions: seconds after START_US and status, the first due first."""
+    """The known executions of the job: seconds after START_US and status, the first due first."""
     found = store.executions.of_job(job_id)
     return [((row.due_us - START_US) / 1e6, row.status) for row in reversed(found)]
 

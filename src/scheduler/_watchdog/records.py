@@ -1,0 +1,63 @@
+"""Records of runs that nobody runs: a store says RUNNING, and no run of that tick goes on here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from logging import getLogger
+from typing import Final
+
+from .._loop import Core
+from .._restore import Crashes, Intake
+from ..stores import StoredTick
+
+logger = getLogger(__name__)
+
+NOBODY: Final = "nobody ran it any more, and its record said that it ran"
+
+Key = tuple[str, int]
+Answered = Callable[[list[StoredTick] | None, Exception | None], object]
+
+
+class Records:
+    """The records of one scheduler's runs. `ask` has the store say which of our ticks run, in the line of the commits.
+
+    A record counts only if two audits in a row have found it: between them a run has ended, or a shard has come to us.
+    """
+
+    def __init__(self, core: Core, crashes: Crashes, intake: Intake, ask: Callable[[Answered], object]) -> None:
+        self._core = core
+        self._crashes = crashes
+        self._intake = intake
+        self._ask = ask
+        self._before: set[tuple[str, int, int]] = set()
+
+    def look(self, done: Callable[[int, str | None], object]) -> None:
+        """Call `done` with how many records were closed, and why the store could not be asked, if it could not."""
+        known = self._known()
+        self._ask(lambda ticks, error: done(*self._answered(known, ticks, error)))
+
+    def _known(self) -> set[Key]:
+        """Ticks whose runs go on here, or have ended and are not durable yet."""
+        journal, runs = self._core.journal, self._core.runs
+        known = {(run.job.id, run.due_us) for run in runs.all()}
+        for ended in (journal.pending.ended, *(sealed.batch.ended for sealed in journal.sealed)):
+            known.update((tick.job_id, tick.due_us) for tick in ended)
+        return known
+
+    def _answered(
+        self, known: set[Key], ticks: list[StoredTick] | None, error: Exception | None
+    ) -> tuple[int, str | None]:
+        if error is not None or ticks is None:
+            return 0, f"the store was not asked what runs: {error}"
+        strays = [tick for tick in self._intake.ticks(ticks) if (tick.job_id, tick.due_us) not in known]
+        found = {(tick.job_id, tick.due_us, tick.fence) for tick in strays}
+        to_close = [tick for tick in strays if (tick.job_id, tick.due_us, tick.fence) in self._before]
+        self._before = found
+        self._close(to_close)
+        return len(to_close), None
+
+    def _close(self, ticks: Iterable[StoredTick]) -> None:
+        for tick in ticks:
+            job = self._core.jobs.find(tick.job_id)
+            logger.error("job %r: %s: %r", tick.job_id, NOBODY, tick)
+            self._crashes.close(None if job is None or job.task is None else job, tick, NOBODY)

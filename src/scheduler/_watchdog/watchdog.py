@@ -1,0 +1,215 @@
+"""The watchdog: every so often, and when it is asked to, all jobs are looked at, some in each turn of the loop.
+
+    AuditStarted -> what the store says runs -> all jobs, in slices -> those with a flaw once more -> AuditEnded
+
+The next audit is planned before this one begins, so whatever happens in it, there is a next one. One goes on at a time:
+whoever asks for another meanwhile is told that it had no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import islice
+from logging import getLogger
+from typing import Any, Final
+
+from attrs import Factory, define
+
+from timerqueue import LifecycleError
+
+from .._jobs import Job
+from .._loop import Core
+from .._plan import AT_ONCE
+from .._values import Audit, AuditEnded, AuditStarted, WatchdogStatistics
+from .flaws import Flaw, flaw_of, mend
+from .records import Records
+
+logger = getLogger(__name__)
+
+FIRST: Final = 10.0
+"""Seconds from the beginning to the first audit: what was broken before must not wait for a whole interval."""
+
+CHECK_EVERY: Final = 60.0
+"""Seconds for which nobody looks again whether there is a next audit."""
+
+SLICE: Final = 200
+MOST_NAMED: Final = 100
+"""Jobs that could not be mended and are named."""
+
+Done = Callable[[Audit], object]
+
+
+@define(eq=False)
+class _Pass:
+    """An audit that goes on."""
+
+    interval: float | None
+    at: float
+    began: float
+    done: Done | None = None
+    jobs: int = 0
+    found: dict[Flaw, int] = Factory(lambda: dict.fromkeys(Flaw, 0))
+    failing: list[str] = Factory(list)
+    failed: int = 0
+    closed: int = 0
+    trouble: str | None = None
+    suspects: list[tuple[Job, Flaw]] = Factory(list)
+
+    def audit(self, now: float) -> Audit:
+        return Audit(
+            at=self.at,
+            interval=self.interval,
+            jobs=self.jobs,
+            failed=self.failed,
+            planned=self.found[Flaw.NOT_PLANNED],
+            requeued=self.found[Flaw.NOT_IN_HEAP],
+            withdrawn=self.found[Flaw.STARTS_THOUGH_PAUSED],
+            closed=self.closed,
+            seconds=now - self.began,
+            trouble=self.trouble,
+        )
+
+
+class Watchdog:
+    """The watchdog of one scheduler. `interval` in seconds; None: it audits only when it is asked to."""
+
+    def __init__(self, core: Core, interval: float | None, records: Records | None = None) -> None:
+        self._core = core
+        self._interval = interval
+        self._records = records
+        self._timer: Any = None
+        self._checked: float | None = None
+        self._current: _Pass | None = None
+        self._audits = 0
+        self._last: Audit | None = None
+        self._failing: tuple[str, ...] = ()
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Audit from now on: all jobs are there."""
+        if self._interval is not None and not self._core.runs.is_on_demand:
+            self._plan(min(FIRST, self._interval))
+
+    def ensure(self) -> None:
+        """See that there is a next audit. May be called often: once a minute it looks."""
+        now = self._core.monotonic()
+        if self._interval is None or self._is_over or (self._checked is not None and now - self._checked < CHECK_EVERY):
+            return
+        self._checked = now
+        if self._timer is not None and not self._timer.is_waiting:
+            logger.error("the next audit was planned nowhere: it comes now")
+            self._plan(0.0)
+
+    def end(self) -> None:
+        """Audit no more. Who waits for an audit that goes on is given what it has found."""
+        self._is_over = True
+        if self._current is not None:
+            self._finish(self._current)
+
+    def statistics(self) -> WatchdogStatistics:
+        """The counts of its audits, and the last of them."""
+        return WatchdogStatistics(interval=self._interval, audits=self._audits, last=self._last, failing=self._failing)
+
+    def look_at(self, job: Job) -> None:
+        """Mend the job now, if anything is wrong with it."""
+        flaw = flaw_of(job)
+        if flaw is not None:
+            self._mend(job, flaw, None)
+
+    def audit(self, done: Done | None = None, *, interval: float | None = None) -> None:
+        """Audit all jobs from now on, and tell `done` what came of it."""
+        core = self._core
+        now, at = core.monotonic(), core.clock.wall()
+        core.listeners.tell(AuditStarted(at, interval))
+        if self._current is not None or self._is_over:
+            audit = Audit(at=at, interval=interval, has_lock=False)
+            core.listeners.tell(AuditEnded(audit))
+            if done is not None:
+                done(audit)
+            return
+        self._current = current = _Pass(interval, at, now, done)
+        if self._records is None:
+            self._look_on(current, iter(core.jobs.jobs()))
+        else:
+            self._records.look(lambda closed, trouble: self._records_seen(current, closed, trouble))
+
+    def _plan(self, seconds: float) -> None:
+        with suppress(LifecycleError):  # the loop has ended
+            self._timer = self._core.queue.push(self._core.monotonic() + seconds, self._due)
+
+    def _due(self) -> None:
+        assert self._interval is not None
+        self._plan(self._interval)
+        self.audit(interval=self._interval)
+
+    def _records_seen(self, current: _Pass, closed: int, trouble: str | None) -> None:
+        current.closed, current.trouble = closed, trouble
+        if current is self._current:
+            self._look_on(current, iter(self._core.jobs.jobs()))
+
+    def _look_on(self, current: _Pass, jobs: Iterator[Job]) -> None:
+        """Look at some of the jobs, and at the rest in turns to come."""
+        if current is not self._current:
+            return
+        slice_ = list(islice(jobs, SLICE))
+        for job in slice_:
+            self._look(current, job)
+        if len(slice_) == SLICE:
+            self._soon(self._look_on, current, jobs)
+        elif current.suspects:
+            self._soon(self._look_again, current)
+        else:
+            self._finish(current)
+
+    def _look(self, current: _Pass, job: Job) -> None:
+        if job.sparse is not None or job.due_us is None or not job.is_waiting:
+            flaw = flaw_of(job)
+            if flaw is not None:
+                current.suspects.append((job, flaw))
+                return
+            if job.is_paused or job.is_removed:
+                return
+        job.audited = current.at
+        current.jobs += 1
+
+    def _look_again(self, current: _Pass) -> None:
+        if current is not self._current:
+            return
+        for job, flaw in current.suspects:
+            if flaw_of(job) is flaw:
+                self._mend(job, flaw, current)
+            if not (job.is_paused or job.is_removed) and job.id not in current.failing:
+                job.audited = current.at
+                current.jobs += 1
+        self._finish(current)
+
+    def _mend(self, job: Job, flaw: Flaw, current: _Pass | None) -> None:
+        """Mend one job. Whatever comes of it, the next one is looked at."""
+        logger.error("the watchdog mends job %r: %s", job.id, flaw.name.lower().replace("_", " "))
+        try:
+            mend(job, flaw, self._core)
+        except Exception as exc:  # a user's schedule may raise anything
+            logger.exception("job %r cannot be mended", job.id)
+            self._core.starts.parking.park(job, exc)
+            if current is not None:
+                current.failed += 1
+                current.failing += [job.id][: MOST_NAMED - len(current.failing)]
+            return
+        if current is not None:
+            current.found[flaw] += 1
+
+    def _finish(self, current: _Pass) -> None:
+        self._current = None
+        audit = current.audit(self._core.monotonic())
+        self._audits += 1
+        self._last, self._failing = audit, tuple(current.failing)
+        level = logger.info if audit.mended or audit.failed else logger.debug
+        level("audit of %d jobs: %d mended, %d failed", audit.jobs, audit.mended, audit.failed)
+        self._core.listeners.tell(AuditEnded(audit))
+        if current.done is not None:
+            current.done(audit)
+
+    def _soon(self, func: Callable[..., object], *args: object) -> None:
+        with suppress(LifecycleError):  # the loop has ended: `end` tells who waits
+            self._core.queue.push(AT_ONCE, func, *args)
