@@ -62,7 +62,8 @@ async def in_a_thread(func: Callable[..., Any], args: tuple[Any, ...], kwargs: M
     except BaseException as exc:
         has_begun = not thread.forbid()
         if has_begun and not thread.has_ended:
-            RUN.get().job.keep_thread(thread)
+            job = RUN.get().job
+            job.threads = [*(job.threads or ()), thread]  # while it goes on, the job counts as running
         if not has_begun and isinstance(exc, (RuntimeError, MemoryError)):
             msg = f"no worker thread: {str(exc) or type(exc).__name__}"
             raise NotLaunched(msg) from exc

@@ -280,10 +280,6 @@ class Job(Alarm, Handle):
             self.tally = tally = counted(tally)
         return tally
 
-    def keep_thread(self, thread: ThreadCall) -> None:
-        """Remember a thread that outlived its run: while it goes on, the job counts as running."""
-        self.threads = [*(self.threads or ()), thread]
-
 
 class Attempt(Work):
     """One try at a tick, as its job knows it. `scheduler._runs` has the only kinds there are, which run it.

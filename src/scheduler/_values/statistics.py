@@ -339,11 +339,10 @@ class FleetStatistics:
 class Audit:
     """The findings of one audit, and what it has mended. `at` in UTC seconds, `seconds`: how long it took.
 
-    `interval`: seconds from one audit to the next; None: it was asked for. `has_lock` False: another audit was going
-    on, so this one has looked at nothing. `jobs`: how many that are to start by themselves were looked at. `failed`: of
-    them, those that could not be mended. `planned`: starts that were missing. `requeued`: starts that were known but
-    stood nowhere. `withdrawn`: starts of jobs that must have none. `closed`: records of runs that nobody runs.
-    `trouble`: why a part of it was left out; None: nothing was.
+    `interval`: seconds to the next; None: it was asked for. `has_lock` False: another one was going on, so this one has
+    looked at nothing. `jobs`: those looked at that are to start by themselves. `failed`: jobs that could not be mended.
+    `planned`: starts that were missing. `requeued`: known ones that stood nowhere. `withdrawn`: of jobs that must have
+    none. `closed`: records of runs that nobody runs. `trouble`: why a part was left out; None: none was.
     """
 
     at: float
@@ -366,8 +365,8 @@ class Audit:
 
 @frozen(kw_only=True)
 class WatchdogStatistics:
-    """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked. `failing`: jobs that the `last`
-    of its `audits` could not mend.
+    """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked. `failing`: jobs that the last
+    audit could not mend.
     """
 
     interval: float | None
