@@ -326,6 +326,37 @@ def test_results_are_written_as_json_writes_them(value):
     assert result_text([1, value]) == (expected if len(expected) <= 2_048 else None)
 
 
+@given(st.dictionaries(st.text(max_size=40), values, min_size=4, max_size=8))
+def test_reports_are_written_as_json_writes_them(value):
+    """Dicts of some entries have a way of their own, if all in them is Python's own."""
+    expected = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    assert result_text([value]) == (expected if len(expected) <= 2_048 else None)
+
+
+ENDLESS = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        float("nan"),
+        "x" * 2_048,
+        ["é" * 400],
+        [0] * 10**6,
+        {"n" * 2_048: 1},
+        ENDLESS,
+        {1: 2, "x": b""},
+        [[b""], 0, 0, 0],
+    ],
+    ids=type,
+)
+def test_of_a_report_that_cannot_be_written_nothing_is(last):
+    """Its other entries are of no use alone."""
+    for each in (last, 10**5_000):
+        assert result_text([{"a": 1, "b": [2.5, None], "c": {"d": True}, "last": each}]) is None
+
+
 @pytest.mark.parametrize("value", [UserList([1]), {(1, 2): 3}, {1, 2}, b"x", float("inf"), [object()], Counter])
 def test_what_json_cannot_hold_is_left_out(value):
     """As documented."""
