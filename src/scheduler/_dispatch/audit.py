@@ -46,16 +46,19 @@ class QueueAudit:
         self._store_line = store_line
         self._queue_line = queue_line
         self._core = core
-        self._scope = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
+        self._is_over = False
 
     def end(self) -> None:
         """Let `run` return."""
-        self._scope.cancel()
+        self._is_over = True
+        if self._scope is not None:
+            self._scope.cancel()
 
     async def run(self) -> None:
         """Audit now, and then every so often."""
-        with self._scope:
-            while True:
+        with anyio.CancelScope() as self._scope:
+            while not self._is_over:
                 try:
                     await self.audit()
                 except (StoreError, QueueUnavailable) as exc:

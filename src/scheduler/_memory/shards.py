@@ -105,8 +105,9 @@ class Shards:
         commits.doubt = self.lease.doubt
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
-        self._scope = anyio.CancelScope()
-        self._following = anyio.CancelScope()
+        self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
+        self._following: anyio.CancelScope | None = None
+        self._is_over = False
         self._view: View | None = None
         self._turn = 0
         """In which turn of the lease the view was asked for."""
@@ -136,7 +137,9 @@ class Shards:
 
     def end(self) -> None:
         """Let `run` return. The lease is held until `close`."""
-        self._scope.cancel()
+        self._is_over = True
+        if self._scope is not None:
+            self._scope.cancel()
 
     def close(self) -> None:
         """Renew the lease no more. Any thread."""
@@ -153,9 +156,9 @@ class Shards:
 
     async def run(self) -> None:
         """Take up what comes to us and hand on what is others', until `end`."""
-        with self._scope:
+        with anyio.CancelScope() as self._scope:
             async with anyio.create_task_group() as group:
-                while True:
+                while not self._is_over:
                     wait: float | None = WHOSE_JOBS_RUN
                     try:
                         with anyio.CancelScope() as self._following:
@@ -226,7 +229,8 @@ class Shards:
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
         self._trouble = trouble
-        self._following.cancel()
+        if self._following is not None:
+            self._following.cancel()
         self._change.set()
 
     # -- what comes to us ----------------------------------------------------------------------------------------------

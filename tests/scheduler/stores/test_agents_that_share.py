@@ -72,3 +72,8 @@ async def test_two_agents_share_the_jobs_and_one_has_the_others_when_it_stops(pl
     twice = [tick for tick, count in Counter((name, due) for _, name, due in log.runs).items() if count > 1]
     assert twice == []
     assert datetime.now(UTC)
+
+
+def test_a_scheduler_that_shares_is_made_anywhere(place):
+    """Most programs make it before they start an event loop. It raised NoEventLoopError."""
+    assert Scheduler(store=place()).jobs() == []
