@@ -18,6 +18,7 @@ from ._memory import (
     Memory,
     Polling,
     Rejoining,
+    Requests,
     Shards,
     ThreadWriter,
     Writer,
@@ -111,7 +112,7 @@ def memory_of(
     def hint() -> None:
         memory.hint()  # which is made last
 
-    shards = dispatch = audit = None
+    shards = dispatch = audit = requests = None
     if queue is not None and isinstance(core.jobs.shares, Held):
         queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
         lines = {"store_line": writer, "queue_line": queue_line}
@@ -141,21 +142,20 @@ def memory_of(
                 intake=intake,
             ),
         )
-    polling = Polling(store, writer, core=core, commits=commits, reconciler=reconciler, intake=intake, every=poll)
+        requests = Requests(sharing, writer, core, commits, reconciler)
+    parts: dict[str, Any] = {"core": core, "commits": commits, "reconciler": reconciler, "intake": intake}
+    polling = Polling(store, writer, every=poll, requests=requests, **parts)
     memory = Memory(
         store,
         writer,
-        core=core,
         registry=registry,
-        commits=commits,
         crashes=crashes,
-        reconciler=reconciler,
-        intake=intake,
         polling=polling,
         shards=shards,
         sharing=sharing,
         dispatch=dispatch,
         audit=audit,
+        **parts,
     )
     return memory
 

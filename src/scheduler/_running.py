@@ -55,8 +55,8 @@ class Running:
     ) -> dict[str, RunEnded]:
         """Run every job once, now, with all its subtasks, then stop. Return how each ended, by job id.
 
-        Schedules are ignored; limits, timeouts and retries hold. The answer leaves out jobs that were removed
-        meanwhile, and those that had not ended after `timeout`.
+        Schedules are ignored; limits, timeouts and retries hold. Jobs of other agents are left to them. The answer
+        leaves out jobs that were removed meanwhile, and those that had not ended after `timeout`.
         """
         seconds = some_seconds_of("timeout", timeout)
         self._life.start()
@@ -72,7 +72,7 @@ class Running:
         return ended
 
     async def _once(self, seconds: float | None) -> dict[str, RunEnded]:
-        jobs = self._core.jobs.jobs()
+        jobs = [job for job in self._core.jobs.jobs() if not job.is_elsewhere]
         waiting = RunOnce(jobs, self._core.listeners, self._core.loop.call_soon)
         for job in jobs:
             self._core.runs.start_now(job)

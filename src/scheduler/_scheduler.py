@@ -14,7 +14,7 @@ from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._assembly import audit_of, core_of, memory_of, shares_of, watchdog_of
-from ._control import OnConflict, Registry, SomeJob
+from ._control import OnConflict, Registry, SomeJob, fleet_of
 from ._jobs import (
     Handle as Job,
     Policies,
@@ -392,7 +392,7 @@ class Scheduler(Running):
             limits=pool.limits,
             lateness=lateness,
             store=None if self._memory is None else self._memory.statistics(),
-            fleet=None if self._memory is None else self._memory.fleet_statistics(),
+            fleet=fleet_of(self._jobs),
             queue=None if self._memory is None else self._memory.queue_statistics(),
             watchdog=self._watchdog.statistics(),
         )

@@ -7,6 +7,7 @@ The only folder whose methods other threads may call, besides the list of jobs. 
 
 from .conflict import OnConflict, duplicate
 from .early import EarlyJob
+from .fleet import fleet_of
 from .new_jobs import NewJob, SomeJob
 from .registry import Registry
 from .run_once import RunOnce
@@ -21,4 +22,5 @@ __all__ = [
     "SomeJob",
     "Updates",
     "duplicate",
+    "fleet_of",
 ]

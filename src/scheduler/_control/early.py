@@ -14,7 +14,7 @@ from attrs import define
 
 from .._jobs import Job, JobList
 from .._loop import Core
-from .._plan import FirstStart
+from .._plan import FirstStart, Start
 from .conflict import OnConflict
 
 
@@ -25,6 +25,7 @@ class EarlyJob:
     job: Job
     first: FirstStart
     on_conflict: OnConflict
+    start: Start
     is_late: bool = False
     """The scheduler ran already when it was added: a mistake of who added it is not to end that."""
 
@@ -71,12 +72,11 @@ class Early:
                     return
         self._core.loop.call(func, *args)
 
-    def begin(self, most: int, begin: Callable[[Job, FirstStart], None]) -> bool:
+    def begin(self, most: int, begin: Callable[[EarlyJob], None]) -> bool:
         """Call `begin` for some of those that wait, now that the store has been read. False: there are no more."""
         with self._lock:
             for id in list(islice(self._by_id, most)):
-                early = self._by_id.pop(id)
-                begin(early.job, early.first)
+                begin(self._by_id.pop(id))
             if self._by_id:
                 return True
             self.is_waiting = False

@@ -16,7 +16,7 @@ from .._journal import new_row
 from .._loop import Core
 from .._plan import AT_ONCE, PLAIN, FirstStart, Plan, Start, left_out
 from .._values import Histogram, InvalidJob, JobAdded, Policy, SchedulerError
-from ..stores import StoredJob
+from ..stores import Act, StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
 from .new_jobs import Reader, SomeJob, listed, refuse, twice
@@ -242,31 +242,64 @@ class Registry(Verbs):
             return present
         if present is not None:
             self.remove(present)
+            on_conflict = "replace"
         self._by_id[job.id] = job
         if row is not None and self.early.is_waiting:
             is_running = self._lifecycle.state is LifecycleState.RUNNING
-            self.early.put(EarlyJob(job, first, on_conflict, is_late=is_running))
+            self.early.put(EarlyJob(job, first, on_conflict, start, is_late=is_running))
             return job
         self._begin(job, first.at_once, first.due_us)
         if row is not None:
-            self._core.loop.call(self._core.journal.remember, job, row)
+            self._core.loop.call(self._keep, job, row, first, start, on_conflict)
         return job
+
+    def _keep(self, job: Job, row: StoredJob | None, first: FirstStart, start: Start, on_conflict: OnConflict) -> None:
+        """Let the job, which has begun, be stored. On the loop."""
+        journal = self._core.journal
+        if self._jobs.shares is None:
+            journal.remember(job, row)
+        elif on_conflict == "replace":
+            journal.replace(job, row)
+        else:
+            journal.add(job, row, on_conflict)
+        if self._jobs.shares is not None and not job.is_removed:
+            self._see_whose(job, first, start)
+
+    def _see_whose(self, job: Job, first: FirstStart, start: Start) -> None:
+        """Let a new job begin here if it is ours by now; if not, let its agent know of a start that was asked for."""
+        is_elsewhere = self._jobs.is_elsewhere(job)
+        if job.is_elsewhere and not is_elsewhere:
+            job.is_elsewhere = False
+            job.settle_pause()
+            job.settle_state()
+            self._begin(job, first.at_once, first.due_us)
+        if not is_elsewhere:
+            return
+        self._queue.disarm(job)
+        job.due_us = job.dated_us = None
+        self._leave(job)
+        if start is None:
+            return
+        if first.due_us is not None:
+            next_us = self._core.timeline.reported(first.due_us, steady=first.planner.steady)
+            self._core.journal.begin_elsewhere(job, next_us, is_by_hand=first.is_dated)
+        if first.at_once and not first.planner.waits_for_end:
+            self._core.journal.ask(job, Act.BEGIN)
 
     def begin_early(self, most: int) -> bool:
         """Let some of those begin that have waited for the store to be read. False: there are no more."""
         return self.early.begin(most, self._begin_early)
 
-    def _begin_early(self, job: Job, first: FirstStart) -> None:
+    def _begin_early(self, early: EarlyJob) -> None:
+        job, first = early.job, early.first
         self._begin(job, first.at_once, first.due_us)
-        self._core.journal.remember(job)
+        self._keep(job, None, first, early.start, early.on_conflict)
 
     def _begin(self, job: Job, at_once: bool, due_us: int | None) -> None:  # noqa: FBT001 - for every job that is added
         job.lateness = self.lateness.by_kind.setdefault(job.policy.kind, job.lateness)
         self._runs.enroll(job)
         if self._jobs.begins_elsewhere(job, at_once=at_once):
-            job.is_elsewhere = True
-            job.settle_pause()
-            job.settle_state()
+            self._leave(job)
             return
         try:
             if self._pausing.pauses.any and not self._pausing.admits(job):
@@ -279,6 +312,13 @@ class Registry(Verbs):
             self._discard(job)
             self.refuse_if_stopped()
             raise
+
+    def _leave(self, job: Job) -> None:
+        """Know a new job that another agent has."""
+        job.is_elsewhere = True
+        job.held_by = self._pausing.pauses.covering(job.tags)
+        job.settle_pause()
+        job.settle_state()
 
 
 @define

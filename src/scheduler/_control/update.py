@@ -34,6 +34,7 @@ from .._loop import Core
 from .._plan import FirstStart, Planners, Start, instant_of
 from .._runs import count_what_runs
 from .._values import OPTIONS, InvalidJob, JobChanged
+from ..stores import Act
 from .conflict import is_same, refuse_to_move
 from .early import Early
 from .lateness import Lateness
@@ -213,7 +214,9 @@ class Updates:
         job.become(definition, lateness)
         core.pausing.reconsider(job)
         has_given_up = core.starts.look_at_owed(job)
-        if first is not None:
+        if first is not None and job.is_elsewhere:
+            job.schedule, job.planner = first.schedule, first.planner
+        elif first is not None:
             core.starts.replan(job, first)
         elif has_given_up and job.due_us is None:  # what was owed was the next thing to do
             core.starts.after_end(job)
@@ -221,4 +224,6 @@ class Updates:
         core.runs.enroll(job)
         if not stored:
             core.journal.remember(job)
+            if first is not None and first.is_dated and first.due_us is not None and job.is_elsewhere:
+                core.journal.ask(job, Act.START_AT, core.timeline.reported(first.due_us, steady=first.planner.steady))
         core.listeners.tell(JobChanged(job.id, job.state, "updated"))

@@ -16,6 +16,7 @@ from .._loop import Core
 from .._plan import Planners, aware, instant_of, us_of
 from .._starts import REMOVED, SKIPPED, foreseen_starts, next_start, next_starts
 from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
+from ..stores import Act
 from .early import Early
 from .lateness import Lateness
 from .update import Updates
@@ -74,22 +75,39 @@ class Verbs:
     def resume(self, job: Job) -> None:
         """End the job's own pause."""
         refuse_if_removed(job)
-        self.early.ask(job, self._core.pausing.enable, job)
+        self.early.ask(job, self._resume, job)
+
+    def _resume(self, job: Job) -> None:
+        if self._jobs.is_asked_elsewhere(job):
+            self._core.journal.ask(job, Act.RESUME)
+        self._core.pausing.enable(job)
 
     def run_now(self, job: Job) -> AskedRun:
         """Run the job once, beside its ticks."""
         self.refuse_if_stopped()
         refuse_if_removed(job)
         asked = AskedRun(job.id, self._open)
-        self.early.ask(job, self._core.runs.start_now, job, asked)
+        self.early.ask(job, self._run_now, job, asked)
         return asked
+
+    def _run_now(self, job: Job, asked: AskedRun) -> None:
+        if self._jobs.is_asked_elsewhere(job):
+            self._core.journal.ask(job, Act.RUN, asked=asked)
+        else:
+            self._core.runs.start_now(job, asked)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
         """Let `at` be the job's next start."""
         at_us = us_of(aware("at", at))
         self.refuse_if_stopped()
         refuse_if_removed(job)
-        self.early.ask(job, self._core.starts.set_next_start, job, at_us)
+        self.early.ask(job, self._set_next_start, job, at_us)
+
+    def _set_next_start(self, job: Job, at_us: int) -> None:
+        if self._jobs.is_asked_elsewhere(job):
+            self._core.journal.ask(job, Act.START_AT, at_us)
+        else:
+            self._core.starts.set_next_start(job, at_us)
 
     def skip(self, job: Job) -> None:
         """Leave out the job's next regular start."""

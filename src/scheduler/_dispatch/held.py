@@ -37,6 +37,8 @@ class Hold:
 class Held(Shares):
     """The jobs that are with us, instead of shards: all others are nobody's, or another agent's."""
 
+    are_asked = False
+
     def __init__(self, sharing: Sharing | None) -> None:
         super().__init__(sharing)
         self.by_id: dict[str, Hold] = {}

@@ -28,10 +28,12 @@ class AskedRun:
     the retry would have been.
     """
 
-    __slots__ = ("__weakref__", "_answer", "_lock", "_open", "_waiting", "due_us", "job_id", "last_end")
+    __slots__ = ("__weakref__", "_answer", "_lock", "_open", "_waiting", "due_us", "job_id", "last_end", "number")
 
-    def __init__(self, job_id: str, open_ones: set[AskedRun]) -> None:
+    def __init__(self, job_id: str, open_ones: set[AskedRun], number: int | None = None) -> None:
         self.job_id = job_id
+        self.number = number
+        """Of the request in the store, by which another agent has asked for it; None: it was asked for here."""
         self.due_us: int | None = None
         """Its tick, in UTC microseconds; None: the loop has not heard of it yet."""
         self.last_end: RunEnded | None = None

@@ -52,6 +52,10 @@ class JobList:
             and not self.shares.begin(job.id, job.policy.place, at_once=at_once)
         )
 
+    def is_asked_elsewhere(self, job: Job) -> bool:
+        """Whether another agent has the job, and is to be asked for what concerns it."""
+        return job.is_elsewhere and not job.is_removed and self.shares is not None and self.shares.are_asked
+
     def agent_of(self, job: Job) -> str | None:
         """The name of the agent that has the job; None: no other could have it."""
         return None if self.shares is None or job.task is None else self.shares.agent_of(job.id, job.policy.place)

@@ -12,7 +12,7 @@ from .journal import Journal
 from .pending import Flushed, Sealed, ended_tick
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
-from .rows import check_pause, new_row, pause_of, row_of, starting_at, state_of, stays_due, tally_of
+from .rows import check_pause, known_row, new_row, pause_of, row_of, starting_at, state_of, stays_due, tally_of
 from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "check_interval",
     "check_pause",
     "ended_tick",
+    "known_row",
     "new_row",
     "pause_of",
     "read",

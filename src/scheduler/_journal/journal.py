@@ -17,10 +17,10 @@ from itertools import chain
 
 from attrs import evolve
 
-from .._jobs import Attempt, Job
+from .._jobs import AskedRun, Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
-from ..stores import Batch, Placed, StoredJob, StoredTick
+from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
 from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, row_of, stored_pause
 
@@ -41,6 +41,8 @@ class Journal:
         """Listeners hear of the end of a run: what they ask for is in the same batch as the record of that run, or it
         could be lost alone.
         """
+        self.awaited: dict[int, AskedRun] = {}
+        """Runs that we have asked of other agents, by the numbers of the requests."""
         self._timeline = timeline
         self._monotonic = monotonic
         self._on_change: Callable[[], None] = _nobody
@@ -68,7 +70,7 @@ class Journal:
 
     def disown(self) -> None:
         """Forget where jobs stand and what became of their ticks: by now others say so. What users have asked for, in
-        rows, is kept for the next batch.
+        rows and requests, is kept for the next batch.
         """
         kept = Pending()
         batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.sealed), self.pending]
@@ -76,6 +78,10 @@ class Journal:
             kept.jobs.update(batch.jobs)
             kept.paused.update(batch.paused)
             kept.pauses.update(batch.pauses)
+            kept.added.update(batch.added)
+            kept.begun.update(batch.begun)
+            kept.requests.extend(batch.requests)
+            kept.is_news = kept.is_news or batch.is_news
         waiting = [*(sealed.flushed for sealed in self.sealed), self.pending.flushed]
         kept.flushed = list(chain.from_iterable(waiting))
         self.sealed, self.pending = [], kept
@@ -87,6 +93,44 @@ class Journal:
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
+    def add(self, job: Job, row: StoredJob | None, on_conflict: str) -> None:
+        """Note the definition of a new job, of a store that others have too. If one of them has added a job of that id
+        at this moment its row stays, until it is decided by `on_conflict` what comes of both.
+        """
+        if job.is_removed:
+            return
+        is_in_our_place = job.id in self.pending.finished or self.pending.jobs.get(job.id, row) is None
+        self.remember(job, row)
+        if is_in_our_place:  # of one that is still to be removed
+            self._replace(job)
+        else:
+            self.pending.added[job.id] = on_conflict
+
+    def replace(self, job: Job, row: StoredJob | None = None) -> None:
+        """Note the definition of a job that has taken the place of another, of a store that others have too."""
+        if job.is_removed:
+            return
+        self.remember(job, row)
+        self._replace(job)
+
+    def _replace(self, job: Job) -> None:
+        self.pending.pause(job.id, job_pause(job))
+        if job.is_elsewhere:
+            self.ask(job, Act.ANEW)
+
+    def first_state(self, id: str) -> StoredState | None:
+        """The first state of a new job that was noted here, and is still on its way to the store."""
+        begun = (*(sealed.batch.begun for sealed in self.sealed), self.pending.begun)
+        return next((states[id] for states in begun if id in states), None)
+
+    def begin_elsewhere(self, job: Job, next_us: int, *, is_by_hand: bool) -> None:
+        """Note where a new job stands that another agent has."""
+        if job.id in self.pending.added:
+            state = StoredState(job.id, next_us=next_us, next_by_hand=is_by_hand, next_of=job.schedule_text)
+            self.pending.begun[job.id] = state
+        elif is_by_hand:
+            self.ask(job, Act.START_AT, next_us)
+
     def remember(self, job: Job, row: StoredJob | None = None) -> None:
         """Note the definition of the job, if it is stored. `row`: it has been written down as this already."""
         if job.task is None or job.is_removed:
@@ -97,7 +141,8 @@ class Journal:
         job.schedule_text = row.schedule
         self.unfollowed.pop(row.id, None)
         self.pending.put(row.id, row)
-        self._note_row(row.id)
+        self.note_row(row.id)
+        self._tell_if_elsewhere(job)
         if self.is_telling_end:
             self.pending.keep_together(row.id)
         self.touch(job)
@@ -114,19 +159,23 @@ class Journal:
         if (row := self.unfollowed.get(job.id)) is not None:
             self.unfollowed[job.id] = with_pause(row, pause)
         self.pending.pause(job.id, pause)
+        self.note_row(job.id)
+        self._tell_if_elsewhere(job)
         self.touch(job)
 
     def remember_scope(self, scope: str, pause: Pause | None) -> None:
         """Note the pause of all jobs or of a tag; None: it is over."""
         if self.is_kept:
             self.pending.pauses[scope] = None if pause is None else stored_pause(pause)
+            self.pending.is_news = True
             self._on_change()
 
     def delete_row(self, job: Job, *, is_finished: bool = False) -> None:
         """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
-        self._note_row(job.id)
+        self.note_row(job.id)
+        self._tell_if_elsewhere(job)
         if self.is_telling_end:
             self.pending.keep_together(job.id)
         job.floor = None
@@ -148,14 +197,16 @@ class Journal:
         """Yield the ids of rows that are on their way, or are put or removed here before the block ends: what the store
         was asked for at its beginning may be older.
         """
-        noted = set(self.pending.jobs).union(*(sealed.batch.jobs for sealed in self.sealed))
+        batches: list[Batch | Pending] = [self.pending, *(sealed.batch for sealed in self.sealed)]
+        noted = {id for batch in batches for id in (*batch.jobs, *batch.paused)}
         self._noted_rows.append(noted)
         try:
             yield noted
         finally:
             self._noted_rows = [each for each in self._noted_rows if each is not noted]
 
-    def _note_row(self, id: str) -> None:
+    def note_row(self, id: str) -> None:
+        """Know the row better than who is reading rows just now."""
         for noted in self._noted_rows:
             noted.add(id)
 
@@ -164,6 +215,40 @@ class Journal:
         for paused in (*(sealed.batch.paused for sealed in self.sealed), self.pending.paused):
             row = with_pause(row, paused[id]) if row is not None and id in paused else row
         return row
+
+    def _tell_if_elsewhere(self, job: Job) -> None:
+        """Let its agent look at once. What we change of our own jobs the others see soon enough."""
+        if job.is_elsewhere:
+            self.pending.is_news = True
+
+    # -- requests ------------------------------------------------------------------------------------------------------
+
+    def ask(self, job: Job, act: Act, at_us: int | None = None, asked: AskedRun | None = None) -> None:
+        """Ask something of the agent that has the job. `asked`: who waits for the outcome."""
+        number = self._next_fence()
+        self.pending.requests.append(StoredRequest(number, job.id, act.value, at_us))
+        self.pending.is_news = True
+        if asked is not None:
+            self.awaited[number] = asked
+        self._on_change()
+
+    def done(self, job: Job, number: int, due_us: int | None = None, reason: str | None = None) -> None:
+        """Note that what another agent has asked for is done. What it has changed goes with this batch."""
+        self.pending.done[number] = RequestDone(number, job.id, due_us, reason)
+        self.pending.is_news = True
+        self._touch_with_tick(job)
+
+    def is_doing(self, number: int) -> bool:
+        """Whether that request is done, and it is not durable yet that it is."""
+        if number in self.pending.done:
+            return True
+        return any(number == done.number for sealed in self.sealed for done in sealed.batch.done)
+
+    def asked_for(self) -> list[int]:
+        """Requests of ours that are durable, and that somebody waits for."""
+        ours = [self.pending.requests, *(sealed.batch.requests for sealed in self.sealed)]
+        fresh = {request.number for requests in ours for request in requests}
+        return [number for number in self.awaited if number not in fresh]
 
     # -- states and ticks ----------------------------------------------------------------------------------------------
 

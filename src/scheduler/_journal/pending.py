@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterator, Sized
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -11,13 +11,29 @@ from attrs import Factory, define
 from .._jobs import Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome
-from ..stores import AT_LEAST, RUNNING, Batch, JobPause, Placed, StoredJob, StoredPause, StoredTick
+from ..stores import (
+    AT_LEAST,
+    RUNNING,
+    Batch,
+    JobPause,
+    Placed,
+    RequestDone,
+    StoredJob,
+    StoredPause,
+    StoredRequest,
+    StoredState,
+    StoredTick,
+)
 from .rows import state_of
 
 T = TypeVar("T")
 
 MOST_JOBS: Final = 2_000
 """Rows, and states that have no tick with them, in one batch."""
+
+_DICTS: Final = ("jobs", "paused", "finished", "states", "released", "planned", "added", "begun")
+_LISTS: Final = ("ended", "missed", "marks", "placed", "lost", "requests", "done")
+"""The parts of a batch that are about jobs: by their ids, and lists of what has a `job_id`."""
 
 Flushed = Callable[[Exception | None], object]
 """Told that all is durable, or why some of it is lost."""
@@ -34,32 +50,20 @@ class Sealed:
 
     def job_ids(self) -> list[str]:
         batch = self.batch
-        ticks = (*batch.ended, *batch.missed, *batch.marks)
-        of_rows = (*batch.jobs, *batch.paused, *batch.finished, *batch.states, *batch.released, *batch.planned)
-        of_ticks = [tick.job_id for tick in ticks] + [placed.job_id for placed in (*batch.placed, *batch.lost)]
-        return list(dict.fromkeys([*of_rows, *of_ticks]))
+        of_dicts = [job_id for name in _DICTS for job_id in getattr(batch, name)]
+        return list(dict.fromkeys([*of_dicts, *(each.job_id for name in _LISTS for each in getattr(batch, name))]))
 
     def by_job(self) -> list[Sealed]:
         """One for the pauses and one for each job. Who waits for all of it waits for the last."""
         batch = self.batch
         by_id = {job_id: Sealed(Batch(), [], []) for job_id in self.job_ids()}
         for job_id, part in by_id.items():
-            _copy(batch.jobs, part.batch.jobs, job_id)
-            _copy(batch.states, part.batch.states, job_id)
-            _copy(batch.paused, part.batch.paused, job_id)
-            _copy(batch.finished, part.batch.finished, job_id)
-            _copy(batch.released, part.batch.released, job_id)
-            _copy(batch.planned, part.batch.planned, job_id)
-        for tick in batch.ended:
-            by_id[tick.job_id].batch.ended.append(tick)
-        for tick in batch.missed:
-            by_id[tick.job_id].batch.missed.append(tick)
-        for tick in batch.marks:
-            by_id[tick.job_id].batch.marks.append(tick)
-        for placed in batch.placed:
-            by_id[placed.job_id].batch.placed.append(placed)
-        for lost in batch.lost:
-            by_id[lost.job_id].batch.lost.append(lost)
+            for name in _DICTS:
+                _copy(getattr(batch, name), getattr(part.batch, name), job_id)
+            part.batch.is_news = batch.is_news
+        for name in _LISTS:
+            for each in getattr(batch, name):
+                getattr(by_id[each.job_id].batch, name).append(each)
         for run in self.runs:
             by_id[run.job.id].runs.append(run)
         parts = [*by_id.values()]
@@ -94,12 +98,21 @@ class Pending:
     placed: list[Placed] = Factory(list)
     """Where executions stand in a queue."""
     flushed: list[Flushed] = Factory(list)
+    added: dict[str, str] = Factory(dict)
+    """Which of `jobs` are put only where there is no row, and what is to be done where there is one (OnConflict)."""
+    begun: dict[str, StoredState] = Factory(dict)
+    """First states of some of these, whose agents are others."""
+    requests: list[StoredRequest] = Factory(list)
+    done: dict[int, RequestDone] = Factory(dict)
+    """By their numbers."""
+    is_news: bool = False
+    """The agents that share the store are to look at it."""
 
     def __len__(self) -> int:
         """How many changes there are; those who wait to be told count too."""
         of_rows = self.jobs, self.paused, self.finished, self.pauses, self.dirty, self.with_tick
         of_ticks = self.marks, self.ended, self.missed, self.placed
-        parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed)
+        parts: tuple[Sized, ...] = (*of_rows, *of_ticks, self.flushed, self.requests, self.done)
         return sum(map(len, parts))
 
     def name_missed(self, next_fence: Callable[[], int]) -> None:
@@ -112,7 +125,10 @@ class Pending:
     def put(self, id: str, row: StoredJob | None) -> None:
         """Put the row as a whole; None: remove it."""
         self.jobs[id] = row
-        self.paused.pop(id, None)
+        if row is None:
+            self.paused.pop(id, None)
+            self.added.pop(id, None)
+            self.begun.pop(id, None)
         self.finished.pop(id, None)
 
     def keep_together(self, id: str) -> None:
@@ -142,10 +158,11 @@ class Pending:
 
     def pause(self, id: str, pause: JobPause) -> None:
         """Put the columns of a pause into the row, which may have been put here."""
-        if id not in self.jobs:
-            self.paused[id] = pause
-        elif (row := self.jobs[id]) is not None:
+        row = self.jobs.get(id)
+        if row is not None:
             self.jobs[id] = with_pause(row, pause)
+        if row is not None or id not in self.jobs:
+            self.paused[id] = pause
 
     def miss(self, job: Job, tick: StoredTick) -> None:
         """Put missed ticks of the job. If they follow one another for one reason they are one record."""
@@ -176,11 +193,27 @@ class Pending:
             jobs, states, self.pauses, self.ended, self.missed, marks, self.paused, self.finished, self.placed
         )
         rest = Pending(jobs=self.jobs, dirty=self.dirty)
+        batch.is_news = self.is_news
+        if self.added or self.requests:
+            self._share_out(batch, rest)
+        if self.done:
+            batch.done = [*self.done.values()]
+        batch.done += [done for run in self.marks if run.job.sparse is not None for done in _done_by(run)]
         if rest:
             rest.flushed = self.flushed
         for run in self.marks:
             run.mark_is_sent()
         return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
+
+    def _share_out(self, batch: Batch, rest: Pending) -> None:
+        """Let what is asked of others go with the rows of their jobs."""
+        for id, value in self.added.items():
+            (rest if id in rest.jobs else batch).added[id] = value
+        for id, state in self.begun.items():
+            (rest if id in rest.jobs else batch).begun[id] = state
+        for request in self.requests:
+            (rest if request.job_id in rest.jobs else batch).requests.append(request)
+        rest.is_news = self.is_news
 
     def _chosen(self) -> dict[Job, None]:
         """Jobs whose states go with this batch: those with ticks in it, and of the first of the others those whose rows
@@ -199,6 +232,13 @@ class Pending:
 def _is_ours(job: Job) -> bool:
     """Whether the job is still there, and its state is for us to write."""
     return not job.is_removed and (job.sparse is None or not job.is_elsewhere)
+
+
+def _done_by(run: Attempt) -> Iterator[RequestDone]:
+    """Say which request of another agent the mark of this run carries out."""
+    for asked in run.job.asked:
+        if asked.number is not None and asked.due_us == run.due_us:
+            yield RequestDone(asked.number, run.job.id, run.due_us)
 
 
 def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:

@@ -161,6 +161,12 @@ def row_of(job: Job) -> StoredJob:
     return stored_job(job.id, job.task, job.schedule, job.definition, job_pause(job))
 
 
+def known_row(job: Job) -> StoredJob:
+    """The definition of a stored job, with its schedule in the words in which it is stored."""
+    row = row_of(job)
+    return row if job.schedule_text is None else row._replace(schedule=job.schedule_text)
+
+
 def job_pause(job: Job) -> JobPause:
     """The columns of the job's row that say whether it is paused."""
     pause = job.paused_by
@@ -199,13 +205,19 @@ def stays_due(job: Job, due_us: int, attempt: int, timeline: Timeline) -> bool:
 
 
 def unmarked(job: Job) -> list[tuple[int, int]]:
-    """Ticks of the job that are due, not owed, and have no mark yet: their due instants and attempts."""
+    """Ticks of the job that are due, not owed, and have no mark yet: their due instants and attempts. Those that
+    another agent has asked for are not among them: what it asks stands in the store until they are marked.
+    """
     waiting = [
         (run.due_us, run.attempt)
         for run in job.runs
         if run.job.task is not None and not run.is_held and run.owes is None
     ]
-    return [*waiting, *(job.backlog or ())]
+    waiting += job.backlog or ()
+    if job.sparse is None or not job.asked:
+        return waiting
+    requested = {asked.due_us for asked in job.asked if asked.number is not None}
+    return [(due_us, attempt) for due_us, attempt in waiting if attempt > 1 or due_us not in requested]
 
 
 def stored_pause(pause: Pause) -> StoredPause:

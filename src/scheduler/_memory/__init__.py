@@ -13,6 +13,7 @@ from .membership import Membership
 from .memory import Memory
 from .polling import Polling
 from .rejoining import Rejoining
+from .requests import Requests
 from .shards import Shards
 from .writer import InlineWriter, ThreadWriter, Writer
 
@@ -24,6 +25,7 @@ __all__ = [
     "Polling",
     "Record",
     "Rejoining",
+    "Requests",
     "Shards",
     "ThreadWriter",
     "Writer",

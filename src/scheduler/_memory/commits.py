@@ -22,7 +22,7 @@ from .._journal import Sealed
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
-from ..stores import Batch, Receipt, Retention, Store, StoreError, StoreTakenOver, Unstorable
+from ..stores import Batch, Receipt, Retention, Store, StoredJob, StoreError, StoreTakenOver, Unstorable
 from .pruning import Pruning
 from .writer import Writer
 
@@ -55,6 +55,8 @@ class Commits:
         """The trouble with the store; None: none that is known."""
         self.count = 0
         """How many batches have been committed."""
+        self.on_standing: Callable[[StoredJob, str], None] = _alone
+        """Called with a row that another agent has added at the same moment as we one, and our OnConflict."""
         self._journal = core.journal
         self._queue = core.queue
         self._timeline = core.timeline
@@ -115,6 +117,10 @@ class Commits:
             self._is_down(str(error), is_taken_over=is_taken_over)
         else:
             logger.error("the store failed", exc_info=error)
+
+    def is_lost(self, error: Exception) -> None:
+        """Let the next who waits for a flush know that something is not stored as it was asked for."""
+        self._lost = error
 
     def left(self) -> Sealed | None:
         """The next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now."""
@@ -192,6 +198,8 @@ class Commits:
         if durable:
             self._marks.committed(durable)
         self.on_committed(sealed.batch, receipt)
+        for row in receipt.standing:
+            self.on_standing(row, sealed.batch.added.get(row.id, ""))
         self._tell_flushed(sealed)
         self._pruning.written(sealed.batch, self._sent_at)
 
@@ -267,3 +275,7 @@ class Commits:
 
 def _nobody(_batch: Batch, _receipt: Receipt) -> None:
     """Nobody asks what is durable."""
+
+
+def _alone(_row: StoredJob, _on_conflict: str) -> None:
+    """Nobody else adds jobs."""

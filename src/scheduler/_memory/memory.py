@@ -27,7 +27,7 @@ from .._journal import Flushed, Sealed
 from .._loop import Core
 from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
-from .._values import DispatchStatistics, FleetStatistics, StoreStatistics
+from .._values import DispatchStatistics, DuplicateJob, StoreStatistics
 from ..stores import (
     SHARDS,
     Batch,
@@ -42,7 +42,6 @@ from ..stores import (
     Unstorable,
 )
 from .commits import Commits
-from .fleet import fleet_of
 from .polling import Polling
 from .shards import Shards
 from .writer import Writer, in_turn
@@ -111,6 +110,7 @@ class Memory:
         """
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self.hint))
+        self._journal.open(opened.epoch)
         ours = [] if self.shards is None else await self.shards.join()
         for pause in map(self.intake.pause, await self._ask(self.store.pauses)):
             if pause is not None:
@@ -188,6 +188,8 @@ class Memory:
             await done.wait()
         finally:
             del self._flushes[flushed]
+        if lost and isinstance(lost[0], DuplicateJob):
+            raise lost[0]
         if lost:
             msg = f"some of it could not be stored in {self.store!r}: {lost[0]}"
             raise StoreError(msg) from lost[0]
@@ -208,10 +210,6 @@ class Memory:
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)
-
-    def fleet_statistics(self) -> FleetStatistics | None:
-        """The agents that share the store; None: it is not shared, or nothing has been seen of them yet."""
-        return None if (shares := self._core.jobs.shares) is None else fleet_of(shares, self._core.jobs)
 
     def queue_statistics(self) -> DispatchStatistics | None:
         """The dealings with the queue; None: there is none."""

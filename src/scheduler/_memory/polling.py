@@ -6,7 +6,7 @@ before: see `Journal.unfollowed`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from logging import getLogger
 
@@ -15,8 +15,9 @@ from timerqueue import LifecycleError
 from .._loop import Core
 from .._restore import Intake, Reconciler
 from .._starts import in_slices
-from ..stores import Changes, Store, StoredJob
+from ..stores import Changes, Store, StoredJob, StoredRequest, StoredState
 from .commits import Commits
+from .requests import Requests
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -35,6 +36,7 @@ class Polling:
         reconciler: Reconciler,
         intake: Intake,
         every: float,
+        requests: Requests | None = None,
     ) -> None:
         self._store = store
         self._writer = writer
@@ -44,6 +46,9 @@ class Polling:
         self._reconciler = reconciler
         self._intake = intake
         self._every = every
+        self._requests = requests
+        self._states: dict[str, StoredState] = {}
+        """Of jobs whose rows are still to be followed."""
         self._has_begun = False
         self._is_over = False
         self._is_asking = False
@@ -83,8 +88,11 @@ class Polling:
             self._commits.failed(error)
             return
         self._commits.answered()
+        if self._requests is not None:
+            self._requests.look()
         if not changes:
             return
+        self._states |= changes.states
         for scope, pause in changes.pauses.items():
             self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
         unfollowed = self._journal.unfollowed
@@ -94,6 +102,16 @@ class Polling:
                 unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
         if not is_going_on:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)
+        if self._requests is not None:
+            self._carry_out(self._requests, changes.requests)
+
+    def _carry_out(self, requests: Requests, asked: Iterable[StoredRequest]) -> None:
+        """Do what other agents ask of our jobs, as their rows say that they are by now."""
+        unfollowed = self._journal.unfollowed
+        for each in asked:
+            if each.job_id in unfollowed:
+                self._follow((each.job_id, unfollowed.pop(each.job_id)))
+            requests.carry_out(each)
 
     def _rows_to_follow(self) -> Iterator[tuple[str, StoredJob | None]]:
         """Take the changed rows one after another, those that come meanwhile too."""
@@ -105,7 +123,8 @@ class Polling:
     def _follow(self, changed: tuple[str, StoredJob | None]) -> None:
         """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""
         id, row = changed
+        state = self._states.pop(id, None)
         try:
-            self._reconciler.change(id, row)
+            self._reconciler.change(id, row, None if state is None else self._intake.state(state))
         except Exception:
             logger.exception("the changed row of job %r cannot be followed", id)

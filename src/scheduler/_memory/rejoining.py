@@ -14,11 +14,11 @@ from typing import Final
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from .._jobs import Job
+from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Intake, Reconciler, leave_to_others
-from .._values import Backoff, Cause
-from ..stores import SHARDS, Opened, Shares, Sharing, StoreError
+from .._values import Backoff, Cause, MissedReason, RunMissed
+from ..stores import SHARDS, Act, Opened, Shares, Sharing, StoreError
 from .commits import Commits
 from .writer import Writer, in_turn
 
@@ -67,6 +67,8 @@ class Rejoining:
         self._core.journal.disown()
 
     def _let_go_of(self, job: Job) -> None:
+        for asked in job.asked:
+            self._ask_again(job, asked)
         for alarm in (job, job.retry, job.owed):
             if alarm is not None:
                 self._core.queue.disarm(alarm)
@@ -74,6 +76,16 @@ class Rejoining:
         for run in job.runs:
             run.terminate(Cause.LOST)
             run.cause = Cause.LOST  # also of one that is being cancelled already: its end is not to be counted here
+
+    def _ask_again(self, job: Job, asked: AskedRun) -> None:
+        """Leave a run that was asked for here to whose the job is by now, unless it may have begun."""
+        if asked.number is not None:  # it stands in the store
+            return
+        due_us = asked.due_us or 0
+        if any(run.due_us == due_us and run.is_held and run.is_sent for run in job.runs) or asked.last_end is not None:
+            asked.settle(asked.last_end or RunMissed(job.id, due_us * 1e-6, due_us * 1e-6, 1, MissedReason.STOPPED))
+        else:
+            self._core.journal.ask(job, Act.RUN, asked=asked)
 
     async def open(self) -> Opened:
         """Open the store again, as soon as that can be done. Nothing is written before `Commits.reopen`."""

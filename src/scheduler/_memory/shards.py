@@ -27,7 +27,7 @@ from anyio.to_thread import run_sync
 from timerqueue import boottime
 
 from .._jobs import Job
-from .._journal import row_of
+from .._journal import known_row
 from .._lease import Lease, owners_of
 from .._loop import Core
 from .._restore import Crashes, Intake, Lost, Reconciler, leave_to_others, lost_by_job
@@ -250,6 +250,7 @@ class Shards:
                 rows = self._sharing.load(shards)
                 while (chunk := await self._ask(lambda: next(rows, None))) is not None:
                     count += await self._take_up_all(chunk, lost, noted)
+            self._take_up_new(noted)
         for rest in lost.values():
             self._crashes.without_job(rest, DIED, REMOVED)
         self._unread.difference_update(shards)
@@ -265,11 +266,18 @@ class Shards:
             cut_off = lost.pop(raw.id, Lost())
             if (job is None and raw.id in noted) or (job is not None and not job.is_elsewhere):
                 continue  # it has been removed here since, or has begun
-            row = row_of(job) if job is not None and raw.id in noted and job.unfit is None else self._intake.job(raw)
+            is_known = job is not None and raw.id in noted and job.unfit is None
+            row = known_row(job) if job is not None and is_known else self._intake.job(raw)
             if row is not None:
                 self._reconciler.take_over(row, self._intake.state(state), cut_off)
                 count += 1
         return count
+
+    def _take_up_new(self, ids: Collection[str]) -> None:
+        """Take up jobs that were added here while others still had their shards, too late for what was read."""
+        for job in filter(None, map(self._core.jobs.find, list(ids))):
+            if job.is_elsewhere and job.task is not None and not self._core.jobs.is_elsewhere(job):
+                self._reconciler.take_over(known_row(job), self._journal.first_state(job.id), Lost())
 
     def _moved(self, moved: ShardsMoved) -> None:
         where = f"{moved.taken} shards come to us" if moved.taken else f"{moved.given} shards are handed on"

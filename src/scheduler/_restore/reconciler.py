@@ -96,8 +96,19 @@ class Reconciler:
         except Exception as exc:  # noqa: BLE001 - as in `adopt`
             self._give_up(row, state, exc)
 
-    def change(self, id: str, row: StoredJob | None) -> None:
-        """Follow a row that somebody else has changed, or removed."""
+    def begin_anew(self, job: Job) -> Job:
+        """Let a job of ours go, and another begin in its place: its row has been put in the place of another."""
+        row = row_of(job) if job.unfit is None else job.unfit.row
+        self._registry.drop(job)
+        self._without_task.pop(job, None)
+        self.adopt(row, None)
+        new = self._jobs.get(job.id)
+        self._journal.touch(new)
+        return new
+
+    def change(self, id: str, row: StoredJob | None, state: StoredState | None = None) -> None:
+        """Follow a row that somebody else has changed, or removed. `state`: where a job that is new here stands."""
+        self._journal.note_row(id)
         job = self._jobs.find(id)
         if job is not None and job.task is None:
             logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
@@ -108,7 +119,7 @@ class Reconciler:
                 self._registry.drop(job)
         elif job is None:
             logger.info("job %r has come into the store", id)
-            self.adopt(row, None)
+            self.adopt(row, state)
             self._core.listeners.tell(JobAdded(id))
         elif not self._is_known(job, row):
             logger.info("job %r has been changed in the store", id)
@@ -171,6 +182,8 @@ class Reconciler:
         if reading.error is not None:
             self._park(job, row, None, reading)
         self._core.runs.enroll(job)
+        if self._core.pausing.pauses.any:
+            self._core.pausing.reconsider(job)
         self._pause_as(job, row)
         leave_to_others(job)
 

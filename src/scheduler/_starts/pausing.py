@@ -87,7 +87,7 @@ class Pausing:
             return
         was_paused = _has_pause(job)
         job.paused_by = pause = Pause(scope_of_job(job.id), reason or NO_REASON, self._now(), until)
-        self._end_later(job, until, partial(self.resume, job))
+        self._end_later(job, until, partial(self._over, job))
         self._halt(job)
         if not was_paused:  # else what waits was started by hand meanwhile
             hold_back(job)
@@ -115,6 +115,11 @@ class Pausing:
             self._starts.retire_if_done(job)
         elif job.held_by is not None:
             self._listeners.tell(JobChanged(job.id, job.state, f"resumed, but {job.held_by.text}"))
+
+    def _over(self, job: Job) -> None:
+        """End a pause that ends by itself; of a job elsewhere its agent does so."""
+        if not job.is_elsewhere:
+            self.resume(job)
 
     def enable(self, job: Job) -> None:
         """End the job's own pause, and its rest: whoever does that has seen to what made it crash."""

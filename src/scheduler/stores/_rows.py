@@ -7,6 +7,7 @@ say so. Tuples, because 10,000 of them a second are made and handed to a driver 
 
 from __future__ import annotations
 
+import enum
 import re
 from datetime import timedelta
 from typing import Final, NamedTuple
@@ -195,14 +196,68 @@ class Placed(NamedTuple):
     put_us: int
 
 
+class Act(enum.Enum):
+    """The acts that are asked of the agent that has a job. All others are changes of the job's row."""
+
+    RUN = "run"
+    """Run it once, now."""
+    BEGIN = "begin"
+    """Run it once, now, as it was added to start now: not if it is paused."""
+    START_AT = "start at"
+    """Let that be its next start."""
+    RESUME = "resume"
+    """End its rest too, with its pause."""
+    ANEW = "anew"
+    """It has been replaced: forget where it stood."""
+
+
+class StoredRequest(NamedTuple):
+    """An act that an agent asks of the one that has a job: `act` is the value of an Act. It stands until it is done, by
+    whoever has the job then, and is done once. `number`: of the epoch of who asks and a count, so no other has it.
+    """
+
+    number: int
+    job_id: str
+    act: str
+    at_us: int | None = None
+
+
+class RequestDone(NamedTuple):
+    """The end of a request. `due_us`: the tick that it has become; None: none. `reason`: why that has no run."""
+
+    number: int
+    job_id: str
+    due_us: int | None = None
+    reason: str | None = None
+
+
+class Answer(NamedTuple):
+    """What is known of a request by now. `is_done`: it has become what it asks for. `is_gone`: its job is gone.
+    `comes_again`: its tick will be tried again.
+    """
+
+    number: int
+    is_done: bool = False
+    is_gone: bool = False
+    due_us: int | None = None
+    reason: str | None = None
+    tick: StoredTick | None = None
+    comes_again: bool = False
+
+
 @define
 class Batch:
     """Changes that are committed together. None in place of a value removes it.
 
     `paused`: two columns of rows that exist, whoever has changed them. `finished`: jobs whose schedule is over, with
-    its text; each row is removed unless somebody has given it another schedule since. The last four are only for stores
-    with executions. `released`: jobs that we have taken, and that others may take now. `lost`: executions that their
-    server does not have any more. `planned`: by job.
+    its text; each row is removed unless somebody has given it another schedule since. Four are only for stores with
+    executions. `released`: jobs that we have taken, and that others may take now. `lost`: executions that their server
+    does not have any more. `planned`: by job.
+
+    The last five are only for stores that agents share. `added`: which of `jobs` are put only where there is no row,
+    and what follows where there is one, which is no business of a store's. `begun`: their first states; nothing of
+    these, and of `requests` with their ids, where the row is not put. `done`: requests that this batch carries out.
+    `is_news`: the other agents are told to look.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -217,6 +272,11 @@ class Batch:
     lost: list[Placed] = Factory(list)
     released: dict[str, None] = Factory(dict)
     planned: dict[str, Planned] = Factory(dict)
+    added: dict[str, str] = Factory(dict)
+    begun: dict[str, StoredState] = Factory(dict)
+    requests: list[StoredRequest] = Factory(list)
+    done: list[RequestDone] = Factory(list)
+    is_news: bool = False
 
 
 @frozen
@@ -229,17 +289,24 @@ class Receipt:
     refused: tuple[StoredTick, ...] = ()
     stale: tuple[StoredTick, ...] = ()
     gone: tuple[Execution, ...] = ()
+    standing: tuple[StoredJob, ...] = ()
+    """Rows that stand in the places of others that were to be added, and are not like them."""
 
 
 @frozen
 class Changes:
-    """The changes of others since the last call: rows as they are now, None for a row that is gone."""
+    """The changes of others since the last call: rows as they are now, None for a row that is gone.
+
+    Of a store that agents share also `states`, of these jobs, and `requests`: those for our jobs that are not done.
+    """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     pauses: dict[str, StoredPause | None] = Factory(dict)
+    states: dict[str, StoredState] = Factory(dict)
+    requests: tuple[StoredRequest, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.jobs or self.pauses)
+        return bool(self.jobs or self.pauses or self.requests)
 
 
 def _seconds(age: timedelta | float | str | None) -> float | None:

@@ -39,6 +39,9 @@ def _draws(agent: int) -> Iterable[bytes]:
 class Shares:
     """The shards that are ours, and who has the others. Changed on the loop; any thread may ask."""
 
+    are_asked = True
+    """The agents that have the others may be asked for what concerns them."""
+
     def __init__(self, sharing: Sharing | None = None) -> None:
         self._ours = bytearray(SHARDS)
         self._sharing = sharing

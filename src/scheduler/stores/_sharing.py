@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from attrs import evolve, field, frozen
 
-from ._rows import StoredJob, StoredState, StoredTick
+from ._rows import Answer, StoredJob, StoredState, StoredTick
 
 FORMAT: Final = 1
 """The format of rows that this version writes. Agents that share a store write the lowest that is among them."""
@@ -117,3 +117,6 @@ class Sharing(Protocol):
 
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are owed."""
+
+    def answers(self, numbers: Sequence[int]) -> list[Answer]:
+        """Return what is known of these requests of ours, which are durable."""

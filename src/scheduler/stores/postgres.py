@@ -29,7 +29,7 @@ from ._postgres.sharing import PostgresSharing, SharingStatements
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.voting import PostgresVoting, VotingStatements
-from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
+from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._voting import Voting
@@ -85,7 +85,7 @@ class PostgresStore:
         self._schema = schema
         self._name = storable(f"process {os.getpid()} on {platform.node()}" if name is None else name)
         self._labels = json.dumps({} if labels is None else dict(labels))
-        self._statements = Statements(schema)
+        self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
@@ -220,13 +220,19 @@ class PostgresStore:
                 snapshot = connection.execute(self._statements.snapshot)
                 jobs = connection.execute(self._statements.changed_jobs, asked)
                 pauses = connection.execute(self._statements.changed_pauses, asked)
-            seen = one_row(snapshot)[0]
+            seen, *is_asked = one_row(snapshot)
+            rows = {key: None if row[0] is None else loaded(tuple(row)) for key, *row in jobs}
             changes = Changes(
-                jobs={key: None if row[0] is None else StoredJob(*row) for key, *row in jobs},
+                jobs={key: None if row is None else row[0] for key, row in rows.items()},
                 pauses={key: None if row[0] is None else StoredPause(*row) for key, *row in pauses},
+                states={key: row[1] for key, row in rows.items() if row is not None and row[1] is not None},
+                requests=self._requests(connection) if is_asked == [True] else (),
             )
         self._seen = seen
         return changes
+
+    def _requests(self, connection: Connection) -> tuple[StoredRequest, ...]:
+        return tuple(StoredRequest(*row) for row in connection.execute(self._statements.asked, [self.epoch]))
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from .._rows import Batch, Execution, Receipt, StoredTick
+from .._rows import Batch, Execution, Receipt, StoredJob, StoredTick
 from .connection import Connection, psycopg, sql
 from .execution_statements import ExecutionStatements
 from .executions import write_executions
 from .statements import Statements
-from .table import JOB, PAUSE, STATE, TICK, Row, Table, number_array, storable, text_array
+from .table import JOB, PAUSE, REQUEST, STATE, TICK, Row, Table, number_array, storable, text_array
 
 Key = tuple[str, int]
 Cursor = psycopg.Cursor[Row]
@@ -21,8 +21,11 @@ def write(
     connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
 ) -> Receipt:
     """Carry the batch of the agent with that epoch out, in the transaction that the connection is in."""
+    new = _add(connection, statements, batch)
+    standing = _standing(connection, statements, batch, new)
+    jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     with connection.pipeline():
-        _put_or_remove(connection, JOB, batch.jobs, (statements.put_jobs, statements.remove_jobs))
+        _put_or_remove(connection, JOB, jobs, (statements.put_jobs, statements.remove_jobs))
         if batch.paused:
             ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
             connection.execute(statements.pause_jobs, [text_array(ids), text_array(pauses[0]), number_array(pauses[1])])
@@ -38,13 +41,49 @@ def write(
             connection.execute(statements.put_missed, TICK.parameters(batch.missed))
         marks = _put(connection, statements.put_marks, batch.marks)
         gone = write_executions(connection, of_executions, batch, epoch)
+        _write_requests(connection, statements, batch, new)
     done = _done_before(fences, batch)
     stale = (tick for tick in _not_put(ended) if _key(tick) not in done)
     return Receipt(
         refused=tuple(_not_put(marks)),
         stale=tuple(stale),
         gone=tuple(Execution(*row) for cursor in gone for row in cursor),
+        standing=standing,
     )
+
+
+def _add(connection: Connection, statements: Statements, batch: Batch) -> set[str]:
+    """Put the rows that are to be added where there are none. Return the ids of those that were put."""
+    rows = [row for id in batch.added if (row := batch.jobs.get(id)) is not None]
+    if not rows:
+        return set()
+    return {row[0] for row in connection.execute(statements.add_jobs, JOB.parameters(rows))}
+
+
+def _standing(connection: Connection, statements: Statements, batch: Batch, new: set[str]) -> tuple[StoredJob, ...]:
+    """Find the rows that stand where others were to be added. One that is the same may be our own: it came twice."""
+    there = [id for id in batch.added if storable(id) not in new]
+    if not there:
+        return ()
+    rows = [StoredJob(*row) for row in connection.execute(statements.jobs_of, [text_array(there)])]
+    return tuple(row for row in rows if row != batch.jobs.get(row.id))
+
+
+def _write_requests(connection: Connection, statements: Statements, batch: Batch, new: set[str]) -> None:
+    """Note what is asked of others, and what of theirs is done. A row that was not added has asked for nothing, or has
+    done so when it was.
+    """
+    if begun := [state for id, state in batch.begun.items() if storable(id) in new]:
+        connection.execute(statements.begin_states, STATE.parameters(begun))
+    if asked := [each for each in batch.requests if each.job_id not in batch.added or storable(each.job_id) in new]:
+        connection.execute(statements.ask, REQUEST.parameters(asked))
+    if batch.done:
+        numbers, _, dues, reasons = zip(*batch.done, strict=True)
+        connection.execute(statements.done, [number_array(numbers), number_array(dues), text_array(reasons)])
+    if batch.done or batch.requests:
+        connection.execute(statements.forget_requests)
+    if batch.is_news:
+        connection.execute(statements.tell)
 
 
 def _put_or_remove(

@@ -242,6 +242,23 @@ CREATE TABLE {schema}.audit (
 """
 """Starts of jobs that wait in a queue outside of every agent: see stores/_executions.py."""
 
+REQUESTS: Final = """
+-- What agents ask of those that have the jobs. It stays for some minutes when it is done: a commit may come twice.
+CREATE TABLE {schema}.request (
+    number bigint PRIMARY KEY,
+    job_id text COLLATE "C" NOT NULL,
+    act text NOT NULL,
+    at_us bigint,
+    asked_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    done_at timestamptz,
+    due_us bigint,
+    reason text
+);
+CREATE INDEX request_open ON {schema}.request (job_id) WHERE done_at IS NULL;
+CREATE INDEX request_done ON {schema}.request (done_at) WHERE done_at IS NOT NULL;
+"""
+"""What agents that share a store ask of each other: see Act."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -253,6 +270,7 @@ MIGRATIONS: Final = (
     sql.SQL(SHARING),
     sql.SQL(VOTING),
     sql.SQL(EXECUTIONS),
+    sql.SQL(REQUESTS),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

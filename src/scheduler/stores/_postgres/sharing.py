@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from threading import Event, Lock, Thread
 from typing import Any, Final, Protocol
 
-from .._rows import StoredTick
+from .._rows import Answer, StoredTick
 from .._sharing import LEASE, Peer, Rows, TakenShards, View
 from .._store import StoreError, StoreTakenOver, StoreUnusable
 from .connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
@@ -57,6 +57,7 @@ class SharingStatements:
     def __init__(self, statements: Statements, schema: str) -> None:
         of = statements.of
         self._name = sql.Literal(f"timerqueue {schema}")
+        self.answers = statements.answers
         self.join = of(
             "INSERT INTO {schema}.lease (epoch, until, format) VALUES (%s, clock_timestamp() + %s * interval '1s', %s)"
         )
@@ -286,6 +287,11 @@ class PostgresSharing:
         """Return the ticks of these shards that are owed."""
         return self._ticks(self._statements.owed, shards)
 
+    def answers(self, numbers: Sequence[int]) -> list[Answer]:
+        """Return what is known of these requests."""
+        with self._place.transaction() as connection:
+            return [_answer(row) for row in connection.execute(self._statements.answers, [number_array(numbers)])]
+
     def close(self) -> None:
         """Let go of our own connections."""
         for connection in (self._lease, self._other, self._waiting):
@@ -323,3 +329,9 @@ class PostgresSharing:
         if self._other is None or self._other.closed:
             self._other = self._place.connect()
         return self._other
+
+
+def _answer(row: Row) -> Answer:
+    number, is_done, is_gone, due_us, reason, comes_again, *tick = row
+    found = None if tick[0] is None else StoredTick(*tick)
+    return Answer(number, is_done, is_gone, due_us, reason, found, bool(comes_again))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import LiteralString
 
 from .connection import sql
-from .table import JOB, PAUSE, STATE, TICK, Table
+from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, Table
 
 
 class Statements:
     """The statements of one schema."""
 
-    def __init__(self, schema: str) -> None:
+    def __init__(self, schema: str, *, shared: bool = False) -> None:
         self._schema = sql.Identifier(schema)
         self.name_of_tick = sql.Identifier(schema, "tick").as_string()
         self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = epoch + 1 RETURNING epoch, instance")
@@ -25,7 +25,7 @@ class Statements:
             "SELECT instance, epoch, EXISTS (SELECT FROM {schema}.agent WHERE agent.epoch = %s),"
             " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1) FROM {schema}.meta"
         )
-        self.put_jobs = self._put(JOB)
+        self.put_jobs = self._put(JOB_BUT_ITS_PAUSE if shared else JOB)
         self.pause_jobs = self.of(
             "UPDATE {schema}.job SET paused = given.paused, paused_until_us = given.paused_until_us"
             " FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (id, paused, paused_until_us)"
@@ -52,7 +52,8 @@ class Statements:
             "SELECT job_id, due_us, fence FROM {schema}.tick"
             " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
         )
-        self.snapshot = sql.SQL("SELECT pg_current_snapshot()::text")
+        is_asked: LiteralString = ", EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)" if shared else ""
+        self.snapshot = self.of("SELECT pg_current_snapshot()::text" + is_asked)
         self.declare_load = self.of(
             "DECLARE jobs NO SCROLL CURSOR FOR SELECT {job}, {state} FROM {schema}.job"
             " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
@@ -61,7 +62,7 @@ class Statements:
             state=STATE.qualified,
         )
         self.fetch_load = sql.SQL("FETCH 1000 FROM jobs")
-        self.changed_jobs = self._changed(JOB)
+        self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
         self.changed_pauses = self._changed(PAUSE)
         self.history = self.of(
             "SELECT {columns} FROM {schema}.tick WHERE due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
@@ -73,11 +74,62 @@ class Statements:
         self.owed = self.of("SELECT {columns} FROM {schema}.tick WHERE owed", TICK)
         self.running = self.of("SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'", TICK)
 
+        self._set_requests(schema)
+
+    def _set_requests(self, schema: str) -> None:
+        self.add_jobs = self.of(
+            "INSERT INTO {schema}.job ({columns}) SELECT * FROM {rows} ON CONFLICT DO NOTHING RETURNING id", JOB
+        )
+        self.jobs_of = self.of("SELECT {columns} FROM {schema}.job WHERE id = ANY (%s::text[])", JOB)
+        self.begin_states = self.of(
+            "INSERT INTO {schema}.job_state ({columns}) SELECT * FROM {rows} ON CONFLICT DO NOTHING", STATE
+        )
+        self.ask = self.of(
+            "INSERT INTO {schema}.request ({columns}) SELECT * FROM {rows} ON CONFLICT DO NOTHING", REQUEST
+        )
+        self.done = self.of(
+            "UPDATE {schema}.request SET done_at = coalesce(done_at, clock_timestamp()), due_us = given.due_us,"
+            " reason = given.reason"
+            " FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS given (number, due_us, reason)"
+            " WHERE request.number = given.number"
+        )
+        self.forget_requests = self.of(
+            "DELETE FROM {schema}.request WHERE (done_at < clock_timestamp() - interval '10 minutes'"
+            " AND NOT EXISTS (SELECT FROM {schema}.tick WHERE tick.job_id = request.job_id"
+            " AND tick.due_us = request.due_us AND (outcome = 'running' OR owed))"
+            " AND NOT EXISTS (SELECT FROM {schema}.job_state WHERE job_state.job_id = request.job_id"
+            " AND retry_due_us = request.due_us))"
+            " OR (done_at IS NULL AND NOT EXISTS (SELECT FROM {schema}.job WHERE id = request.job_id))"
+        )
+        self.tell = sql.SQL("SELECT pg_notify({}, 'news')").format(sql.Literal(schema))
+        self.asked = self.of(
+            "SELECT {columns} FROM {schema}.request WHERE done_at IS NULL AND job_id IN (SELECT id FROM {schema}.job"
+            " JOIN {schema}.shard ON shard.number = job.shard WHERE owner = %s) ORDER BY asked_at, number LIMIT 1000",
+            REQUEST,
+        )
+        self.answers = self.of(
+            "SELECT given.number, done_at IS NOT NULL, job.id IS NULL, request.due_us, request.reason,"
+            " owed OR retry_due_us = request.due_us, {qualified}"
+            " FROM unnest(%s::bigint[]) AS given (number) LEFT JOIN {schema}.request USING (number)"
+            " LEFT JOIN {schema}.job ON job.id = job_id LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+            " LEFT JOIN {schema}.tick ON tick.job_id = request.job_id AND tick.due_us = request.due_us",
+            qualified=TICK.qualified,
+        )
+
     def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> sql.Composed:
         """The statement, for this schema, with these parts and those of the table in their places."""
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
         return sql.SQL(text).format(schema=self._schema, **parts)
+
+    def _changed_with_states(self) -> sql.Composed:
+        """As `_changed` says of jobs, with where they stand."""
+        return self.of(
+            "SELECT changes.*, {state} FROM ({changes}) AS changes"
+            " LEFT JOIN {schema}.job_state ON job_state.job_id = changes.key",
+            state=STATE.qualified,
+            changes=self._changed(JOB),
+        )
 
     def _changed(self, table: Table) -> sql.Composed:
         """Keys that others have changed since a snapshot, with their rows as they are now.

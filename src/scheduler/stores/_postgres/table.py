@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, LiteralString, NamedTuple, get_args, get_type_hints
 
-from attrs import Factory, frozen
+from attrs import Factory, evolve, frozen
 
-from .._rows import Execution, Placed, Planned, StoredJob, StoredPause, StoredState, StoredTick
+from .._rows import Execution, Placed, Planned, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
 from .connection import sql
 
 Row = tuple[Any, ...]
@@ -15,7 +15,9 @@ Row = tuple[Any, ...]
 
 @frozen
 class Table:
-    """Its columns, in the order of the fields of its rows. `key`: the names that a row is known by."""
+    """Its columns, in the order of the fields of its rows. `key`: the names that a row is known by. `kept`: columns
+    that stay as they are when a row takes the place of another.
+    """
 
     name: LiteralString
     key: tuple[str, ...]
@@ -24,6 +26,7 @@ class Table:
         lambda self: frozenset(n for n, kind in enumerate(self.types.values()) if kind == "text"), takes_self=True
     )
     """Which columns are texts."""
+    kept: frozenset[str] = frozenset()
 
     @property
     def columns(self) -> sql.Composed:
@@ -42,7 +45,7 @@ class Table:
     @property
     def replacement(self) -> sql.Composed:
         """Return the text after ON CONFLICT by which the given row takes the place of the one that there is."""
-        others = [name for name in self.types if name not in self.key]
+        others = [name for name in self.types if name not in self.key and name not in self.kept]
         news = sql.SQL(", ").join(sql.SQL("{0} = excluded.{0}").format(sql.Identifier(name)) for name in others)
         return sql.SQL("({}) DO UPDATE SET {}").format(_listed(self.key), news)
 
@@ -96,13 +99,17 @@ JOB: Final = _table("job", StoredJob, "id")
 STATE: Final = _table("job_state", StoredState, "job_id")
 TICK: Final = _table("tick", StoredTick, "job_id", "due_us")
 PAUSE: Final = _table("pause", StoredPause, "scope")
+REQUEST: Final = _table("request", StoredRequest, "number")
+
+JOB_BUT_ITS_PAUSE: Final = evolve(JOB, kept=frozenset({"paused", "paused_until_us"}))
+"""As agents that share a store put it: another one may have paused the job, and only a pause ends that."""
 EXECUTION: Final = _table("execution", Execution, "job_id", "due_us")
 PLANNED: Final = _table("planned", Planned, "job_id")
 PLACED: Final = _table("placed", Placed, "job_id", "due_us")
 
 
 def loaded(row: Row) -> tuple[StoredJob, StoredState | None]:
-    """A job with its state, as both are read together."""
+    """A job with its state, where both are read together."""
     width = len(StoredJob._fields)
     state = row[width:]
-    return StoredJob(*row[:width]), None if state[0] is None else StoredState(*state)
+    return StoredJob(*row[:width]), None if not state or state[0] is None else StoredState(*state)

@@ -6,12 +6,13 @@ from collections import Counter
 
 from .._jobs import JobList
 from .._values import AgentStatistics, FleetStatistics
-from ..stores import Shares
 
 
-def fleet_of(shares: Shares, jobs: JobList) -> FleetStatistics | None:
-    """The agents with their shards, and how many of these jobs others have; None: nothing has been seen yet."""
-    view = shares.view
+def fleet_of(jobs: JobList) -> FleetStatistics | None:
+    """The agents with their shards, and how many of these jobs others have. None: the store is not shared, or nothing
+    has been seen of them yet.
+    """
+    view = None if jobs.shares is None else jobs.shares.view
     if view is None:
         return None
     owned = Counter(view.owners)

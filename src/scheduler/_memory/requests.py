@@ -1,0 +1,176 @@
+"""Requests: what agents that share a store ask of each other, and what becomes of it.
+
+An act that concerns a job of another agent is a row, committed with all that was asked for beside it. The agent that
+has the job finds the row when it polls, and carries it out once:
+
+    a run        -> the request is done in the commit that marks its tick, or that records why it has no run
+    anything else-> done in the commit that holds what it has changed
+
+Whatever dies before that leaves the row open, and who has the job then finds it. Who waits for the outcome of a run
+reads it from the tick's record, so that it does not matter who has written that. On the loop.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from logging import getLogger
+from typing import assert_never
+
+from .._control import duplicate
+from .._jobs import AskedRun, Job
+from .._loop import Core
+from .._restore import Reconciler
+from .._values import MissedReason, Outcome, RunEnded, RunMissed
+from ..stores import RUNNING, Act, Answer, Sharing, StoredJob, StoredRequest, StoredTick
+from .commits import Commits
+from .writer import Writer
+
+logger = getLogger(__name__)
+
+Done = Callable[["RequestedRun", MissedReason | None], None]
+
+
+class RequestedRun(AskedRun):
+    """A run that another agent has asked for. `done`: told when there is an answer, with the reason if it is missed."""
+
+    __slots__ = ("_done",)
+
+    def __init__(self, request: StoredRequest, done: Done) -> None:
+        super().__init__(request.job_id, set(), request.number)
+        self._done = done
+
+    def settle(self, answer: RunEnded | RunMissed) -> None:
+        """Let who has asked know."""
+        super().settle(answer)
+        self._done(self, answer.reason if isinstance(answer, RunMissed) else None)
+
+
+class Requests:
+    """The requests of others for our jobs, and ours for theirs."""
+
+    def __init__(self, sharing: Sharing, writer: Writer, core: Core, commits: Commits, reconciler: Reconciler) -> None:
+        self._sharing = sharing
+        self._writer = writer
+        self._core = core
+        self._journal = core.journal
+        self._commits = commits
+        self._reconciler = reconciler
+        commits.on_standing = self.give_way
+        self._is_asking = False
+
+    def give_way(self, row: StoredJob, on_conflict: str) -> None:
+        """Let a job that we have added be what another agent has added at the same moment, which was first."""
+        job = self._core.jobs.find(row.id)
+        if job is None:
+            return
+        if on_conflict == "update":
+            self._journal.remember(job)
+            return
+        if on_conflict == "error":
+            error = duplicate(row.id)
+            logger.error("%s: the one of another agent was first, and ours is as that", error)
+            self._commits.is_lost(error)
+        self._reconciler.change(row.id, row)
+
+    # -- for our jobs --------------------------------------------------------------------------------------------------
+
+    def carry_out(self, request: StoredRequest) -> None:
+        """Do what is asked for, unless it is being done. What is not ours any more is left to whose it is."""
+        job = self._core.jobs.find(request.job_id)
+        if job is None or job.task is None or job.is_elsewhere or self._core.runs.is_stopping:
+            return
+        if self._journal.is_doing(request.number) or any(each.number == request.number for each in job.asked):
+            return
+        try:
+            self._do(job, request, Act(request.act))
+        except Exception:
+            logger.exception("what another agent has asked of job %r cannot be done: %r", job.id, request)
+            self._journal.done(job, request.number)
+
+    def _do(self, job: Job, request: StoredRequest, act: Act) -> None:
+        logger.info("job %r: another agent asks for this: %s", job.id, act.value)
+        match act:
+            case Act.RUN:
+                self._core.runs.start_now(job, RequestedRun(request, self._run_done))
+                return
+            case Act.BEGIN:
+                if not job.is_paused:
+                    self._core.runs.start_now(job, RequestedRun(request, self._run_done))
+                    return
+            case Act.START_AT:
+                self._core.starts.set_next_start(job, request.at_us or 0)
+            case Act.RESUME:
+                self._core.pausing.enable(job)
+            case Act.ANEW:
+                job = self._reconciler.begin_anew(job)
+            case _ as never:
+                assert_never(never)
+        self._journal.done(job, request.number)
+
+    def _run_done(self, asked: RequestedRun, reason: MissedReason | None) -> None:
+        """Note what has become of a run. One that our stop has kept from beginning is left to who has the job then."""
+        job = self._core.jobs.find(asked.job_id)
+        if job is not None and reason is not MissedReason.STOPPED:
+            self._journal.done(job, asked.number or 0, asked.due_us, None if reason is None else reason.value)
+
+    # -- for those of others -------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Read what has become of what we have asked for, if somebody waits for it."""
+        if self._is_asking or not self._journal.awaited:
+            return
+        numbers = self._journal.asked_for()
+        if numbers:
+            self._is_asking = True
+            self._writer.submit(lambda: self._sharing.answers(numbers), self._answered)
+
+    def _answered(self, answers: Sequence[Answer] | None, error: Exception | None) -> None:
+        self._is_asking = False
+        if error is not None:
+            logger.info("what has become of requests cannot be read now: %s", error)
+        for answer in answers or ():
+            asked = self._journal.awaited.get(answer.number)
+            end = None if asked is None else end_of(answer, asked.job_id, self._now_us())
+            if asked is not None and end is not None:
+                del self._journal.awaited[answer.number]
+                asked.settle(end)
+
+    def _now_us(self) -> int:
+        return self._core.timeline.us(self._core.monotonic(), steady=False)
+
+
+def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | None:
+    """The end of the run that a request has asked for; None: it is still to come. `now_us`: for what has no tick."""
+    due_us = now_us if answer.due_us is None else answer.due_us
+    if answer.reason is not None:
+        return _missed(job_id, due_us, MissedReason(answer.reason))
+    tick = answer.tick
+    if tick is None:
+        return _missed(job_id, due_us, MissedReason.REMOVED) if answer.is_gone else None
+    if tick.outcome == RUNNING or answer.comes_again:
+        return None
+    if tick.outcome == Outcome.MISSED.value:
+        return _missed(job_id, due_us, MissedReason(tick.reason or MissedReason.STOPPED.value))
+    return _ended(tick)
+
+
+def _missed(job_id: str, due_us: int, reason: MissedReason) -> RunMissed:
+    return RunMissed(job_id, due_us * 1e-6, due_us * 1e-6, 1, reason)
+
+
+def _ended(tick: StoredTick) -> RunEnded:
+    started_us, ended_us = tick.started_us or tick.due_us, tick.ended_us or tick.due_us
+    return RunEnded(
+        tick.job_id,
+        tick.due_us * 1e-6,
+        started_us * 1e-6,
+        ended_us * 1e-6,
+        tick.attempt,
+        tick.lateness or 0.0,
+        (ended_us - started_us) * 1e-6,
+        Outcome(tick.outcome),
+        tick.error,
+        tick.trace,
+        () if tick.result is None else (json.loads(tick.result),),
+    )

@@ -1,0 +1,246 @@
+"""Verbs of jobs, asked of each agent of those that share a store: the same comes of them as with one agent alone.
+
+Each verb is tried in three places: asked of the agent that has the job, of another one, and of another one while a
+third comes, so that parts of the jobs are handed on.
+"""
+
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from kit import until
+from schedule import Every
+from scheduler import JobState, Outcome, Retry, Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
+
+PLACES = ["alone", "owner", "other", pytest.param("moving", marks=pytest.mark.slow)]
+IDS = [f"job {number}" for number in range(24)]
+FAR = Every("1h")
+
+
+class Fleet:
+    """Agents in this process, and what their tasks have noted."""
+
+    def __init__(self, dsn, schema, stack):
+        self._where = dsn, schema
+        self._stack = stack
+        self.agents = {}
+        self.ran = []
+
+    async def start(self, name, *, shared=True):
+        dsn, schema = self._where
+        s = Scheduler(store=PostgresStore(dsn, schema=schema, shared=shared, name=name), poll="50ms")
+
+        async def work(word="done"):
+            self.ran.append((current_run().job_id, name, word))
+            return word
+
+        async def fail():
+            self.ran.append((current_run().job_id, name, "failed"))
+            msg = "it was to fail"
+            raise ValueError(msg)
+
+        s.register("work", work)
+        s.register("fail", fail)
+        self.agents[name] = await self._stack.enter_async_context(s)
+        return s
+
+    def runs(self, id):
+        return [word for job_id, _, word in self.ran if job_id == id]
+
+    async def settled(self):
+        """Wait until all agents say the same of who has which job, and each has at least one."""
+        names = set(self.agents)
+        await until(lambda: {tuple(job.agent for job in s.jobs()) for s in self.agents.values()} and self._agree(names))
+
+    def _agree(self, names):
+        said = [{job.id: job.agent for job in s.jobs()} for s in self.agents.values()]
+        return all(each == said[0] for each in said) and set(said[0].values()) == names
+
+
+@pytest.fixture
+async def fleet(postgres_server, postgres_schema):
+    async with AsyncExitStack() as stack:
+        yield Fleet(postgres_server.dsn, postgres_schema, stack)
+
+
+class Place:
+    """Where a verb is asked: `s` is asked, and `handle` is its handle of a job. `owner` has that job, or had it."""
+
+    def __init__(self, fleet, s, id, owner):
+        self.fleet, self.s, self.id, self.owner = fleet, s, id, owner
+        self.handle = s.get(id)
+
+
+async def place_of(fleet, kind, **options):
+    one = await fleet.start("one", shared=kind != "alone")
+    for id in IDS:
+        one.add("work", FAR, id=id, **options)
+    await one.flush()
+    if kind == "alone":
+        return Place(fleet, one, IDS[0], one)
+    two = await fleet.start("two")
+    await fleet.settled()
+    id = next(job.id for job in two.jobs() if job.agent == "two")
+    if kind == "moving":
+        await fleet.start("three")  # from now on parts go there, one after another
+    return Place(fleet, two if kind == "owner" else one, id, two)
+
+
+@pytest.fixture(params=PLACES)
+async def place(request, fleet):
+    return await place_of(fleet, request.param)
+
+
+async def test_a_run_that_is_asked_for_has_an_outcome(place):
+    """It runs once, whoever has the job, and whoever asked is told how it ended."""
+    end = await place.handle.run_now()
+    assert (end.outcome, end.result, end.error) == (Outcome.SUCCEEDED, "done", None)
+    assert place.fleet.runs(place.id) == ["done"]
+    await place.s.flush()
+    [record] = await place.s.history(place.id)
+    assert (record.outcome, record.due.timestamp()) == (Outcome.SUCCEEDED, pytest.approx(end.due, abs=1e-5))
+
+
+async def everywhere(place, holds):
+    """Wait until each agent has it so."""
+    await until(lambda: all(holds(s) for s in place.fleet.agents.values()))
+
+
+async def test_a_run_that_fails_has_that_outcome(place):
+    """With its error, and the record has the same."""
+    place.handle.update(func="fail")
+    end = await place.handle.run_now()
+    assert (end.outcome, end.error) == (Outcome.FAILED, "ValueError: it was to fail")
+    assert "ValueError" in end.traceback
+
+
+async def test_many_runs_that_are_asked_for_at_once_overlap(place):
+    """One of them runs, and of the others each is told that it was missed, or runs after it."""
+    ends = [place.handle.run_now() for _ in range(5)]
+    outcomes = [(await end).outcome for end in ends]
+    assert set(outcomes) <= {Outcome.SUCCEEDED, Outcome.MISSED}
+    assert outcomes.count(Outcome.SUCCEEDED) == len(place.fleet.runs(place.id))
+    assert Outcome.SUCCEEDED in outcomes
+
+
+async def test_a_start_that_is_set_comes(place):
+    """Once, and the job is back on its schedule."""
+    place.handle.set_next_start(datetime.now(UTC) + timedelta(seconds=0.3))
+    await place.s.flush()
+    await until(lambda: place.fleet.runs(place.id) == ["done"])
+    await everywhere(place, lambda s: s.get(place.id).next_start > datetime.now(UTC))
+
+
+async def test_a_paused_job_is_paused_everywhere(place):
+    """With its reason; it still runs when it is asked to; and a resume lets it go everywhere."""
+    place.handle.pause("by hand")
+    await place.s.flush()
+    await everywhere(place, lambda s: s.get(place.id).state is JobState.DISABLED and "by hand" in s.get(place.id).error)
+    assert (await place.handle.run_now()).outcome is Outcome.SUCCEEDED
+    place.handle.resume()
+    await place.s.flush()
+    await everywhere(place, lambda s: s.get(place.id).state is JobState.SCHEDULED and s.get(place.id).next_start)
+
+
+async def test_a_pause_that_ends_by_itself_ends_everywhere(place):
+    """Its agent ends it, and the others follow."""
+    place.handle.pause("for a moment", until=datetime.now(UTC) + timedelta(seconds=0.5))
+    await everywhere(place, lambda s: s.get(place.id).state is JobState.SCHEDULED and s.get(place.id).error is None)
+
+
+async def test_all_jobs_are_paused_everywhere(place):
+    """Those of others too; and so are the jobs of a tag."""
+    place.s.pause(reason="all of them")
+    await everywhere(place, lambda s: all(job.state is JobState.DISABLED for job in s.jobs()))
+    place.s.resume()
+    await everywhere(place, lambda s: all(job.state is JobState.SCHEDULED for job in s.jobs()))
+    place.handle.update(tags=["slow"])
+    place.s.pause("slow")
+    await everywhere(place, lambda s: [job.id for job in s.jobs() if job.state is JobState.DISABLED] == [place.id])
+    place.s.resume("slow")
+    await everywhere(place, lambda s: all(job.state is JobState.SCHEDULED for job in s.jobs()))
+
+
+async def test_a_changed_job_is_changed_everywhere(place):
+    """Its next run is called with the new arguments, and its new schedule holds."""
+    place.handle.update(args=("changed",), name="Ada", schedule=Every("2h"))
+    await place.s.flush()
+    assert (await place.handle.run_now()).result == "changed"
+    await everywhere(place, lambda s: (s.get(place.id).name, str(s.get(place.id).schedule)) == ("Ada", "@every 2h"))
+
+
+async def test_a_new_schedule_may_have_a_start(place):
+    """It comes then, or at once if its agent hears of it later, and the grid goes through it."""
+    start = datetime.now(UTC) + timedelta(seconds=0.3)
+    place.handle.update(schedule=Every("1h"), start=start)
+    await until(lambda: place.fleet.runs(place.id) == ["done"])
+    for s in place.fleet.agents.values():
+        await s.flush()
+    [record] = await place.s.history(place.id)
+    assert record.due >= start - timedelta(seconds=0.001)
+
+
+async def test_a_removed_job_is_gone_everywhere(place):
+    """Nothing of it starts any more."""
+    place.handle.remove()
+    await place.s.flush()
+    await everywhere(place, lambda s: place.id not in s)
+    assert place.fleet.runs(place.id) == []
+
+
+async def test_a_disabled_job_comes_back_with_a_resume(place):
+    """It had failed too often."""
+    place.handle.update(func="fail", retry=Retry.constant("1s", max_retries=0))
+    await place.handle.run_now()
+    await everywhere(place, lambda s: s.get(place.id).state is JobState.DISABLED)
+    place.handle.resume()
+    place.handle.update(func="work")
+    await everywhere(place, lambda s: s.get(place.id).state is JobState.SCHEDULED)
+    assert (await place.handle.run_now()).outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("start", ["now", "soon", None])
+async def test_an_added_job_starts_as_it_was_asked_to(place, start):
+    """Whoever has it."""
+    when = datetime.now(UTC) + timedelta(seconds=0.4)
+    ids = [f"new {number}" for number in range(8)]
+    for id in ids:
+        place.s.add("work", FAR, id=id, start=when if start == "soon" else start)
+    await place.s.flush()
+    if start is not None:
+        await until(lambda: all(place.fleet.runs(id) == ["done"] for id in ids))
+    await everywhere(place, lambda s: all(id in s and s.get(id).next_start for id in ids))
+    for s in place.fleet.agents.values():
+        await s.flush()
+    if start == "soon":
+        for id in ids:
+            [record] = await place.s.history(id)
+            assert abs((record.due - when).total_seconds()) < 0.001
+    if start is None:
+        assert not any(place.fleet.runs(id) for id in ids)
+
+
+async def test_many_jobs_are_added_in_one_call(place):
+    """Each is begun by whose it is."""
+    ids = [f"new {number}" for number in range(40)]
+    place.s.add_many("work", [(id, FAR) for id in ids], start="now")
+    await until(lambda: all(place.fleet.runs(id) == ["done"] for id in ids))
+
+
+async def test_a_replaced_job_begins_anew(place):
+    """Its counts are gone, its pause too."""
+    assert (await place.handle.run_now()).outcome is Outcome.SUCCEEDED
+    place.handle.pause("before")
+    await place.s.flush()
+    place.s.add("work", FAR, id=place.id, args=("new",), on_conflict="replace", start="now")
+    await until(lambda: place.fleet.runs(place.id) == ["done", "new"])
+    await everywhere(place, lambda s: s.get(place.id).state is JobState.SCHEDULED)
+    await until(lambda: counts(place) == 1)
+
+
+def counts(place):
+    """The runs that the agent of the job counts."""
+    agents = place.fleet.agents
+    return agents[place.s.get(place.id).agent or "one"].get(place.id).statistics().runs
