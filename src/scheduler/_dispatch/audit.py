@@ -14,10 +14,12 @@ from logging import getLogger
 from typing import Final, TypeVar
 
 import anyio
+from attrs import define
 
 from .._loop import Core
+from .._values import Audit, AuditEnded, AuditStarted
 from ..queues import Place, Position, QueueUnavailable, Standing, Tick, delay_of
-from ..stores import PARTS, PENDING, SCHEDULED, Execution, StoreError
+from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
 from .dispatch import Dispatch
 from .line import Line
 
@@ -66,8 +68,27 @@ class QueueAudit:
                 await self._core.clock.sleep(EVERY)
 
     async def audit(self) -> int:
-        """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable."""
-        before = self._dispatch.missing
+        """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable.
+
+        Listeners are told before, and after it whatever came of it.
+        """
+        core, before, found = self._core, self._dispatch.missing, _Found(self._dispatch.decide)
+        at, began = core.clock.wall(), core.monotonic()
+        core.listeners.tell(AuditStarted(at, EVERY))
+        try:
+            await self._audit(found)
+        except (StoreError, QueueUnavailable) as exc:
+            found.trouble = str(exc)
+            raise
+        finally:
+            put_again = self._dispatch.missing - before - found.planned
+            core.listeners.tell(AuditEnded(found.audit(at, put_again, core.monotonic() - began)))
+        missing = self._dispatch.missing - before
+        if missing:
+            logger.info("%d executions were missing in the queue, and have been put", missing)
+        return missing
+
+    async def _audit(self, counts: _Found) -> None:
         dispatch, executions = self._dispatch, self._dispatch.executions
         instance = await _answer(self._queue_line, dispatch.queue.instance)
         now_us = self._now_us()
@@ -76,18 +97,16 @@ class QueueAudit:
             found = await _answer(
                 self._store_line,
                 lambda part=part: executions.audit(  # type: ignore[misc] # a default cannot be typed
-                    part, now_us=now_us, instance=instance, decide=dispatch.decide
+                    part, now_us=now_us, instance=instance, decide=counts.decide
                 ),
             )
             if found is not None:
+                counts.add(found)
                 orphans += found.orphans
                 self._dispatch.missing += len(found.planned)
                 dispatch.mended(found)
         await self._put_pending(now_us if orphans else now_us - SETTLED)
         await self._look_at_scheduled()
-        if self._dispatch.missing > before:
-            logger.info("%d executions were missing in the queue, and have been put", self._dispatch.missing - before)
-        return self._dispatch.missing - before
 
     async def _put_pending(self, before_us: int) -> None:
         """Put what has been pending since then: nobody does, or its server has lost it."""
@@ -134,6 +153,47 @@ class QueueAudit:
 
     def _now_us(self) -> int:
         return self._core.timeline.us(self._core.monotonic(), steady=False)
+
+
+@define(eq=False)
+class _Found:
+    """The counts of one audit, so far. It has a lock if any part of all jobs was nobody else's."""
+
+    plan: Decide
+    has_lock: bool = False
+    jobs: int = 0
+    failed: int = 0
+    planned: int = 0
+    withdrawn: int = 0
+    trouble: str | None = None
+
+    def decide(self, standing: At) -> Planned | None:
+        """Plan for one job, and count it if it is to start and has no start."""
+        plan, job = self.plan(standing), standing.job
+        self.failed += plan is None and standing.live is None and job is not None and job.paused is None
+        return plan
+
+    def add(self, part: Audited) -> None:
+        """Count what was found in one part of all jobs."""
+        self.has_lock = True
+        self.jobs += part.jobs
+        self.planned += len(part.planned)
+        self.withdrawn += len({row.job_id for row in part.gone} - {row.job_id for row in part.planned})
+
+    def audit(self, at: float, put_again: int, seconds: float) -> Audit:
+        """All of it. `put_again`: executions that were known, and that the queue did not have."""
+        return Audit(
+            at=at,
+            interval=EVERY,
+            has_lock=self.has_lock,
+            jobs=self.jobs,
+            failed=self.failed,
+            planned=self.planned,
+            requeued=put_again,
+            withdrawn=self.withdrawn,
+            seconds=seconds,
+            trouble=self.trouble,
+        )
 
 
 def _is_late(tick: Tick, position: Position, now_us: int) -> bool:

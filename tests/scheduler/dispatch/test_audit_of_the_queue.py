@@ -1,0 +1,181 @@
+"""What an audit of the queue finds, mends and tells: its numbers are what became of the executions."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kit import nothing, settle
+from scheduler import AuditEnded, AuditStarted, Scheduler
+from scheduler.queues import Kind, QueueUnavailable, Tick
+from scheduler.queues.local import LocalQueue
+from scheduler.stores import PENDING, SCHEDULED, SUPERSEDED, Batch, Planned, StoredJob, StoreUnavailable
+from scheduler.stores.memory import MemoryStore
+
+HOURLY = "@every 1h"
+
+
+class World:
+    """A scheduler with a queue, what its audits told, and what stands in both."""
+
+    def __init__(self, clock, events):
+        self.clock = clock
+        self.events = events
+        self.store = MemoryStore()
+        self.queue = LocalQueue()
+
+    @asynccontextmanager
+    async def scheduler(self):
+        s = Scheduler(store=self.store, queue=self.queue, clock=self.clock)
+        s.register("nothing", nothing)
+        async with s:
+            await self.clock.travel(1)
+            s.listen(self.events, AuditStarted, AuditEnded)
+            self.audit_once = s._memory.audit.audit
+            yield s
+            s.stop(grace=0)
+
+    async def audit(self):
+        """Audit, and return what was told of it."""
+        del self.events[:]
+        await self.audit_once()
+        await settle()
+        await self.clock.travel(1)
+        assert isinstance(self.events[0], AuditStarted)
+        return self.events[1].audit
+
+    def live(self):
+        """Return (job id, status) of each live execution."""
+        found = [row for rows in self.store._data.executions.jobs.values() for row in rows.values()]
+        return sorted((row.job_id, row.status) for row in found if row.status in {PENDING, SCHEDULED})
+
+    def unplan(self, job_id):
+        """Leave the job without a live execution, as a hand in the tables does."""
+        self.store.commit(Batch(planned={job_id: Planned(job_id, None, HOURLY, 0)}))
+        self.queue._entries.clear()
+
+
+@pytest.fixture
+def world(clock, events):
+    return World(clock, events)
+
+
+async def add(s, world, *ids):
+    for id in ids:
+        s.add("nothing", HOURLY, id=id)
+    await s.flush()
+    await world.clock.travel(1)
+
+
+async def test_all_is_well_and_nothing_is_touched(world):
+    """Each job keeps the execution that it has, and two events tell of it."""
+    async with world.scheduler() as s:
+        await add(s, world, "a", "b")
+        audit = await world.audit()
+        assert (audit.has_lock, audit.jobs, audit.mended, audit.failed) == (True, 2, 0, 0)
+        assert world.live() == [("a", SCHEDULED), ("b", SCHEDULED)]
+        assert len(world.events) == 2
+
+
+async def test_a_job_without_an_execution_gets_exactly_one(world):
+    """And it stands in the queue."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        world.unplan("a")
+        audit = await world.audit()
+        assert (audit.planned, audit.requeued) == (1, 0)
+        assert world.live() == [("a", SCHEDULED)]
+        assert world.queue.census(Kind.RUN).total == 1
+        assert (await world.audit()).mended == 0
+
+
+async def test_what_the_queue_has_lost_is_put_again(world):
+    """The executions are what they were."""
+    async with world.scheduler() as s:
+        await add(s, world, "a", "b", "c")
+        world.queue._entries.clear()
+        audit = await world.audit()
+        assert (audit.planned, audit.requeued) == (0, 3)
+        assert world.queue.census(Kind.RUN).total == 3
+        assert world.live() == [(id, SCHEDULED) for id in "abc"]
+
+
+async def test_an_execution_of_a_job_that_is_gone_is_withdrawn(world):
+    """Its row was removed by hand, and nobody was told."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        with world.store._data.lock:
+            del world.store._data.jobs["a"]
+        assert (await world.audit()).withdrawn == 1
+        assert world.live() == []
+        assert [row.status for row in world.store.executions.of_job("a")] == [SUPERSEDED]
+
+
+async def test_a_schedule_that_cannot_be_read_costs_no_other_anything(world):
+    """It is counted."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        world.unplan("a")
+        with world.store._data.lock:
+            world.store._data.jobs["broken"] = StoredJob("broken", "nothing", "@whenever it suits")
+        audit = await world.audit()
+        assert (audit.failed, audit.planned) == (1, 1)
+        assert world.live() == [("a", SCHEDULED)]
+
+
+async def test_a_paused_job_is_passed_over(world):
+    """It has no execution, and is not looked at."""
+    async with world.scheduler() as s:
+        await add(s, world, "a", "b")
+        s.get("a").pause()
+        await s.flush()
+        await world.clock.travel(1)
+        audit = await world.audit()
+        assert (audit.jobs, audit.mended) == (1, 0)
+        assert world.live() == [("b", SCHEDULED)]
+
+
+async def test_a_busy_lock_is_told(world, monkeypatch):
+    """Somebody else is at every part. There is a next audit all the same."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        executions = s._memory.dispatch.executions
+        monkeypatch.setattr(type(executions), "audit", lambda *_, **__: None)
+        audit = await world.audit()
+        assert (audit.has_lock, audit.jobs) == (False, 0)
+        monkeypatch.undo()
+        del world.events[:]
+        await world.clock.travel(301)
+        assert [event.audit.has_lock for event in world.events if isinstance(event, AuditEnded)] == [True]
+
+
+@pytest.mark.parametrize("trouble", [StoreUnavailable("no connection is free"), QueueUnavailable("it is gone")])
+async def test_a_trouble_is_told_and_the_next_audit_comes(world, monkeypatch, trouble):
+    """Of the store, or of the queue."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+
+        def fail(*_args, **_kwargs):
+            raise trouble
+
+        broken = type(s._memory.dispatch.executions), "audit"
+        if isinstance(trouble, QueueUnavailable):
+            broken = type(world.queue), "instance"
+        with monkeypatch.context() as patch:
+            patch.setattr(*broken, fail)
+            with pytest.raises(type(trouble)):
+                await world.audit_once()
+        ended = world.events[-1].audit
+        assert (ended.has_lock, ended.trouble) == (False, str(trouble))
+        await world.clock.travel(301)
+        assert world.events[-1].audit.trouble is None
+        assert world.store.executions.last_audit("a") is not None
+
+
+async def test_a_tick_that_nobody_asked_for_is_no_execution(world):
+    """It comes out once, and is dropped; the audit does not count it."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        world.queue.put([Tick("a", 1)])
+        await world.clock.travel(1)
+        assert (await world.audit()).mended == 0
+        assert world.queue.census(Kind.RUN).total == 1
