@@ -115,6 +115,8 @@ class Connection:
         A cancel request ends one query: those behind it in the pipeline begin then, and are cancelled as well. One that
         comes between two of them ends nothing, so it is sent again.
         """
+        if not self._unanswered:
+            return True
         with anyio.move_on_after(CANCEL_WITHIN, shield=True), suppress(Unreachable):
             while self._unanswered:
                 with anyio.move_on_after(CANCEL_AGAIN_AFTER):

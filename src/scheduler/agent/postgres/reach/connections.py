@@ -204,8 +204,9 @@ class Connections:
                 self._spawn(self._see_off, each)
 
     async def _leave(self, connection: Connection) -> None:
-        with anyio.CancelScope(shield=True):
-            await connection.give_up()
+        if not connection.is_clean:
+            with anyio.CancelScope(shield=True):
+                await connection.give_up()
         await self._see_off(connection.leave())
 
     async def _see_off(self, left: socket.socket | None) -> None:
