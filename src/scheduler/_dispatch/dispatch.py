@@ -46,6 +46,9 @@ logger = getLogger(__name__)
 AGAIN: Final = 1
 """Seconds after which an execution comes out again that nobody here could take just now."""
 
+LATER: Final = 60
+"""Seconds after which one comes out again whose job cannot be read here: a version or a limit is missing."""
+
 LAST_PUTS: Final = 3.0
 """Seconds that the queue has at the end to take what was planned last."""
 
@@ -132,10 +135,12 @@ class Dispatch:
             delivery.done()
             return False
         job = self._jobs.find(delivery.tick.job_id)
-        has_no_task = job is not None and job.unfit is not None and job.unfit.is_readable
-        if self._is_over or has_no_task:
-            self._without_task += has_no_task
-            delivery.release(AGAIN)
+        if job is not None and job.unfit is not None and not self._is_over:
+            self._without_task += 1
+            delivery.release(AGAIN if job.unfit.is_readable else LATER)
+            return False
+        if self._is_over:
+            delivery.release()
             return False
         return True
 
@@ -222,7 +227,7 @@ class Dispatch:
         due_us = batch.states[job.id].next_us
         if job.unfit is not None:
             del batch.states[job.id]  # it stands where it stood, for somebody who can read it
-            due_us, hold.gives_back = hold.due_us, job.unfit.is_readable
+            due_us, hold.gives_back = hold.due_us, True
             self._without_task += 1
         is_to_begin = hold.due_us is not None and due_us is not None and due_us <= hold.due_us
         if is_to_begin and not self._is_over and job.unfit is None:

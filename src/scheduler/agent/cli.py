@@ -17,6 +17,7 @@ import click
 from .fleet_commands import doctor, explain, metrics, tables
 from .options import Duration, Place, Zone, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
+from .worker import worker
 
 if TYPE_CHECKING:
     from .config import Config, StorePlace
@@ -276,7 +277,7 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     end(text, code) if code else print_lines([text])
 
 
-for _each in (doctor, explain, metrics, tables):
+for _each in (doctor, explain, metrics, tables, worker):
     cli.add_command(_each)
 
 

@@ -1,0 +1,146 @@
+"""A worker: it takes what is due from a queue and runs it, and has no jobs of its own."""
+
+# ruff: noqa: PLC0415 - as in cli.py
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from .options import Duration, Place
+from .output import BAD_USAGE, end, refuse
+
+if TYPE_CHECKING:
+    from scheduler import Scheduler
+
+    from .config import StorePlace
+
+OF_PROGRAMS: Final = "timerqueue"
+"""The schema of a PostgresStore by default. (That of the agent is another.)"""
+
+Tasks = Mapping[str, Callable[..., Any]]
+
+
+@click.command()
+@click.argument("tasks", metavar="MODULE:NAME")
+@click.option("--store", type=Place(), required=True, metavar="URL", help='Where the jobs are: "postgresql://...".')
+@click.option("--queue", required=True, metavar="ADDRESS", help='The beanstalkd: "host:port" or "unix:/path".')
+@click.option("--tube", default="timerqueue", show_default=True, help="Its tube, if several fleets share it.")
+@click.option("--limit", type=click.IntRange(1), default=500, show_default=True, help="How many runs at a time.")
+@click.option("--needs", "limits", multiple=True, metavar="NAME=N", help="Units of a limit that jobs need; repeatable.")
+@click.option("--name", help="What the others call this worker. [default: its process and host]")
+@click.option("--grace", type=Duration(), default="30s", show_default=True, help="How long runs may go on at the end.")
+@click.pass_obj
+def worker(  # noqa: PLR0917 - the options, in their order
+    verbosity: int,
+    tasks: str,
+    store: StorePlace,
+    queue: str,
+    tube: str,
+    limit: int,
+    limits: Sequence[str],
+    name: str | None,
+    grace: float,
+) -> None:
+    """Run jobs of a store that stand in a beanstalkd, beside any number of others that do.
+
+    MODULE:NAME is a mapping in a Python module of yours, from the names of tasks to what they call. Jobs are added
+    by your programs; those of tasks that are not in it are left to others. Ends by Ctrl-C or SIGTERM.
+    """
+    import anyio
+
+    from scheduler import SchedulerError, StoreError
+
+    from .logs import log_to_stderr
+    from .text import Redactor
+
+    log_to_stderr(verbosity, Redactor(store.secrets))
+    found = tasks_or_end(tasks)
+    try:
+        made = partial(_scheduler, store, queue, found, tube=tube, limit=limit, limits=_limits(limits), name=name)
+        anyio.run(_serve, made, grace, len(found))
+    except StoreError as exc:
+        refuse(store, str(exc))
+    except (SchedulerError, ModuleNotFoundError) as exc:
+        end(str(exc), BAD_USAGE)
+
+
+def _limits(texts: Sequence[str]) -> dict[str, float]:
+    """Read limits, or end with the first that is none."""
+    found = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not name or not number.isdecimal():
+            end(f"--needs: {text!r} is no limit; write NAME=N, such as http=200", BAD_USAGE)
+        found[name] = float(number)
+    return found
+
+
+def _scheduler(
+    place: StorePlace, queue: str, tasks: Tasks, *, tube: str, limit: int, limits: dict[str, float], name: str | None
+) -> Scheduler:
+    from scheduler import Scheduler
+    from scheduler.queues.beanstalkd import BeanstalkdQueue
+    from scheduler.stores.postgres import PostgresStore
+
+    if place.dsn is None:
+        end('--store: workers share a store in PostgreSQL, "postgresql://..."', BAD_USAGE)
+    made = Scheduler(
+        limit=limit,
+        limits=limits,
+        store=PostgresStore(place.dsn, schema=_schema(place), shared=True, name=name),
+        queue=BeanstalkdQueue(queue, tube=tube),
+    )
+    for each, func in tasks.items():
+        made.register(each, func)
+    return made
+
+
+def _schema(place: StorePlace) -> str:
+    """The schema that the URL names, or the one that a program of yours has unless it says another."""
+    return OF_PROGRAMS if place.schema == type(place)().schema else place.schema
+
+
+async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> None:
+    """Run until a signal comes; the second one cuts off what still runs."""
+    import anyio
+
+    from scheduler import SchedulerStarted
+
+    from .signals import listen_to_signals
+
+    scheduler = make()
+    async with anyio.create_task_group() as group:
+        await group.start(
+            listen_to_signals,
+            lambda: scheduler.stop(grace=grace),
+            group.cancel_scope.cancel,
+            lambda: None,  # there is nothing to be read again
+        )
+        scheduler.listen(lambda _: click.echo(f"a worker with {tasks} tasks takes what is due"), SchedulerStarted)
+        await scheduler.run()
+        group.cancel_scope.cancel()
+
+
+def tasks_or_end(text: str) -> Tasks:
+    """Import the mapping that the operator names, or end with why that cannot be. Modules of the working directory are
+    found as by `python -m`.
+    """
+    module, colon, name = text.partition(":")
+    if not (module and colon and name):
+        end(f"no tasks: {text!r}; write MODULE:NAME, such as myapp.jobs:TASKS", BAD_USAGE)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = import_module(module)
+    except ImportError as exc:
+        end(f"no tasks: {module} cannot be imported: {exc}", BAD_USAGE)
+    tasks = getattr(found, name, None)
+    if not isinstance(tasks, Mapping) or not tasks or not all(isinstance(each, str) for each in tasks):
+        end(f"no tasks: {text} is {tasks!r:.100}; make it a dict from names to functions", BAD_USAGE)
+    return tasks
