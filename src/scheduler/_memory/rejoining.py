@@ -18,7 +18,7 @@ from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Intake, Reconciler, leave_to_others
 from .._values import Backoff, Cause, MissedReason, RunMissed
-from ..stores import SHARDS, Act, Opened, Shares, Sharing, StoreError
+from ..stores import SHARDS, Act, Opened, Shares, Sharing, StoredJob, StoreError
 from .commits import Commits
 from .writer import Writer, in_turn
 
@@ -112,9 +112,7 @@ class Rejoining:
             for number, (raw, _) in enumerate(chunk):
                 gone.discard(raw.id)
                 row = self._intake.job(raw)
-                known = self._core.jobs.find(raw.id)
-                is_here = known is not None and not known.is_elsewhere
-                if row is not None and not is_here and raw.id not in noted:
+                if row is not None and raw.id not in noted and not self._is_here(row):
                     self._reconciler.change(raw.id, row)
                 if not number % SLICE:
                     await checkpoint()
@@ -122,3 +120,8 @@ class Rejoining:
             job = self._core.jobs.find(id)
             if job is not None and job.is_elsewhere and id not in noted:
                 self._reconciler.change(id, None)
+
+    def _is_here(self, row: StoredJob) -> bool:
+        """Whether the job is ours by now, or comes with its shard."""
+        job = self._core.jobs.find(row.id)
+        return self._reconciler.is_ours(row) if job is None else not job.is_elsewhere

@@ -96,6 +96,11 @@ class Reconciler:
         except Exception as exc:  # noqa: BLE001 - as in `adopt`
             self._give_up(row, state, exc)
 
+    def is_ours(self, row: StoredJob) -> bool:
+        """Whether the job of a row would be ours, where other agents have some."""
+        shares = self._jobs.shares
+        return shares is None or shares.holds(row.id, read(row, self._tasks).definition.policy.place)
+
     def begin_anew(self, job: Job) -> Job:
         """Let a job of ours go, and another begin in its place: its row has been put in the place of another."""
         row = row_of(job) if job.unfit is None else job.unfit.row
