@@ -11,6 +11,7 @@ from .fleet import fleet_of
 from .new_jobs import NewJob, SomeJob
 from .registry import Registry
 from .run_once import RunOnce
+from .skipping import skip, supersede
 from .update import Updates
 
 __all__ = [
@@ -23,4 +24,6 @@ __all__ = [
     "Updates",
     "duplicate",
     "fleet_of",
+    "skip",
+    "supersede",
 ]

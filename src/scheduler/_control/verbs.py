@@ -14,11 +14,12 @@ from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
 from .._loop import Core
 from .._plan import Planners, aware, instant_of, us_of
-from .._starts import REMOVED, SKIPPED, foreseen_starts, next_start, next_starts
+from .._starts import REMOVED, foreseen_starts, next_start, next_starts
 from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
 from ..stores import Act
 from .early import Early
 from .lateness import Lateness
+from .skipping import skip, supersede
 from .update import Updates
 
 _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
@@ -197,24 +198,16 @@ class Verbs:
         job.leave()
 
     def _skip(self, job: Job) -> None:
-        starts = self._starts
-        try:
-            due_us = starts.skip(job)
-        except Exception as exc:  # noqa: BLE001 - a user's schedule may raise anything
-            starts.parking.park(job, exc)
-            return
-        if due_us is not None:
-            self._core.missed.miss(job, due_us, due_us, 1, SKIPPED)
-            starts.retire_if_done(job)
+        if self._jobs.is_asked_elsewhere(job):
+            self._core.journal.ask(job, Act.SKIP)
+        else:
+            skip(self._core, job)
 
     def _supersede(self, job: Job) -> None:
-        starts = self._starts
-        try:
-            starts.supersede(job)
-        except Exception as exc:  # noqa: BLE001 - as above
-            starts.parking.park(job, exc)
-            return
-        starts.retire_if_done(job)
+        if self._jobs.is_asked_elsewhere(job):
+            self._core.journal.ask(job, Act.SUPERSEDE)
+        else:
+            supersede(self._core, job)
 
     def _delete_row(self, job: Job) -> None:
         """Take the row of a job that has gone out of the store, unless another has its id by now."""

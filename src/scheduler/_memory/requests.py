@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from logging import getLogger
 from typing import assert_never
 
-from .._control import duplicate
+from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Reconciler
@@ -100,6 +100,10 @@ class Requests:
                     return
             case Act.START_AT:
                 self._core.starts.set_next_start(job, request.at_us or 0)
+            case Act.SKIP:
+                skip(self._core, job)
+            case Act.SUPERSEDE:
+                supersede(self._core, job)
             case Act.RESUME:
                 self._core.pausing.enable(job)
             case Act.ANEW:

@@ -7,11 +7,12 @@ third comes, so that parts of the jobs are handed on.
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 
+import anyio
 import pytest
 
-from kit import until
+from kit import PATIENCE, until
 from schedule import Every
-from scheduler import JobState, Outcome, Retry, Scheduler, current_run
+from scheduler import JobState, MissedReason, Outcome, Retry, Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
 
 PLACES = ["alone", "owner", "other", pytest.param("moving", marks=pytest.mark.slow)]
@@ -131,6 +132,19 @@ async def test_a_start_that_is_set_comes(place):
     await place.s.flush()
     await until(lambda: place.fleet.runs(place.id) == ["done"])
     await everywhere(place, lambda s: s.get(place.id).next_start > datetime.now(UTC))
+
+
+async def test_a_start_is_skipped_once(place):
+    """Whoever was asked: it has a record, and the job goes on with the start after it."""
+    place.handle.skip()
+    await place.s.flush()
+    reasons = []
+    with anyio.fail_after(PATIENCE):
+        while not reasons:
+            await anyio.sleep(0.05)
+            reasons = [record.reason for record in await place.s.history(place.id)]
+    assert reasons == [MissedReason.SKIPPED]
+    assert place.fleet.runs(place.id) == []
 
 
 async def test_a_paused_job_is_paused_everywhere(place):
