@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .options import Duration, now_here
-from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines
+from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, refuse
 
 if TYPE_CHECKING:
     from .config import Config
@@ -129,3 +129,29 @@ def metrics(words: tuple[str, ...], last: float | None, database: str | None, *,
     if is_empty:
         end(f"there is nothing of {' '.join(which) or 'any server'} in {place}", FAILED)
     print_lines(map(Redactor(config.secrets).clean, lines))
+
+
+@click.command()
+@click.argument("where", metavar="FILE|URL")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per agent.")
+def fleet(where: str, *, as_json: bool) -> None:
+    """Show the agents that have the store of FILE, or the one at URL, and what each of them has.
+
+    Exit code 1 if there is none, or if the lease of one has ended.
+    """
+    from scheduler import StoreError
+
+    from .config import store_place
+    from .show import fleet_in_json, fleet_lines
+
+    place = store_place(Path(), os.environ)(where) if "://" in where else _read(Path(where)).store
+    if place.dsn is None:
+        end(f"{place} is for one process: agents share a store in PostgreSQL", BAD_USAGE)
+    try:
+        view = place.fleet_view()
+    except StoreError as exc:
+        refuse(place, str(exc))
+    now = now_here()
+    print_lines(fleet_in_json(view) if as_json else fleet_lines(view, now))
+    is_well = view.agents and all(agent.left is None or agent.left > 0 for agent in view.agents)
+    sys.exit(0 if is_well else FAILED)

@@ -37,7 +37,7 @@ from ._rows import (
     size_of,
 )
 from ._shards import SHARDS, Shares, rightful_owners, shard_of
-from ._sharing import FORMAT, LEASE, Peer, Sharing, TakenShards, View
+from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Peer, Sharing, TakenShards, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._url import store_at
 from ._voting import Vote, Voting
@@ -60,6 +60,7 @@ __all__ = [
     "SUPERSEDED",
     "TAKEN",
     "Act",
+    "AgentRow",
     "Answer",
     "Audited",
     "Batch",
@@ -67,6 +68,7 @@ __all__ = [
     "Decide",
     "Execution",
     "Executions",
+    "FleetView",
     "JobPause",
     "Mended",
     "NotTaken",

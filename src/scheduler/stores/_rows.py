@@ -236,7 +236,7 @@ class RequestDone(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is known of a request by now. `is_done`: it has become what it asks for. `is_gone`: its job is gone.
+    """An answer to who has made a request. `is_done`: it has become what it asks for. `is_gone`: its job is gone.
     `comes_again`: its tick will be tried again.
     """
 

@@ -70,6 +70,33 @@ class TakenShards:
     owed: list[StoredTick]
 
 
+@frozen(kw_only=True)
+class AgentRow:
+    """One agent as the tables of a store have it. `left`: seconds of its lease; None: it has the store for itself.
+
+    `jobs`: how many are in its `shards`. `lag`: by how many seconds the oldest of their next starts has passed.
+    """
+
+    name: str
+    epoch: int
+    labels: Mapping[str, str]
+    opened_us: int
+    format: int | None
+    left: float | None
+    shards: int
+    jobs: int
+    lag: float
+
+
+@frozen(kw_only=True)
+class FleetView:
+    """The agents that have a store. `free`: shards that nobody has. `requests`: those that are not done."""
+
+    agents: tuple[AgentRow, ...]
+    free: int
+    requests: int
+
+
 Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
 
 

@@ -30,7 +30,7 @@ from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, Sharing
+from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._voting import Voting
 
@@ -40,6 +40,8 @@ LONGEST_NAME = 63
 """Bytes of an identifier in PostgreSQL, which cuts the rest off without a word."""
 
 LATEST = 2**63 - 1
+
+_AGENT = ("name", "epoch", "labels", "opened_us", "format", "left", "shards", "jobs", "lag")
 
 LONGEST_WAIT = 5.0
 """Seconds that one reader of history waits for another."""
@@ -243,6 +245,14 @@ class PostgresStore:
             else:
                 rows = reader.execute(self._statements.history_of_job, [storable(job_id), *page])
             return [StoredTick(*row) for row in rows]
+
+    def fleet(self) -> FleetView:
+        """Return the agents that have this store by now. It need not be open."""
+        with self._reading() as reader:
+            rows = reader.execute(self._statements.agents).fetchall()
+            free, requests = one_row(reader.execute(self._statements.open_work))
+        agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
+        return FleetView(agents=agents, free=free, requests=requests)
 
     def prune(self, retention: Retention, now_us: int) -> int:
         """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after

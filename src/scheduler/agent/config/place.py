@@ -21,6 +21,7 @@ from ..toml import VARIABLE, Reader, Section, Unfit, Unset, megabytes, seconds, 
 
 if TYPE_CHECKING:
     from scheduler import Store
+    from scheduler.stores import FleetView
     from scheduler.stores.postgres import PostgresStore
     from scheduler.stores.sqlite import SQLiteStore
 
@@ -95,6 +96,17 @@ class StorePlace:
         Raises StoreError if the driver is not installed, or cannot make sense of the place.
         """
         return self._made()
+
+    def fleet_view(self) -> FleetView:
+        """Read which agents have the store, which is a server's. Raises StoreError."""
+        from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
+
+        store = self._made()
+        assert isinstance(store, PostgresStore)
+        try:
+            return store.fleet()
+        finally:
+            store.close()
 
     def _made(self) -> SQLiteStore | PostgresStore | None:
         # Only the driver that is asked for is imported.

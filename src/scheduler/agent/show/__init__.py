@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .choice import display_on
 from .display import Display, NotShown, View
+from .fleet import fleet_in_json, fleet_lines
 from .history import begun, json_line, plain_line
 from .monitor import Monitor
 from .uptime import group_uptime_lines, json_uptime, plain_uptime, uptime_lines
@@ -19,6 +20,8 @@ __all__ = [
     "View",
     "begun",
     "display_on",
+    "fleet_in_json",
+    "fleet_lines",
     "group_uptime_lines",
     "json_line",
     "json_uptime",

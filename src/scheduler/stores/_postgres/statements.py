@@ -75,6 +75,7 @@ class Statements:
         self.running = self.of("SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'", TICK)
 
         self._set_requests(schema)
+        self._set_fleet()
 
     def _set_requests(self, schema: str) -> None:
         self.add_jobs = self.of(
@@ -114,6 +115,22 @@ class Statements:
             " LEFT JOIN {schema}.job ON job.id = job_id LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
             " LEFT JOIN {schema}.tick ON tick.job_id = request.job_id AND tick.due_us = request.due_us",
             qualified=TICK.qualified,
+        )
+
+    def _set_fleet(self) -> None:
+        self.agents = self.of(
+            "SELECT coalesce(agent.name, ''), epoch, labels, opened_us, format,"
+            " extract(epoch FROM until - clock_timestamp())::float8,"
+            " (SELECT count(*) FROM {schema}.shard WHERE owner = epoch), count(job.id),"
+            " coalesce(greatest(0, extract(epoch FROM clock_timestamp())"
+            " - min(least(next_us, retry_at_us)) FILTER (WHERE job.paused IS NULL) / 1e6), 0)::float8"
+            " FROM {schema}.agent LEFT JOIN {schema}.lease USING (epoch) LEFT JOIN {schema}.shard ON owner = epoch"
+            " LEFT JOIN {schema}.job ON job.shard = shard.number LEFT JOIN {schema}.job_state ON job_id = job.id"
+            " GROUP BY epoch, agent.name, labels, opened_us, format, until ORDER BY epoch"
+        )
+        self.open_work = self.of(
+            "SELECT (SELECT count(*) FROM {schema}.shard WHERE owner IS NULL),"
+            " (SELECT count(*) FROM {schema}.request WHERE done_at IS NULL)"
         )
 
     def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> sql.Composed:

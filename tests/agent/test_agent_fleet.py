@@ -1,0 +1,92 @@
+"""`timerqueue fleet`: who shares a store, for people and for programs."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from psycopg import connect
+from psycopg.conninfo import conninfo_to_dict
+
+from scheduler.agent.cli import cli
+from scheduler.stores import Batch, StoredJob, StoredState
+from scheduler.stores.postgres import PostgresStore
+
+
+@pytest.fixture
+def url(postgres_server, postgres_schema):
+    said = conninfo_to_dict(postgres_server.dsn)
+    return f"postgresql://{said['user']}@/{said['dbname']}?host={said['host']}&schema={postgres_schema}"
+
+
+@pytest.fixture
+def agent(postgres_server, postgres_schema):
+    stores = []
+
+    def agent(name, shared=True, **labels):
+        dsn = postgres_server.dsn
+        store = PostgresStore(dsn, schema=postgres_schema, shared=shared, name=name, labels=labels)
+        store.open(1_000_000, lambda: None)
+        stores.append(store)
+        return store
+
+    yield agent
+    for store in stores:
+        store.close()
+
+
+def run(*words):
+    return CliRunner().invoke(cli, ["fleet", *words])
+
+
+def test_it_says_who_has_what(agent, url):
+    """With leases, shards and jobs; and how far each is behind."""
+    one, two = agent("one", region="eu"), agent("two")
+    one.sharing.claim(range(1_024))
+    one.commit(Batch(jobs={"a": StoredJob("a", "t", "@every 1m")}, states={"a": StoredState("a", next_us=1_000_000)}))
+    found = run(url)
+    assert found.exit_code == 0, found.output
+    first, second = found.stdout.splitlines()
+    assert first.startswith(f"one: incarnation {one.epoch}, for ")
+    assert "1024 of 1024 shards with 1 jobs, format 1" in first
+    assert " s behind, region=eu" in first
+    assert f"two: incarnation {two.epoch}" in second
+    assert "0 of 1024 shards with 0 jobs" in second
+    assert "behind" not in second
+
+
+def test_programs_read_it_as_json(agent, url):
+    """One object for each agent."""
+    one = agent("one", region="eu")
+    [said] = map(json.loads, run(url, "--json").stdout.splitlines())
+    assert said["name"] == "one"
+    assert said["epoch"] == one.epoch
+    assert said["labels"] == {"region": "eu"}
+    assert 0 < said["left"] <= 3
+    assert (said["shards"], said["jobs"], said["lag"]) == (0, 0, 0)
+
+
+def test_a_lease_that_has_ended_is_an_exit_code(agent, url, postgres_server, postgres_schema):
+    """So is a store that nobody has."""
+    one = agent("one")
+    with connect(postgres_server.dsn, autocommit=True) as hand:
+        hand.execute(f"UPDATE {postgres_schema}.lease SET until = now() - interval '9s'")
+    found = run(url)
+    assert found.exit_code == 1
+    assert "lease ended" in found.stdout
+    one.sharing.leave()
+    found = run(url)
+    assert (found.exit_code, found.stdout.splitlines()[0]) == (1, "no agent has the store")
+
+
+def test_an_agent_may_have_a_store_for_itself(agent, url):
+    """It needs no lease."""
+    agent("one", shared=False)
+    found = run(url)
+    assert (found.exit_code, "has the store for itself" in found.stdout) == (0, True)
+
+
+def test_a_file_is_for_one_process(tmp_path):
+    """And it is said so."""
+    found = run(f"sqlite:///{tmp_path}/uptime.db")
+    assert found.exit_code == 2
+    assert "is for one process: agents share a store in PostgreSQL" in found.stderr
