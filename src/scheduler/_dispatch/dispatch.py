@@ -176,7 +176,10 @@ class Dispatch:
         """Let a job go on here that nobody has had."""
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         hold = self._held.by_id.get(job_id)
-        if hold is not None and hold.due_us == due_us:
+        if hold is not None and hold.due_us is None:  # it is new here, and an audit has put it meanwhile
+            hold.due_us, hold.delivery = due_us, delivery
+            return
+        if hold is not None:
             self._again(hold, delivery)
             return
         row = self._intake.job(taken.job)
@@ -233,9 +236,11 @@ class Dispatch:
         if is_to_begin and not self._is_over and job.unfit is None:
             return
         hold.gives_back |= is_to_begin
-        batch.planned[job.id] = Planned(job.id, due_us, job.schedule_text or "", self._now_us())
         waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
-        if (_is_idle(job) and not waits_here) or (self._is_over and not job.runs):
+        leaves = (_is_idle(job) and not waits_here) or (self._is_over and not job.runs)
+        if leaves or hold.due_us is not None:  # else nobody else knows that it is with us, and might take it
+            batch.planned[job.id] = Planned(job.id, due_us, job.schedule_text or "", self._now_us())
+        if leaves:
             self._core.queue.disarm(job)
             leave_to_others(job)
             self._release(batch, job.id)
@@ -293,6 +298,8 @@ class Dispatch:
 
     def decide(self, standing: Standing) -> Planned | None:
         """Say which execution a job is to have that nobody has. Any thread."""
+        if self._held.holds(standing.id):
+            return None  # it is new, and with us: its execution comes with its release
         return next_execution(standing, self._registry.updates, self._core.timeline, self._now_us())
 
     def _decide_edited(self, standing: Standing) -> Planned | None:

@@ -280,3 +280,17 @@ async def test_a_job_of_a_task_that_nobody_has_registered_waits_for_somebody(age
         s.register("other", agents.work)
         await clock.travel(12)
         assert agents.begun
+
+
+async def test_a_new_job_that_is_at_work_stands_in_no_queue_yet(agents, clock):
+    """Nobody else knows that it is here: an execution of it would be taken beside its first run."""
+    agents.takes = 25
+    async with agents.one() as s:
+        s.add("work", "@every 10s", id="job", start="now")
+        await clock.travel(1)
+        assert (len(agents.begun), agents.live()) == (1, [])
+        await s._memory.audit.audit()  # which finds a job without one
+        await clock.travel(120)
+        gaps = {round(b - a) for a, b in zip(agents.begun, agents.begun[1:], strict=False)}
+        assert min(gaps) > 25, "two at once"
+        assert s.get("job").error is None
