@@ -58,7 +58,8 @@ class PostgresStore:
     UPDATE and DELETE on its tables.
 
     Nothing depends on the session, so the store works behind PgBouncer in transaction mode. NOTIFY does not work there,
-    so changes by hand are then seen within about a second instead of at once.
+    so changes by hand are then seen within about a second instead of at once, and the death of an agent that shares it
+    when its lease has ended.
     """
 
     def __init__(
