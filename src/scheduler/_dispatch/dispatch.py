@@ -43,6 +43,9 @@ from .next_execution import next_execution
 
 logger = getLogger(__name__)
 
+AT_ONCE: Final = 1_000
+"""Executions that are taken in one transaction."""
+
 AGAIN: Final = 1
 """Seconds after which an execution comes out again that nobody here could take just now."""
 
@@ -86,6 +89,9 @@ class Dispatch:
         self._taken = self._without_task = self._duplicates = 0
         self.missing = 0
         """Executions that an audit has put again."""
+        self._wanted: list[Delivery] = []
+        """Deliveries that are to be taken next."""
+        self._is_taking = False
         self._is_over = False
         core.journal.before_sending(self._seal)
 
@@ -122,7 +128,14 @@ class Dispatch:
         self._core.loop.call_soon(self._come_out, deliveries)
 
     def _come_out(self, deliveries: list[Delivery]) -> None:
-        wanted = [delivery for delivery in deliveries if self._is_for_us(delivery)]
+        self._wanted += [delivery for delivery in deliveries if self._is_for_us(delivery)]
+        if not self._is_taking:
+            self._take()
+
+    def _take(self) -> None:
+        """Take what has come out; what comes out meanwhile shares the next transaction."""
+        wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
+        self._is_taking = bool(wanted)
         if wanted:
             ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
             self._here.difference_update(ticks)
@@ -151,6 +164,7 @@ class Dispatch:
             logger.warning("%d executions that have come out go back: %s", len(deliveries), error)
             for delivery in deliveries:
                 delivery.release(AGAIN)
+            self._take()
             return
         for delivery, answer in zip(deliveries, answers, strict=True):
             match answer:
@@ -160,6 +174,7 @@ class Dispatch:
                     self._drop(delivery, answer)
                 case _:
                     assert_never(answer)
+        self._take()
 
     def _drop(self, delivery: Delivery, why: NotTaken) -> None:
         """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
