@@ -8,7 +8,7 @@ from schedule import Missed, ScheduleError
 from timerqueue import LifecycleError, UnknownLimit
 
 from ._control import NewJob
-from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
+from ._jobs import AskedRun, CurrentRun, Fleet, Handle as Job, JobChanges, current_run, fleet
 from ._memory import Record
 from ._running import SchedulerState
 from ._runs import Subtask
@@ -84,6 +84,7 @@ __all__ = [
     "DispatchStatistics",
     "DuplicateJob",
     "Event",
+    "Fleet",
     "FleetStatistics",
     "ImpossibleTransition",
     "InvalidJob",
@@ -141,6 +142,7 @@ __all__ = [
     "UnknownTask",
     "WatchdogStatistics",
     "current_run",
+    "fleet",
     "tune_gc",
 ]
 

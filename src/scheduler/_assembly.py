@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
@@ -21,16 +22,17 @@ from ._memory import (
     Requests,
     Shards,
     ThreadWriter,
+    Units,
     Writer,
 )
 from ._plan import Timeline
 from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
-from ._values import Listeners
+from ._values import InvalidJob, Listeners
 from ._watchdog import Records, Watchdog
 from .queues import Queue
-from .stores import Executions, Retention, Shares, Sharing, Store
+from .stores import Executions, Lending, Retention, Shares, Sharing, Store, store_at
 
 AUDIT_EVERY: Final = 300.0
 """Seconds between audits where nobody says otherwise."""
@@ -97,6 +99,7 @@ def memory_of(
     crash_floor: float,
     retention: Retention,
     poll: float,
+    of_fleet: Mapping[str, int],
     queue: Queue | None = None,
 ) -> Memory:
     """Put together what deals with the store. Raises TypeError for what is no Retention, and for a queue beside a store
@@ -155,6 +158,7 @@ def memory_of(
         sharing=sharing,
         dispatch=dispatch,
         audit=audit,
+        units=None if shards is None else units_of(of_fleet, store, core, shards),
         **parts,
     )
     return memory
@@ -197,6 +201,39 @@ def audit_of(store: Store | None, audit: Any) -> float | None:
     if audit == "auto":
         return None if store is None or store.is_immediate else AUDIT_EVERY
     return some_seconds_of("audit", audit)
+
+
+def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[str, int]) -> Store | None:
+    """Find the store, which may be given by its URL. Raises TypeError for a queue without one, and InvalidJob for
+    limits of the fleet without one that agents share, by which they know one another.
+    """
+    if isinstance(store, str):
+        store = store_at(store)
+    if queue is not None and store is None:
+        msg = "a queue needs a store, which knows the jobs: give store=PostgresStore(dsn, shared=True) too"
+        raise TypeError(msg)
+    if of_fleet and (sharing_of(store) is None or lending_of(store) is None):
+        name, units = next(iter(of_fleet.items()))
+        msg = (
+            f"limit {name!r} is fleet({units}), for all agents that share a store, and this one has none: "
+            f"give store=PostgresStore(..., shared=True), or {units} for this agent alone"
+        )
+        raise InvalidJob(msg)
+    return store
+
+
+def units_of(of_fleet: Mapping[str, int], store: Store, core: Core, shards: Shards) -> Units | None:
+    """Put together what borrows units of the fleet's limits. None: there are no such limits."""
+    lending = lending_of(store)
+    if not of_fleet or lending is None:
+        return None
+    return Units(lending, of_fleet, ThreadWriter(core.loop.call_soon), core, shards.lease.is_held)
+
+
+def lending_of(store: Store | None) -> Lending | None:
+    """The verbs by which a store lends units of the fleet's limits. None: it does not."""
+    lending: Lending | None = getattr(store, "lending", None)
+    return lending
 
 
 def sharing_of(store: Store | None) -> Sharing | None:

@@ -13,9 +13,10 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import audit_of, core_of, memory_of, shares_of, watchdog_of
+from ._assembly import audit_of, core_of, memory_of, shares_of, store_of, watchdog_of
 from ._control import OnConflict, Registry, SomeJob, fleet_of
 from ._jobs import (
+    Fleet,
     Handle as Job,
     Policies,
     Tasks,
@@ -24,22 +25,22 @@ from ._jobs import (
     delay_of,
     flag_of,
     limit_of,
-    limits_of,
     name_of,
     part_of,
     poll_of,
     seconds_of,
+    sizes_of,
     some_seconds_of,
     tag_of,
     text_of,
 )
 from ._lifespan import Lifespan
-from ._memory import Record, record_of
+from ._memory import Record, check_same_kind, record_of, resize
 from ._plan import Start, aware, us_of
 from ._running import Running
 from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
 from .queues import Queue
-from .stores import Retention, Store, store_at
+from .stores import Retention, Store
 
 logger = getLogger(__name__)
 
@@ -52,7 +53,8 @@ class Scheduler(Running):
     """A scheduler runs jobs on their schedules, under limits, until you stop it. It runs once.
 
     `limit`: how many tasks run at a time, subtasks too. `limits`: how many units there are of each name in `needs`;
-    "server:*" gives each name that begins with "server:" a limit of its own. `max_subtasks`: how many one run may have.
+    "server:*" gives each name that begins with "server:" a limit of its own, and a size of fleet(200) is that of all
+    agents together that share the store. `max_subtasks`: how many one run may have.
     `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
     loop may stand still before a LoopBlocked event; None: for ever. `audit`: how often the watchdog looks at all jobs;
     "auto": every five minutes, if there is a store that outlives the process; None: only when `audit()` is called.
@@ -72,7 +74,7 @@ class Scheduler(Running):
     def __init__(
         self,
         limit: float = 500,
-        limits: Mapping[str, float] | None = None,
+        limits: Mapping[str, float | Fleet] | None = None,
         *,
         clock: Clock | None = None,
         max_subtasks: int = 10_000,
@@ -86,13 +88,10 @@ class Scheduler(Running):
         audit: timedelta | float | str | None = "auto",
         random: Random | None = None,
     ) -> None:
-        if isinstance(store, str):
-            store = store_at(store)
-        if queue is not None and store is None:
-            msg = "a queue needs a store, which knows the jobs: give store=PostgresStore(dsn, shared=True) too"
-            raise TypeError(msg)
         self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
-        self._pool = TaskPool(limit_of("limit", limit), limits_of(limits), clock=self._clock)
+        sizes, of_fleet = sizes_of(limits)
+        store = store_of(store, queue, of_fleet)
+        self._pool = TaskPool(limit_of("limit", limit), sizes, clock=self._clock)
         self._lifecycle = Lifecycle("Scheduler")
         self._core = core_of(
             self._clock,
@@ -118,6 +117,7 @@ class Scheduler(Running):
                 retention=Retention() if retention is None else retention,
                 poll=poll_of("poll", poll),
                 queue=None if queue is None else part_of("queue", queue, "census", "BeanstalkdQueue(...)"),
+                of_fleet=of_fleet,
             )
         )
         self._policies = Policies()
@@ -369,13 +369,15 @@ class Scheduler(Running):
         """
         return self._listeners.add(listener, *kinds)
 
-    def resize(self, limit: float | None = None, limits: Mapping[str, float] | None = None) -> None:
+    def resize(self, limit: float | None = None, limits: Mapping[str, float | Fleet] | None = None) -> None:
         """Change the limit, change named limits, or add some. Runs go on: a smaller limit drains. Any thread.
 
-        Raises InvalidJob for a size that makes no sense. Then nothing has changed.
+        Raises InvalidJob for a size that makes no sense, or if a limit would change between the fleet's and our own.
         """
         size = None if limit is None else limit_of("limit", limit)
-        self._core.loop.call(self._pool.resize, size, limits_of(limits))
+        sizes, of_fleet = sizes_of(limits)
+        check_same_kind(sizes or {}, of_fleet, self._memory)
+        self._core.loop.call(resize, self._pool, self._memory, size, sizes, of_fleet)
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counts of all jobs together at this moment."""

@@ -5,7 +5,8 @@ from ._errors import LifecycleError, TimerQueueError, UnknownLimit
 from ._habits import UNKNOWN
 from ._heap import OUT, Entry, TimerHeap
 from ._lifecycle import Lifecycle, LifecycleState
-from ._limits import LimitStatistics, Needs, needs_of
+from ._limit import Lender, LimitStatistics
+from ._needs import Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
 from ._wake import Pulse
@@ -28,6 +29,7 @@ __all__ = [
     "Entry",
     "Held",
     "Host",
+    "Lender",
     "Lifecycle",
     "LifecycleError",
     "LifecycleState",

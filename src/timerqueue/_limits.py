@@ -12,120 +12,17 @@ One line at a time holds one, and it holds no units, so this cannot deadlock eit
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
-from heapq import heapify, heappop, heappush
-from typing import Any, Final, Generic, Protocol, TypeVar
-
-from attrs import define, field, frozen
+from collections.abc import Collection, Iterator, Mapping
+from heapq import heappop, heappush
+from typing import Final, Generic
 
 from ._errors import UnknownLimit
+from ._limit import C, Lender, LentLimit, Limit, LimitStatistics, Line
+from ._needs import Needs
 from ._plain_line import COMPACT_ABOVE, PlainLine, Rank
 
 PATIENCE: Final = 8
 """Refusals after which a line reserves what it needs."""
-
-Needs = tuple[tuple[str, int], ...]
-"""Names of limits with the units needed of each, sorted by name."""
-
-
-class Claim(Protocol):
-    """Work as the limits see it."""
-
-    needs: Needs
-    is_waiting: bool
-    size: int
-
-
-C = TypeVar("C", bound=Claim)
-
-
-@frozen
-class LimitStatistics:
-    """The counts of one limit at one moment.
-
-    `size`: math.inf if there is no limit. `waiting`: how much work this limit refused when it was last asked.
-    """
-
-    size: float
-    used: int
-    waiting: int
-
-
-def needs_of(needs: str | Iterable[str] | Mapping[str, int]) -> Needs:
-    """One name, several, or a mapping of names to units, in the one form in which equal needs are equal."""
-    if not needs:
-        return ()
-    if isinstance(needs, str):
-        needs = (needs,)
-    if not isinstance(needs, Iterable):
-        msg = f'needs must be the name of a limit, several, or a mapping such as {{"http": 2}}, not {needs!r}'
-        raise TypeError(msg)
-    units = dict(needs) if isinstance(needs, Mapping) else dict.fromkeys(needs, 1)
-    for name, count in units.items():
-        if not isinstance(name, str) or not isinstance(count, int) or isinstance(count, bool) or count < 1:
-            msg = f"needs must map names of limits to whole units from 1, not {name!r} to {count!r}"
-            raise ValueError(msg)
-    return tuple(sorted(units.items()))
-
-
-@define(eq=False)
-class Limit:
-    """A named number of units."""
-
-    size: float
-    is_family_member: bool = False
-    used: int = 0
-    parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
-    """heapq of the lines that found no room here, by the rank of their heads."""
-    stranded: list[Line[Any]] = field(factory=list)
-    """Lines that need more units than there are since the limit was made smaller. They hold up nobody."""
-
-    def has_room(self, units: int) -> bool:
-        return self.used + units <= self.size
-
-    def is_idle(self) -> bool:
-        """Whether nobody holds or wants anything of it."""
-        return not self.used and self.best_parked() is None and not any(line.queue for line in self.stranded)
-
-    def best_parked(self) -> Rank | None:
-        """The best rank that really waits here."""
-        while self.parked and not self.parked[0][1].stands_at(self, self.parked[0][0]):
-            heappop(self.parked)
-        return self.parked[0][0] if self.parked else None
-
-
-@define(eq=False)
-class Line(Generic[C]):
-    """Work that waits with the same needs."""
-
-    needs: Needs
-    queue: list[tuple[Rank, C]] = field(factory=list)
-    """heapq by rank. Cancelled work stays until it comes to the front."""
-    place: Limit | None = None
-    """Where it is parked; None: among the open lines."""
-    key: Rank = (math.inf, 0)
-    """The rank under which it stands in its place. An entry of another rank there is out of date."""
-    refusals: int = 0
-    cancelled: int = 0
-
-    def stands_at(self, place: Limit | None, key: Rank) -> bool:
-        return self.place is place and self.key == key and bool(self.queue)
-
-    def count(self) -> int:
-        return sum(claim.is_waiting for _, claim in self.queue)
-
-    def compact(self) -> None:
-        """Let go of cancelled work that stands behind what waits."""
-        self.queue = [(rank, claim) for rank, claim in self.queue if claim.is_waiting]
-        heapify(self.queue)
-        self.cancelled = 0
-
-    def head(self) -> Rank | None:
-        while self.queue and not self.queue[0][1].is_waiting:
-            heappop(self.queue)
-            self.cancelled -= 1
-        return self.queue[0][0] if self.queue else None
 
 
 class Limits(Generic[C]):
@@ -139,6 +36,8 @@ class Limits(Generic[C]):
         self._lines: dict[Needs, Line[C]] = {}
         self.open_lines: list[tuple[Rank, Line[C]]] = []
         self._reserved: Line[C] | None = None
+        self._lender: Lender | None = None
+        self._lent: Collection[str] = ()
         self.plain: PlainLine[C] = PlainLine()
         """The work that needs capacity alone: the same as a line, without what lines cost."""
         self.waiting = 0
@@ -149,6 +48,9 @@ class Limits(Generic[C]):
         for name, units in needs:
             if units > self._size_of(name):
                 msg = f"limit {name!r} has {self._size_of(name):g} units and never room for {units}"
+                raise ValueError(msg)
+            if self._lent and not name.isprintable() and self.is_lent(name):
+                msg = f"limit {name!r} is shared with others, who know it by its name: that must be printable"
                 raise ValueError(msg)
 
     def take(self, claim: C) -> bool:
@@ -270,6 +172,33 @@ class Limits(Generic[C]):
             limit.stranded.clear()
             limit.parked.clear()
 
+    def lend(self, names: Collection[str], lender: Lender) -> None:
+        """Have the units of these limits, families too, from a lender. Before anything has used them."""
+        self._lent, self._lender = names, lender
+
+    def look_again(self, names: Collection[str]) -> None:
+        """Units of these limits have come: open the lines whose turn it is. Call `admit` next."""
+        self._look_again(tuple((name, 1) for name in names))
+
+    def used_of(self, name: str) -> int:
+        """How many units of that limit are in use."""
+        limit = self._limits.get(name)
+        return 0 if limit is None else limit.used
+
+    def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[Rank], int]]:
+        """Of each line that needs a lent limit and meets no other that is full: its needs, the ranks of the first
+        `most` that wait in it, and how many it holds, those that were cancelled too.
+        """
+        for line in self._lines.values():
+            place = line.place
+            is_held_up = place is not None and not isinstance(place, LentLimit)
+            if not is_held_up and any(self.is_lent(name) for name, _ in line.needs):
+                yield line.needs, line.best(most), len(line.queue)
+
+    def is_lent(self, name: str) -> bool:
+        """Whether the units of that limit are lent."""
+        return bool(self._lent) and self._of(name) in self._lent
+
     def statistics(self) -> dict[str, LimitStatistics]:
         """By name: every limit that is not a family, and the members of families that are in use."""
         named = {
@@ -297,6 +226,10 @@ class Limits(Generic[C]):
             return self._start_head(line)
         return None
 
+    def _of(self, name: str) -> str:
+        """Under which name that limit was given: its own, or that of its family."""
+        return name if name in self._sizes else f"{name.partition(':')[0]}:*"
+
     def _size_of(self, name: str) -> float:
         size = self._sizes.get(name)
         if size is None:
@@ -310,8 +243,14 @@ class Limits(Generic[C]):
     def _limit(self, name: str) -> Limit:
         limit = self._limits.get(name)
         if limit is None:
-            limit = self._limits[name] = Limit(self._size_of(name), is_family_member=name not in self._sizes)
+            limit = self._limits[name] = self._new_limit(name)
         return limit
+
+    def _new_limit(self, name: str) -> Limit:
+        size, is_member = self._size_of(name), name not in self._sizes
+        if self._lender is not None and self.is_lent(name):
+            return LentLimit(size, is_member, name=name, lender=self._lender)
+        return Limit(size, is_member)
 
     def _use(self, needs: Needs, sign: int) -> None:
         for name, units in needs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from contextvars import copy_context
 from logging import getLogger
 from types import TracebackType
@@ -20,7 +20,9 @@ from attrs import frozen
 
 from ._clock import Clock, SystemClock
 from ._lifecycle import Lifecycle
-from ._limits import Limits, LimitStatistics, Needs, needs_of
+from ._limit import Lender, LimitStatistics
+from ._limits import Limits
+from ._needs import Needs, needs_of
 from ._work import Bundle, Work
 from ._workers import Workers
 
@@ -249,6 +251,34 @@ class TaskPool:
         self.check_sizes(capacity, limits)
         self._limits.resize(capacity, limits or {})
         self._fill()
+
+    def lend(self, names: Collection[str], lender: Lender) -> None:
+        """Have the units of these limits, families too, from a lender, who shares them out among several pools.
+
+        Their sizes are those of all pools together; what may be in use here is what the lender says. Call it before
+        anything has used them.
+        """
+        self._limits.lend(names, lender)
+
+    def units_came(self, names: Collection[str]) -> None:
+        """Let begin what has waited for units of these limits, if the lender has more by now."""
+        self._limits.look_again(names)
+        self._fill()
+
+    def is_lent(self, name: str) -> bool:
+        """Whether the units of that limit are lent."""
+        return self._limits.is_lent(name)
+
+    def used_of(self, name: str) -> int:
+        """How many units of that limit are in use here."""
+        return self._limits.used_of(name)
+
+    def waiting_for_lent(self, most: int) -> Iterator[tuple[Needs, list[float], int]]:
+        """Yield what waits for lent units and for no other limit, by lines: the needs, the ranks of the first `most`,
+        best first, and how many there are at most. A rank is a due time in seconds, moved by AGEING for each priority.
+        """
+        for needs, ranks, count in self._limits.waiting_for_lent(most):
+            yield needs, [rank for rank, _ in ranks], count
 
     @staticmethod
     def check_sizes(capacity: float | None = None, limits: Mapping[str, float] | None = None) -> None:

@@ -14,7 +14,7 @@ from types import FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
 from ._habits import Habits
-from ._limits import Needs
+from ._needs import Needs
 
 
 class Held:

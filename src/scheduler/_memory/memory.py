@@ -44,6 +44,7 @@ from ..stores import (
 from .commits import Commits
 from .polling import Polling
 from .shards import Shards
+from .units import Units
 from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
@@ -82,11 +83,13 @@ class Memory:
         sharing: Sharing | None = None,
         dispatch: Dispatch | None = None,
         audit: QueueAudit | None = None,
+        units: Units | None = None,
     ) -> None:
         self.store = store
         self.shards = shards
         self.dispatch = dispatch
         self.audit = audit
+        self.units = units
         self._sharing = sharing
         self.reconciler = reconciler
         self.polling = polling
@@ -138,9 +141,15 @@ class Memory:
         self._commits.open(opened.epoch)
         first_loaded.set()
         logger.info("%d jobs are in %r", count, self.store)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Speak with others from now on: all that the store holds has been read."""
         self.polling.begin()
         if self.dispatch is not None:
             self.dispatch.begin()
+        if self.units is not None:
+            self.units.begin()
 
     def hint(self) -> None:
         """Look around soon: somebody has changed something. Any thread."""
@@ -269,6 +278,8 @@ class Memory:
 
     def _leave(self) -> None:
         """Say good-bye to the agents that share the store. What cannot be said they notice when our lease has ended."""
+        if self.units is not None:
+            self.units.leave()
         if self.shards is not None and self._sharing is not None:
             self.shards.close()
             with suppress(StoreError):

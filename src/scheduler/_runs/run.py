@@ -248,6 +248,8 @@ class Run(Attempt):
         match self.cause:
             case Cause.TIMEOUT:
                 return Outcome.TIMED_OUT
+            case Cause.LEASE:
+                return Outcome.FAILED
             case Cause.REMOVED | Cause.REPLACED | Cause.PAUSED | Cause.STOPPED | Cause.LOST:
                 return Outcome.CANCELLED
             case _ as never:
@@ -257,6 +259,8 @@ class Run(Attempt):
         """Return in one line what went wrong; None: nothing."""
         if self.cause is Cause.TIMEOUT:
             return f"took longer than its timeout of {self.time_allowed:g} s"
+        if self.cause is Cause.LEASE:
+            return "this agent has lost touch with the store, and may no longer use units of the fleet's limits"
         if self.cause is not None:
             return f"cancelled: {self.cause.value}"
         if self.error is not None and self._error_text is None:
@@ -267,6 +271,10 @@ class Run(Attempt):
         if self.error is not None and self._trace_text is None:
             self._trace_text = trace_text(self.error)
         return self._trace_text
+
+    def all_needs(self) -> list[Needs]:
+        """Return what its tasks that have not ended need of limits, each for itself."""
+        return [work.needs for work in self.subtasks or (self,)]
 
     def _works(self) -> list[Work]:
         return [self, *(self.subtasks or ())]

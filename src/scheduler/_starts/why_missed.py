@@ -63,7 +63,7 @@ def ended_by(cause: Cause) -> MissedReason:
             return MissedReason.REMOVED
         case Cause.STOPPED | Cause.LOST:
             return MissedReason.STOPPED
-        case Cause.REPLACED | Cause.TIMEOUT:
+        case Cause.REPLACED | Cause.TIMEOUT | Cause.LEASE:
             return MissedReason.OVERLAP
         case _ as never:
             assert_never(never)

@@ -39,6 +39,7 @@ from ._rows import (
 from ._shards import SHARDS, Shares, rightful_owners, shard_of
 from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Peer, Sharing, TakenShards, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
+from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
 from ._voting import Vote, Voting
 
@@ -50,6 +51,7 @@ __all__ = [
     "LEASE",
     "LIVE",
     "LONGEST_RESULT",
+    "MOST_UNITS",
     "PARTS",
     "PENDING",
     "RUNNING",
@@ -62,6 +64,7 @@ __all__ = [
     "Act",
     "AgentRow",
     "Answer",
+    "Ask",
     "Audited",
     "Batch",
     "Changes",
@@ -70,6 +73,9 @@ __all__ = [
     "Executions",
     "FleetView",
     "JobPause",
+    "Lending",
+    "Lent",
+    "Loan",
     "Mended",
     "NotTaken",
     "Opened",
@@ -98,6 +104,7 @@ __all__ = [
     "View",
     "Vote",
     "Voting",
+    "Wish",
     "rightful_owners",
     "shard_of",
     "size_of",

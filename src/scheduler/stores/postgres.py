@@ -28,10 +28,12 @@ from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import PostgresSharing, SharingStatements
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
+from ._postgres.units import HINT, PostgresLending, UnitStatements
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
+from ._units import Lending
 from ._voting import Voting
 
 __all__ = ["PostgresStore"]
@@ -92,6 +94,7 @@ class PostgresStore:
         self._of_sharing = SharingStatements(self._statements, schema)
         self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
+        self._lending = PostgresLending(self, UnitStatements(self._statements), schema) if shared else None
         self._of_executions = ExecutionStatements(self._statements)
         self._opened: Opened | None = None
         self._seen = ""
@@ -120,6 +123,11 @@ class PostgresStore:
         return self._voting
 
     @property
+    def lending(self) -> Lending | None:
+        """The verbs by which units of limits are lent to the agents that share this store; None: nobody shares it."""
+        return self._lending
+
+    @property
     def executions(self) -> PostgresExecutions:
         """The verbs of executions, which wait in a queue outside of every agent."""
         return PostgresExecutions(self, self._of_executions, self._schema)
@@ -133,6 +141,12 @@ class PostgresStore:
     def epoch(self) -> int:
         """Our epoch. Raises StoreUnusable unless it is open."""
         return self._is_open.epoch
+
+    @property
+    def epoch_now(self) -> int:
+        """Our epoch; 0 while it is not open."""
+        opened = self._opened
+        return 0 if opened is None else opened.epoch
 
     def preflight(self) -> None:
         """Raise what `open` would, as far as that shows without making anything, and without taking it over."""
@@ -154,7 +168,8 @@ class PostgresStore:
             raise
         self._opened = opened
         self._pruning = Pruning(self._statements)
-        self._listener = Listener(self._dsn, self._schema, hint)
+        others = {} if self._lending is None else {HINT: self._lending.hint}
+        self._listener = Listener(self._dsn, self._schema, hint, others)
         return opened
 
     def _take(self, connection: Connection, now_us: int) -> Opened:
@@ -273,6 +288,8 @@ class PostgresStore:
             self._sharing.close()
         if self._voting is not None:
             self._voting.close()
+        if self._lending is not None:
+            self._lending.close()
         if self._listener is not None:
             self._listener.close()
             self._listener = None

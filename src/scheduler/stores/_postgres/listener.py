@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from logging import getLogger
 from threading import Event, Thread
@@ -21,14 +21,19 @@ RETRY: Final = Backoff(0.1, 10.0)
 class Listener:
     """Calls `hint` after each NOTIFY, and whenever it has connected: something may have happened before.
 
+    What has a hint of its own among `others`, by what is said with NOTIFY, gets that instead.
+
     It needs a session of its own, which PgBouncer gives in no mode but "session": elsewhere it hears nothing, and the
     changes are found a little later by looking.
     """
 
-    def __init__(self, dsn: str, channel: str, hint: Callable[[], None]) -> None:
+    def __init__(
+        self, dsn: str, channel: str, hint: Callable[[], None], others: Mapping[str, Callable[[], None]] | None = None
+    ) -> None:
         self._dsn = dsn
         self._listen = sql.SQL("LISTEN {}").format(sql.Identifier(channel))
         self._hint = hint
+        self._others = others or {}
         self._ended = Event()
         self._failures = 0
         self._thread = Thread(target=self._run, name="timerqueue-postgres-listener", daemon=True)
@@ -55,10 +60,11 @@ class Listener:
             connection.execute(self._listen)
             connection.patience = sys.maxsize  # silence is what it expects from now on
             self._failures = 0
-            self._tell()
-            for _ in connection.notifies():
-                self._tell()
+            for hint in (self._hint, *self._others.values()):
+                self._tell(hint)
+            for said in connection.notifies():
+                self._tell(self._others.get(said.payload, self._hint))
 
-    def _tell(self) -> None:
+    def _tell(self, hint: Callable[[], None]) -> None:
         if not self._ended.is_set():
-            self._hint()
+            hint()

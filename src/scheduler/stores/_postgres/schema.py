@@ -6,6 +6,7 @@ from typing import Final
 
 from .._store import StoreUnusable
 from .connection import Connection, psycopg, sql
+from .units import TABLES as UNITS
 
 OLDEST_SERVER: Final = 130_000
 """The first with xid8 and gen_random_uuid() of its own."""
@@ -271,6 +272,7 @@ MIGRATIONS: Final = (
     sql.SQL(VOTING),
     sql.SQL(EXECUTIONS),
     sql.SQL(REQUESTS),
+    sql.SQL(UNITS),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -44,6 +44,10 @@ class Place(Protocol):
     def epoch(self) -> int:
         """Our epoch, since it was opened."""
 
+    @property
+    def epoch_now(self) -> int:
+        """Our epoch; 0 while it is not open."""
+
     def connect(self) -> Connection:
         """Connect to it, and to no other that has been put in its place."""
 

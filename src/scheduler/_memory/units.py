@@ -1,0 +1,388 @@
+"""Units: of the limits that are the fleet's, those that are lent to us, and what waits for more of them.
+
+The pool asks here how many units may be in use. More are asked of the store when work is refused; idle ones go back.
+
+    work was refused                  -> a round says what waits here, since when; units that are free come to us
+    another agent has waited longer   -> we owe it units: they are used no more once their runs have ended, and go back
+    units have been idle for a while  -> they go back
+    we do not hold our lease for sure -> nothing begins with them, and what runs with them is cut off
+
+From the moment at which a round is sent until its answer no more units may be in use than were then: it gives back what
+was idle, even if its answer is lost. Lives on the loop; the store is asked by a writer, in a thread of its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
+from logging import getLogger
+from math import inf
+from typing import Final, Protocol
+
+from attrs import define
+
+from timerqueue import LifecycleError, Needs, TaskPool, Timer
+
+from .._loop import Core
+from .._runs import Run
+from .._values import Cause, InvalidJob
+from ..stores import Ask, Lending, Lent, StoreError, StoreTakenOver, Wish
+from .writer import Writer
+
+logger = getLogger(__name__)
+
+LOOK: Final = 0.1
+"""Seconds after which it is looked at what is idle and what waits, while there is anything."""
+
+SOON: Final = 0.01
+"""Seconds from one round to the next at least, and from one look to the next while we owe units."""
+
+REPEAT: Final = 0.4
+"""Seconds after which wishes that are the same as before are said again, or the others forget them."""
+
+IDLE: Final = 0.4
+"""Seconds after which as many units go back as have been idle all the while."""
+
+EVERY: Final = 1.0
+"""Seconds after which an agent that has units looks who waits for them, if no hint has told it before."""
+
+MOST: Final = 100
+"""So many of a line are told apart when they wish."""
+
+Line = tuple[Needs, list[float], int]
+"""Work that waits with the same needs: the ranks of the first, and how many there are in all."""
+
+
+@define
+class Account:
+    """Our part of one limit. `spare`: how many units have been idle at every look until `until`."""
+
+    size: int
+    held: int = 0
+    owed: int = 0
+    most: float = inf
+    """While it is not known what the store has of us: how many may be in use."""
+    lacks: int = 0
+    wishes: tuple[Wish, ...] = ()
+    """As they were said last."""
+    asked_at: float = -inf
+    spare: int = 0
+    until: float = -inf
+
+    def usable(self) -> int:
+        return int(min(self.held - self.owed, self.most))
+
+    def sent(self, used: int, wishes: tuple[Wish, ...], now: float) -> None:
+        """A round is on its way."""
+        self.most, self.wishes, self.asked_at = used, wishes, now
+
+    def answered(self, lent: Lent) -> None:
+        """A round has been carried out."""
+        self.held, self.owed, self.lacks, self.most = lent.held, lent.owed, lent.lacks, inf
+
+    def forget(self) -> None:
+        """Hold nothing: what was lent was lent to an incarnation that is no more."""
+        self.held = self.owed = self.lacks = 0
+        self.most, self.wishes = inf, ()
+
+    def idle_too_long(self, idle: int, now: float) -> int:
+        """Count what is idle; how many units have been so for long enough."""
+        self.spare = min(self.spare, idle)
+        if now < self.until:
+            return 0
+        spare, self.spare, self.until = self.spare, idle, now + IDLE
+        return spare
+
+
+class Units:
+    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too."""
+
+    def __init__(
+        self, lending: Lending, sizes: Mapping[str, int], writer: Writer, core: Core, holds_lease: Callable[[], bool]
+    ) -> None:
+        self._lending = lending
+        self.sizes = dict(sizes)
+        self._writer = writer
+        self._core = core
+        self._pool = core.pool
+        self._holds_lease = holds_lease
+        self._accounts: dict[str, Account] = {}
+        self._epoch = 0
+        self._has_begun = False
+        self._is_asking = False
+        self._is_to_declare = True
+        self._is_lost = False
+        self._is_hinted = False
+        self._is_wanted = False
+        """Work was refused since the last look."""
+        self._trouble = ""
+        self._said: dict[str, int] = {}
+        """Sizes that differ from ours, as they were told last."""
+        self._sent_at = -inf
+        self._timer: Timer | None = None
+        self._next = inf
+        core.pool.lend(self.sizes, self)
+        lending.hear(partial(core.loop.call_soon, self._hear))
+
+    def begin(self) -> None:
+        """Borrow from now on: the store is open."""
+        self._has_begun = True
+        self._lending.declare(self.sizes)
+        self._arm(self._core.monotonic())
+
+    def resize(self, sizes: Mapping[str, int]) -> None:
+        """Tell the others of other sizes of limits that are the fleet's already."""
+        self.sizes.update(sizes)
+        for name, account in self._accounts.items():
+            account.size = self._size_of(name)
+        self._lending.declare(self.sizes)
+        self._is_to_declare = True
+        self._arm(self._core.monotonic())
+
+    def leave(self) -> None:
+        """Give everything back, when nothing runs any more. Any thread."""
+        self._has_begun = False
+        if self._writer.close(LOOK, self._lending.give_back):
+            with suppress(StoreError):
+                self._lending.give_back()
+
+    # -- what the pool asks --------------------------------------------------------------------------------------------
+
+    def usable(self, name: str) -> int:
+        """How many units of that limit may be in use here now."""
+        account = self._accounts.get(name)
+        if account is None or self._epoch != self._lending.epoch or not self._holds_lease():
+            return 0
+        return account.usable()
+
+    def refused(self, name: str) -> None:
+        """Take note that work wants more of that limit."""
+        if name not in self._accounts:
+            self._accounts[name] = Account(self._size_of(name))
+        self._is_wanted = True
+        self._arm(self._sent_at + SOON)
+
+    # -- looks ---------------------------------------------------------------------------------------------------------
+
+    def _arm(self, at: float) -> None:
+        """Look then, if not before."""
+        if self._is_asking or not self._has_begun or at >= self._next:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._next = at
+        with suppress(LifecycleError):
+            self._timer = self._core.queue.push(at, self._look)
+
+    def _hear(self) -> None:
+        self._is_hinted = True
+        if self._accounts:
+            self._arm(self._sent_at + SOON)
+
+    def _look(self) -> None:
+        self._timer, self._next, self._is_wanted = None, inf, False
+        if self._is_asking or not self._has_begun:
+            return
+        now = self._core.monotonic()
+        if self._epoch != self._lending.epoch:
+            self._epoch, self._is_to_declare = self._lending.epoch, True
+            for account in self._accounts.values():
+                account.forget()
+        if not self._epoch or not self._holds_lease():
+            self._cut_off()
+        else:
+            if self._is_lost:
+                self._is_lost = False
+                self._pool.units_came(list(self._accounts))
+            asked = self._asks(now)
+            if asked or self._is_to_declare:
+                self._send(asked, now)
+        self._arm_next(now)
+
+    def _arm_next(self, now: float) -> None:
+        if any(account.owed for account in self._accounts.values()):
+            self._arm(now + SOON)
+        elif self._accounts:
+            self._arm(now + max(LOOK, 10 * (self._core.monotonic() - now)))
+        elif self._is_to_declare or self._is_lost:
+            self._arm(now + LOOK)
+
+    def _cut_off(self) -> None:
+        """We may have been taken for dead: units of ours may be another's soon."""
+        if not self._is_lost:
+            self._is_lost = True
+            logger.warning("nothing begins that needs units of the fleet's limits, until our lease is renewed")
+        for run in self._core.runs.all():
+            if run.started is not None and self._uses_units(run):
+                run.terminate(Cause.LEASE)
+
+    def _uses_units(self, run: Run) -> bool:
+        return any(self._pool.is_lent(name) for needs in run.all_needs() for name, _ in needs)
+
+    def _asks(self, now: float) -> dict[str, Ask]:
+        """Say what there is to be said of each limit."""
+        wishes = self._wishes()
+        is_hinted, self._is_hinted = self._is_hinted, False
+        asked: dict[str, Ask] = {}
+        for name, account in list(self._accounts.items()):
+            used, wished = self._pool.used_of(name), wishes.get(name, ())
+            idle = max(0, account.held - used)
+            spare = account.idle_too_long(idle, now)
+            said_before = now - account.asked_at
+            is_news = bool(wished) and not account.lacks
+            if (
+                is_news
+                or (wished != account.wishes and said_before >= LOOK)
+                or (wished and (is_hinted or said_before >= REPEAT))
+                or (account.held and (is_hinted or said_before >= EVERY))
+                or spare
+                or (idle and account.owed)
+                or account.most < inf
+            ):
+                asked[name] = Ask(account.size, used, wished, keeps=idle - spare, is_news=is_news)
+            elif not (account.held or used or wished):
+                del self._accounts[name]
+        return asked
+
+    def _wishes(self) -> dict[str, tuple[Wish, ...]]:
+        """Sum up what waits here, by limit."""
+        us = self._core.timeline.us
+        idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
+        wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
+        for name in wanted.keys() - self._accounts.keys():
+            self._accounts[name] = Account(self._size_of(name))
+        return {
+            name: bounded((Wish(us(rank, steady=False), units) for rank, units in wishes), self._accounts[name].size)
+            for name, wishes in wanted.items()
+        }
+
+    def _size_of(self, name: str) -> int:
+        return self.sizes.get(name) or self.sizes[f"{name.partition(':')[0]}:*"]
+
+    # -- rounds --------------------------------------------------------------------------------------------------------
+
+    def _send(self, asked: Mapping[str, Ask], now: float) -> None:
+        for name, ask in asked.items():
+            self._accounts[name].sent(ask.used, ask.wishes, now)
+        self._sent_at, self._is_asking, self._is_to_declare = now, True, False
+        self._writer.submit(lambda: self._lending.round(asked), partial(self._answered, self._epoch))
+
+    def _answered(self, epoch: int, lent: Mapping[str, Lent] | None, error: Exception | None) -> None:
+        self._is_asking = False
+        now = self._core.monotonic()
+        if lent is None or error is not None or epoch != self._lending.epoch:
+            self._failed(error)
+            self._arm(now + LOOK)
+            return
+        self._trouble = ""
+        more = []
+        for name, account in self._accounts.items():
+            if name in lent:
+                before = account.usable()
+                account.answered(lent[name])
+                self._compare(name, account.size, lent[name].size)
+                if account.usable() > before:
+                    more.append(name)
+        if more:
+            self._pool.units_came(more)
+        if self._is_hinted or self._is_wanted:
+            self._arm(self._sent_at + SOON)
+        self._arm_next(now)
+
+    def _failed(self, error: Exception | None) -> None:
+        """Ask again: what is lent to us is not known, but for what was in use when the round was sent."""
+        self._is_to_declare = True
+        for account in self._accounts.values():
+            account.wishes = ()
+        if error is not None and not isinstance(error, StoreError):
+            logger.error("units could not be borrowed", exc_info=error)
+        elif error is not None and str(error) != self._trouble:
+            self._trouble = str(error)
+            logger.log(20 if isinstance(error, StoreTakenOver) else 30, "units cannot be borrowed: %s", error)
+
+    def _compare(self, name: str, ours: int, size: int) -> None:
+        """Say so if other agents know another size of a limit than we do."""
+        if size == ours:
+            if self._said.pop(name, None) is not None:
+                logger.info("limit %r has %d units, as all agents say now", name, size)
+        elif self._said.get(name) != size:
+            self._said[name] = size
+            logger.warning("limit %r has fleet(%d) here, and %d elsewhere: the lowest holds", name, ours, size)
+
+
+class HasUnits(Protocol):
+    """A memory, as far as it borrows units."""
+
+    units: Units | None
+
+
+def resize(
+    pool: TaskPool,
+    memory: HasUnits | None,
+    limit: float | None,
+    sizes: Mapping[str, float] | None,
+    of_fleet: Mapping[str, int],
+) -> None:
+    """Change sizes of limits here, and tell the other agents of those that are the fleet's. On the loop."""
+    pool.resize(limit, sizes)
+    if of_fleet and memory is not None and memory.units is not None:
+        memory.units.resize(of_fleet)
+
+
+def check_same_kind(sizes: Mapping[str, float], of_fleet: Mapping[str, int], memory: HasUnits | None) -> None:
+    """Raise InvalidJob if a limit would become the fleet's by these new sizes, or would be it no more."""
+    known = {} if memory is None or memory.units is None else memory.units.sizes
+    for name in sizes:
+        if name in of_fleet and name not in known:
+            msg = (
+                f"limit {name!r} cannot become the fleet's while the scheduler lives: give it to Scheduler(limits=...)"
+            )
+            raise InvalidJob(msg)
+        if name in known and name not in of_fleet:
+            msg = f"limit {name!r} is the fleet's: give its new size as fleet({sizes[name]:g})"
+            raise InvalidJob(msg)
+
+
+def wishes_of(
+    lines: Iterable[Line], idle: Mapping[str, int], is_lent: Callable[[str], bool]
+) -> dict[str, list[tuple[float, int]]]:
+    """For how many units, of which rank, work waits at each lent limit, best first. Pure.
+
+    Work that needs several limits wishes for them one after another, in an order that is the same everywhere: members
+    of families first. So nobody holds a unit idle that waits for one whose holder waits for the first.
+    """
+    works: list[tuple[float, Needs, int]] = []
+    for needs, ranks, count in lines:
+        wanted = tuple(sorted((need for need in needs if is_lent(need[0])), key=_is_wanted_first))
+        works += [(rank, wanted, 1) for rank in ranks]
+        if ranks and count > len(ranks):
+            works.append((ranks[-1], wanted, count - len(ranks)))
+    left = dict(idle)
+    wishes: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
+    for rank, wanted, times in sorted(works):
+        there = times
+        for name, units in wanted:
+            wishes[name].append((rank, units * there))
+            got = max(0, min(left.get(name, 0), units * there))
+            left[name] = left.get(name, 0) - got
+            there = got // units
+            if not there:
+                break
+    return dict(wishes)
+
+
+def bounded(wishes: Iterable[Wish], size: int) -> tuple[Wish, ...]:
+    """The first wishes, as many as one limit of that size can ever meet."""
+    found: list[Wish] = []
+    for wish in wishes:
+        if size <= 0:
+            break
+        found.append(wish._replace(units=min(wish.units, size)))
+        size -= wish.units
+    return tuple(found)
+
+
+def _is_wanted_first(need: tuple[str, int]) -> tuple[bool, str]:
+    return ":" not in need[0], need[0]

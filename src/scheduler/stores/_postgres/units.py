@@ -1,0 +1,310 @@
+"""Units of the fleet's limits in PostgreSQL: each is a row while it is lent, and each round is one transaction.
+
+A round locks the agent's own row against being removed, so whoever buries the agent waits for it and finds every unit
+that it has taken; then the limits, so that rounds of one limit come one after another. The rows of units are written by
+their holders alone. When an agent's lease goes, a trigger writes its end into its units: see the schema.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import count
+from threading import Lock
+from typing import Final
+from zlib import crc32
+
+from .._store import StoreTakenOver, StoreUnavailable
+from .._units import FRESH, Ask, Books, Decision, Lent, Loan, Wish, decide
+from .connection import Connection, psycopg, translated
+from .sharing import Place
+from .statements import Statements
+from .table import Row, number_array, text_array
+
+LOCKS: Final = 64
+"""Limits share so many locks: a round of a thousand limits must not fill the server's table of locks."""
+
+HINT: Final = "units"
+"""What the others are told when somebody waits for units, or has given back some for which they wait."""
+
+Cursor = psycopg.Cursor[Row]
+Rows = Iterable[Row]
+Round = Sequence[tuple[str, Decision, Ask]]
+Said = dict[str, dict[int, int]]
+"""By the names of limits, how many units each agent says that there are."""
+
+TABLES: Final = """
+-- The rounds of an agent by which it borrows units: the last one that was carried out.
+CREATE TABLE {schema}.borrower (
+    epoch bigint PRIMARY KEY REFERENCES {schema}.agent ON DELETE CASCADE,
+    round bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- How many units a limit of the fleet, or each of a family, has, as each agent was told.
+CREATE TABLE {schema}.fleet_limit (
+    epoch bigint NOT NULL REFERENCES {schema}.agent ON DELETE CASCADE,
+    "limit" text COLLATE "C" NOT NULL,
+    units integer NOT NULL,
+    PRIMARY KEY (epoch, "limit")
+);
+
+-- A unit that is lent. One without an end is its agent's for as long as that has its lease. No foreign key: the units
+-- of an agent that is gone stay lent until the end of its lease.
+CREATE TABLE {schema}.unit (
+    "limit" text COLLATE "C" NOT NULL,
+    number integer NOT NULL,
+    epoch bigint NOT NULL,
+    until timestamptz,
+    PRIMARY KEY ("limit", number)
+);
+CREATE INDEX unit_epoch ON {schema}.unit (epoch);
+
+-- What waits at an agent for units, best first.
+CREATE TABLE {schema}.wish (
+    epoch bigint NOT NULL REFERENCES {schema}.agent ON DELETE CASCADE,
+    "limit" text COLLATE "C" NOT NULL,
+    dues bigint[] NOT NULL,
+    units bigint[] NOT NULL,
+    at timestamptz NOT NULL,
+    PRIMARY KEY (epoch, "limit")
+) WITH (fillfactor = 50);
+CREATE INDEX wish_limit ON {schema}.wish ("limit");
+
+CREATE FUNCTION {schema}.end_loans() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    UPDATE {schema}.unit SET until = OLD.until WHERE epoch = OLD.epoch AND until IS NULL;
+    RETURN OLD;
+END
+$body$;
+CREATE TRIGGER end_loans BEFORE DELETE ON {schema}.lease FOR EACH ROW EXECUTE FUNCTION {schema}.end_loans();
+"""
+"""Units of the limits that are the fleet's, as a step of the schema."""
+
+
+class UnitStatements:
+    """The statements of units, in one schema."""
+
+    def __init__(self, statements: Statements) -> None:
+        of = statements.of
+        self.hold = of("SELECT FROM {schema}.agent WHERE epoch = %s FOR KEY SHARE")
+        self.join = of("INSERT INTO {schema}.borrower (epoch, round) VALUES (%s, 0) ON CONFLICT DO NOTHING")
+        self.forget_sizes = of("DELETE FROM {schema}.fleet_limit WHERE epoch = %s")
+        self.put_sizes = of(
+            'INSERT INTO {schema}.fleet_limit ("limit", epoch, units)'
+            " SELECT given.name, %s, given.units FROM unnest(%s::text[], %s::bigint[]) AS given (name, units)"
+        )
+        self.begin = of("UPDATE {schema}.borrower SET round = %s WHERE epoch = %s AND round < %s")
+        self.lock = of(
+            "SELECT pg_advisory_xact_lock(hashtext('timerqueue units'), hashtext(%s) # number)"
+            " FROM unnest(%s::integer[]) AS number"
+        )
+        self.forget_ended = of(
+            'DELETE FROM {schema}.unit WHERE "limit" = ANY (%s::text[]) AND until < clock_timestamp()'
+        )
+        self.units = of('SELECT "limit", number, epoch FROM {schema}.unit WHERE "limit" = ANY (%s::text[])')
+        self.sizes = of('SELECT "limit", epoch, units FROM {schema}.fleet_limit WHERE "limit" = ANY (%s::text[])')
+        self.wishes = of(
+            'SELECT "limit", epoch, dues, units FROM {schema}.wish WHERE "limit" = ANY (%s::text[])'
+            " AND epoch <> %s AND at > clock_timestamp() - %s * interval '1s'"
+        )
+        self.give = of(
+            "DELETE FROM {schema}.unit USING unnest(%s::text[], %s::bigint[]) AS given (name, number)"
+            ' WHERE unit."limit" = given.name AND unit.number = given.number AND unit.epoch = %s'
+        )
+        self.take = of(
+            'INSERT INTO {schema}.unit ("limit", number, epoch)'
+            " SELECT given.name, given.number, %s FROM unnest(%s::text[], %s::bigint[]) AS given (name, number)"
+        )
+        self.put_wishes = of(
+            'INSERT INTO {schema}.wish ("limit", epoch, dues, units, at)'
+            " SELECT given.name, %s, given.dues::bigint[], given.units::bigint[], clock_timestamp()"
+            " FROM unnest(%s::text[], %s::text[], %s::text[]) AS given (name, dues, units)"
+            ' ON CONFLICT ("limit", epoch) DO UPDATE SET dues = excluded.dues, units = excluded.units, at = excluded.at'
+        )
+        self.forget_wishes = of('DELETE FROM {schema}.wish WHERE epoch = %s AND "limit" = ANY (%s::text[])')
+        self.give_all = of("DELETE FROM {schema}.unit WHERE epoch = %s")
+        self.forget_all_wishes = of("DELETE FROM {schema}.wish WHERE epoch = %s")
+        self.hint = of("SELECT pg_notify(%s, %s)")
+        self.loans = of(
+            'SELECT "limit", epoch, agent.name, coalesce(lent.units, 0), coalesce(wished.units, 0),'
+            " extract(epoch FROM lent.until - clock_timestamp()) FROM"
+            ' (SELECT "limit", epoch, count(*) AS units, min(until) AS until FROM {schema}.unit'
+            " WHERE until IS NULL OR until > clock_timestamp() GROUP BY 1, 2) AS lent FULL JOIN"
+            ' (SELECT "limit", epoch, (SELECT sum(each) FROM unnest(units) AS each)::bigint AS units'
+            " FROM {schema}.wish WHERE at > clock_timestamp() - %s * interval '1s') AS wished"
+            ' USING ("limit", epoch) LEFT JOIN {schema}.agent USING (epoch) ORDER BY "limit", epoch'
+        )
+        self.all_sizes = of('SELECT "limit", epoch, units FROM {schema}.fleet_limit')
+
+
+class PostgresLending:
+    """Units that are lent to the agents that share one store."""
+
+    def __init__(self, place: Place, statements: UnitStatements, channel: str) -> None:
+        self._place = place
+        self._statements = statements
+        self._channel = channel
+        self._connection: Connection | None = None
+        self._numbers = count(1)
+        self._sizes: Mapping[str, int] = {}
+        self._declared: tuple[int, Mapping[str, int]] | None = None
+        """What has been said, by which incarnation."""
+        self._is_asked = Lock()
+        self._hint: Callable[[], None] | None = None
+
+    @property
+    def epoch(self) -> int:
+        """Our incarnation; 0: the store is not open."""
+        return self._place.epoch_now
+
+    def declare(self, sizes: Mapping[str, int]) -> None:
+        """Say with the next round which limits of the fleet we know."""
+        self._sizes = dict(sizes)
+
+    def hear(self, hint: Callable[[], None]) -> None:
+        """Have `hint` called when others wait for units, or have given back some."""
+        self._hint = hint
+
+    def hint(self) -> None:
+        """Others wait for units, or have given back some. Any thread."""
+        if self._hint is not None:
+            self._hint()
+
+    def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
+        """Carry out a round of these limits in one transaction."""
+        me = self._place.epoch
+        with self._transaction() as connection:
+            if self._declared != (me, self._sizes):
+                self._declare(connection, me)
+            books = self._begin(connection, me, asked)
+            decided = [(name, decide(me, ask, books[name]), ask) for name, ask in asked.items()]
+            self._write(connection, me, decided)
+        self._declared = (me, self._sizes)
+        return {name: decision.lent for name, decision, _ in decided}
+
+    def give_back(self) -> None:
+        """Give back all that we have."""
+        me, number = self._place.epoch, next(self._numbers)
+        try:
+            with self._transaction() as connection, connection.pipeline():
+                connection.execute(self._statements.begin, [number, me, number])
+                connection.execute(self._statements.give_all, [me])
+                connection.execute(self._statements.forget_all_wishes, [me])
+                connection.execute(self._statements.hint, [self._channel, HINT])
+        finally:
+            self.close()
+
+    def loans(self) -> list[Loan]:
+        """Return who has how many units, and how many wait, over a connection of its own."""
+        where = self._place.where
+        with translated(where), closing(self._place.connect()) as connection, connection.transaction_as(""):
+            rows = connection.execute(self._statements.loans, [FRESH]).fetchall()
+            said = _said(connection.execute(self._statements.all_sizes))
+        return [
+            Loan(limit=name, epoch=epoch, agent=agent, units=units, size=_size(said, name), waiting=waiting, left=left)
+            for name, epoch, agent, units, waiting, left in rows
+        ]
+
+    def close(self) -> None:
+        """Let go of our connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _declare(self, connection: Connection, me: int) -> None:
+        """Say which limits we know, and how many units each has."""
+        self._check(connection.execute(self._statements.hold, [me]))
+        with connection.pipeline():
+            connection.execute(self._statements.join, [me])
+            connection.execute(self._statements.forget_sizes, [me])
+            sizes = [text_array(self._sizes), number_array(self._sizes.values())]
+            connection.execute(self._statements.put_sizes, [me, *sizes])
+
+    def _begin(self, connection: Connection, me: int, asked: Mapping[str, Ask]) -> dict[str, Books]:
+        """Read these limits, once nobody else changes them, in a round that is newer than all of ours before.
+
+        Raises StoreTakenOver if we have been buried.
+        """
+        statements, names, number = self._statements, text_array(asked), next(self._numbers)
+        locks = number_array(sorted({crc32(name.encode()) % LOCKS for name in asked}))
+        with connection.pipeline():
+            held = connection.execute(statements.hold, [me])
+            begun = connection.execute(statements.begin, [number, me, number])
+            connection.execute(statements.lock, [self._channel, locks])
+            connection.execute(statements.forget_ended, [names])
+            units = connection.execute(statements.units, [names])
+            sizes = connection.execute(statements.sizes, [text_array({*asked, *map(_family, asked)})])
+            wishes = connection.execute(statements.wishes, [names, me, FRESH])
+        self._check(held)
+        if not begun.rowcount:
+            msg = f"{self._place.where}: round {number} of units has come after a later one"
+            raise StoreUnavailable(msg)
+        return _books(asked, units, sizes, wishes)
+
+    def _check(self, held: Cursor) -> None:
+        if not held.rowcount:
+            msg = f"{self._place.where}: its lease has ended, and so have its loans of units"
+            raise StoreTakenOver(msg)
+
+    def _write(self, connection: Connection, me: int, decided: Round) -> None:
+        gives = [(name, number) for name, decision, _ in decided for number in decision.gives]
+        takes = [(name, number) for name, decision, _ in decided for number in decision.takes]
+        wishing = {name: ask.wishes for name, _, ask in decided if ask.wishes}
+        silent = [name for name, _, ask in decided if not ask.wishes]
+        with connection.pipeline():
+            if gives:
+                connection.execute(self._statements.give, [*_columns(gives), me])
+            if takes:
+                connection.execute(self._statements.take, [me, *_columns(takes)])
+            if wishing:
+                dues = text_array(number_array([wish.due_us for wish in wishes]) for wishes in wishing.values())
+                units = text_array(number_array([wish.units for wish in wishes]) for wishes in wishing.values())
+                connection.execute(self._statements.put_wishes, [me, text_array(wishing), dues, units])
+            if silent:
+                connection.execute(self._statements.forget_wishes, [me, text_array(silent)])
+            if any(decision.is_to_be_told for _, decision, _ in decided):
+                connection.execute(self._statements.hint, [self._channel, HINT])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with self._is_asked, translated(self._place.where):
+            if self._connection is None or self._connection.closed:
+                self._connection = self._place.connect()
+            with self._connection.transaction_as(""):
+                yield self._connection
+
+
+def _books(asked: Mapping[str, Ask], unit_rows: Rows, size_rows: Rows, wish_rows: Rows) -> dict[str, Books]:
+    units: defaultdict[str, dict[int, int]] = defaultdict(dict)
+    for name, number, epoch in unit_rows:
+        units[name][number] = epoch
+    wishes: defaultdict[str, dict[int, Sequence[Wish]]] = defaultdict(dict)
+    for name, epoch, dues, wanted in wish_rows:
+        wishes[name][epoch] = [Wish(*each) for each in zip(dues, wanted, strict=True)]
+    said = _said(size_rows)
+    return {
+        name: Books(min(ask.size, _size(said, name) or ask.size), units[name], wishes[name])
+        for name, ask in asked.items()
+    }
+
+
+def _said(rows: Rows) -> Said:
+    said: Said = {}
+    for name, epoch, units in rows:
+        said.setdefault(name, {})[epoch] = units
+    return said
+
+
+def _size(said: Said, name: str) -> int | None:
+    """The lowest word on a limit, of each agent the one on this very name, or else on its family."""
+    of_agents = said.get(_family(name), {}) | said.get(name, {})
+    return min(of_agents.values(), default=None)
+
+
+def _family(name: str) -> str:
+    return f"{name.partition(':')[0]}:*"
+
+
+def _columns(pairs: Sequence[tuple[str, int]]) -> list[str]:
+    return [text_array(name for name, _ in pairs), number_array([number for _, number in pairs])]

@@ -1,0 +1,131 @@
+"""One limit: its units, the lines of work that wait for them, and the limit whose units somebody else lends."""
+
+from __future__ import annotations
+
+import math
+from heapq import heapify, heappop, heappush
+from typing import Any, Generic, Protocol, TypeVar
+
+from attrs import define, field, frozen
+
+from ._needs import Needs
+from ._plain_line import Rank
+
+
+class Claim(Protocol):
+    """Work as the limits see it."""
+
+    needs: Needs
+    is_waiting: bool
+    size: int
+
+
+C = TypeVar("C", bound=Claim)
+
+
+@frozen
+class LimitStatistics:
+    """The counts of one limit at one moment.
+
+    `size`: math.inf if there is no limit. `waiting`: how much work this limit refused when it was last asked.
+    """
+
+    size: float
+    used: int
+    waiting: int
+
+
+@define(eq=False)
+class Limit:
+    """A named number of units."""
+
+    size: float
+    is_family_member: bool = False
+    used: int = 0
+    parked: list[tuple[Rank, Line[Any]]] = field(factory=list)
+    """heapq of the lines that found no room here, by the rank of their heads."""
+    stranded: list[Line[Any]] = field(factory=list)
+    """Lines that need more units than there are since the limit was made smaller. They hold up nobody."""
+
+    def has_room(self, units: int) -> bool:
+        return self.used + units <= self.size
+
+    def is_idle(self) -> bool:
+        """Whether nobody holds or wants anything of it."""
+        return not self.used and self.best_parked() is None and not any(line.queue for line in self.stranded)
+
+    def best_parked(self) -> Rank | None:
+        """The best rank that really waits here."""
+        while self.parked and not self.parked[0][1].stands_at(self, self.parked[0][0]):
+            heappop(self.parked)
+        return self.parked[0][0] if self.parked else None
+
+
+class Lender(Protocol):
+    """Who lends a pool the units of limits that it shares with other pools. On the thread of its event loop."""
+
+    def usable(self, name: str) -> int:
+        """How many units of that limit may be in use here now."""
+
+    def refused(self, name: str) -> None:
+        """Take note that work wants more of that limit than may be in use."""
+
+
+@define(eq=False, kw_only=True)
+class LentLimit(Limit):
+    """A limit that is shared with others: of its `size` there are here only those units that are lent to us."""
+
+    name: str
+    lender: Lender
+
+    def has_room(self, units: int) -> bool:
+        if self.used + units <= self.lender.usable(self.name):
+            return True
+        self.lender.refused(self.name)
+        return False
+
+
+@define(eq=False)
+class Line(Generic[C]):
+    """Work that waits with the same needs."""
+
+    needs: Needs
+    queue: list[tuple[Rank, C]] = field(factory=list)
+    """heapq by rank. Cancelled work stays until it comes to the front."""
+    place: Limit | None = None
+    """Where it is parked; None: among the open lines."""
+    key: Rank = (math.inf, 0)
+    """The rank under which it stands in its place. An entry of another rank there is out of date."""
+    refusals: int = 0
+    cancelled: int = 0
+
+    def stands_at(self, place: Limit | None, key: Rank) -> bool:
+        return self.place is place and self.key == key and bool(self.queue)
+
+    def count(self) -> int:
+        return sum(claim.is_waiting for _, claim in self.queue)
+
+    def compact(self) -> None:
+        """Let go of cancelled work that stands behind what waits."""
+        self.queue = [(rank, claim) for rank, claim in self.queue if claim.is_waiting]
+        heapify(self.queue)
+        self.cancelled = 0
+
+    def head(self) -> Rank | None:
+        while self.queue and not self.queue[0][1].is_waiting:
+            heappop(self.queue)
+            self.cancelled -= 1
+        return self.queue[0][0] if self.queue else None
+
+    def best(self, most: int) -> list[Rank]:
+        """The ranks of the first `most` that wait, best first."""
+        queue, found = self.queue, list[Rank]()
+        next_ones = [(queue[0][0], 0)] if queue else []
+        while next_ones and len(found) < most:
+            rank, index = heappop(next_ones)
+            if queue[index][1].is_waiting:
+                found.append(rank)
+            for child in (2 * index + 1, 2 * index + 2):
+                if child < len(queue):
+                    heappush(next_ones, (queue[child][0], child))
+        return found

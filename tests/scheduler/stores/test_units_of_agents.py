@@ -1,0 +1,85 @@
+"""Limits of the fleet: agents that share a store never have more runs at once than all of them may, judged by the
+tasks.
+"""
+
+from collections import Counter
+
+import anyio
+import pytest
+
+from kit import until
+from schedule import Every
+from scheduler import Scheduler, current_run, fleet
+from scheduler.stores.postgres import PostgresStore
+
+LIMIT = 3
+
+
+@pytest.fixture
+def place(postgres_server, postgres_schema):
+    def place():
+        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
+
+    return place
+
+
+class Log:
+    """What the tasks themselves have noted: how many of them there were at once, and who ran them."""
+
+    def __init__(self):
+        self.now = self.most = 0
+        self.runs = Counter()
+        self.dues = []
+
+    def task(self, agent, seconds=0.005):
+        async def run():
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self.runs[agent] += 1
+            self.dues.append((current_run().due, agent))
+            try:
+                await anyio.sleep(seconds)
+            finally:
+                self.now -= 1
+
+        return run
+
+
+def scheduler(place, limits, **tasks):
+    s = Scheduler(store=place(), poll="50ms", limits=limits)
+    for name, task in tasks.items():
+        s.register(name, task)
+    return s
+
+
+def add(s, count, task="work", every="100ms", needs="http"):
+    for number in range(count):
+        s.add(task, Every(every), id=f"{task} {number}", needs=needs, on_conflict="keep")
+
+
+async def test_all_agents_together_have_no_more_runs_than_the_limit_of_the_fleet(place):
+    """Each of three agents could have as many alone."""
+    log = Log()
+    async with scheduler(place, {"http": fleet(LIMIT)}, work=log.task("one")) as one:
+        add(one, 30)
+        async with (
+            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("two")) as two,
+            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("three")),
+        ):
+            await until(lambda: len(log.runs) == 3 and min(log.runs.values()) > 20)
+            assert two.statistics().limits["http"].size == LIMIT
+    assert log.most == LIMIT
+
+
+async def test_the_units_of_a_family_are_those_of_each_name(place):
+    """Two hosts, two units each."""
+    logs = {"a": Log(), "b": Log()}
+    tasks = {f"task_{host}": log.task("one") for host, log in logs.items()}
+    async with (
+        scheduler(place, {"host:*": fleet(2), "http": fleet(3)}, **tasks) as one,
+        scheduler(place, {"host:*": fleet(2), "http": fleet(3)}, **tasks),
+    ):
+        for host in logs:
+            add(one, 20, f"task_{host}", needs=("http", f"host:{host}"))
+        await until(lambda: min(log.runs["one"] for log in logs.values()) > 30)
+    assert [log.most for log in logs.values()] == [2, 2]
