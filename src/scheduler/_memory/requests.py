@@ -95,7 +95,7 @@ class Requests:
                 self._core.runs.start_now(job, RequestedRun(request, self._run_done))
                 return
             case Act.BEGIN:
-                if not job.is_paused:
+                if not job.is_paused and not job.runs and job.tally is None:  # else we have added it to start now, too
                     self._core.runs.start_now(job, RequestedRun(request, self._run_done))
                     return
             case Act.START_AT:

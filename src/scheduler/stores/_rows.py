@@ -202,7 +202,7 @@ class Act(enum.Enum):
     RUN = "run"
     """Run it once, now."""
     BEGIN = "begin"
-    """Run it once, now, as it was added to start now: not if it is paused."""
+    """Run it once, now, as it was added to start now: not if it is paused, or has begun to run since."""
     START_AT = "start at"
     """Let that be its next start."""
     SKIP = "skip"
