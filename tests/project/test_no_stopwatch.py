@@ -31,6 +31,7 @@ READERS = {
     "tests/fleet_members.py": "notes when it troubled an agent, to compare it with what its tasks wrote",
     "tests/notify_soak.py": "lasts as long as it is told, and notes when it broke a target",
     "tests/sharing_agent.py": "notes how late a run began",
+    "tests/scheduler/stores/test_units_of_processes.py": "notes when a process died, and waits for a lease to end",
     "tests/units_agent.py": "notes when a run began, on a clock that all processes have",
     "tests/soak_targets.py": "notes when it broke and mended a target",
     "tests/agent/test_agent_config_growth.py": "compares the processor time of a text to that of a longer one",

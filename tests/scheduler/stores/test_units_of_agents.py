@@ -83,3 +83,20 @@ async def test_the_units_of_a_family_are_those_of_each_name(place):
             add(one, 20, f"task_{host}", needs=("http", f"host:{host}"))
         await until(lambda: min(log.runs["one"] for log in logs.values()) > 30)
     assert [log.most for log in logs.values()] == [2, 2]
+
+
+async def test_it_is_seen_who_has_units_and_who_waits(place):
+    """For people: by limit and agent."""
+    log = Log()
+    store = place()
+    s = Scheduler(store=store, limits={"http": fleet(LIMIT)})
+    s.register("work", log.task("one", 3600))
+    async with s:
+        add(s, LIMIT + 2, every="100ms")
+        await until(lambda: log.now == LIMIT)
+        await until(lambda: any(loan.waiting == 2 for loan in store.lending.loans()))
+        (loan,) = store.lending.loans()
+        assert (loan.limit, loan.units, loan.size, loan.waiting, loan.left) == ("http", LIMIT, LIMIT, 2, None)
+        assert loan.agent.startswith("process ")
+        s.stop(0)
+    assert log.most == LIMIT
