@@ -150,12 +150,21 @@ class ExecutionStatements:
             is_live=IS_LIVE,
         )
         self.try_lock = of("SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)")
-        self.orphan = of(
-            "UPDATE {schema}.execution SET status = 'pending', instance = NULL, number = NULL, put_us = NULL"
-            " FROM {schema}.job WHERE job.id = execution.job_id AND {in_part} AND ("
-            "status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s"
-            " OR status = 'taken' AND epoch IS NULL AND NOT EXISTS (SELECT FROM {schema}.execution AS live"
-            " WHERE live.job_id = execution.job_id AND live.{is_live}))",
+        pending = sql.SQL("status = 'pending', instance = NULL, number = NULL, put_us = NULL")
+        # Two statements, each of which finds its rows by a partial index: with OR a server that has no statistics of
+        # the tables yet takes ten times as long for all that follows.
+        self.find_lost = of(
+            "UPDATE {schema}.execution SET {pending} FROM {schema}.job WHERE {in_part} AND execution.job_id = job.id"
+            " AND {is_live} AND status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s",
+            pending=pending,
+            in_part=IN_PART,
+            is_live=IS_LIVE,
+        )
+        self.find_left = of(
+            "UPDATE {schema}.execution SET {pending} FROM {schema}.job WHERE {in_part} AND execution.job_id = job.id"
+            " AND status = 'taken' AND epoch IS NULL AND NOT EXISTS (SELECT FROM {schema}.execution AS live"
+            " WHERE live.job_id = execution.job_id AND live.{is_live})",
+            pending=pending,
             in_part=IN_PART,
             is_live=IS_LIVE,
         )

@@ -137,7 +137,9 @@ class PostgresExecutions:
         with self._place.writing() as connection:
             if not one_row(connection.execute(statements.try_lock, [self._name, part]))[0]:
                 return None
-            orphaned = connection.execute(statements.orphan, asked)
+            with connection.pipeline():
+                lost = connection.execute(statements.find_lost, asked)
+                left = connection.execute(statements.find_left, asked)
             gone = [] if part else self._clear(connection)
             planned = list[Execution]()
             for standings in self._broken(connection, asked):
@@ -145,7 +147,7 @@ class PostgresExecutions:
                 planned += mended.planned
                 gone += mended.gone
             jobs = one_row(connection.execute(statements.stamp, asked))[0]
-            return Audited(planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=orphaned.rowcount)
+            return Audited(planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=lost.rowcount + left.rowcount)
 
     def _clear(self, connection: Connection) -> list[Execution]:
         """Supersede what jobs have left that are gone. They are in no part."""
