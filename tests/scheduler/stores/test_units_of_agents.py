@@ -100,3 +100,17 @@ async def test_it_is_seen_who_has_units_and_who_waits(place):
         assert loan.agent.startswith("process ")
         s.stop(0)
     assert log.most == LIMIT
+
+
+async def test_jobs_of_one_place_keep_a_limit_of_their_agent_without_units(place):
+    """All of them are on one of the two agents, so that its own limit is the fleet's."""
+    log = Log()
+    async with (
+        scheduler(place, {"host:*": 2}, work=log.task("one")) as one,
+        scheduler(place, {"host:*": 2}, work=log.task("two")),
+    ):
+        for number in range(12):
+            one.add("work", Every("100ms"), id=f"job {number}", needs="host:x", place="host:x", on_conflict="keep")
+        await until(lambda: log.runs.total() > 60)
+        assert len({job.agent for job in one.jobs()}) == 1
+    assert log.most == 2
