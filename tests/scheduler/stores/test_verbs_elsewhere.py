@@ -15,7 +15,8 @@ from schedule import Every
 from scheduler import JobState, MissedReason, Outcome, Retry, Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
 
-PLACES = ["alone", "owner", "other", pytest.param("moving", marks=pytest.mark.slow)]
+SLOW = [pytest.param(place, marks=pytest.mark.slow) for place in ("owner", "moving")]
+PLACES = ["alone", "other", *SLOW]
 IDS = [f"job {number}" for number in range(24)]
 FAR = Every("1h")
 
