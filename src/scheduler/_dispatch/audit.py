@@ -115,7 +115,7 @@ class QueueAudit:
     async def _put_orphans(self, rows: list[Execution], before_us: int) -> None:
         orphans = [row for row in rows if row.made_us < before_us]
         self._dispatch.missing += len(orphans)
-        self._dispatch.put_again([(Tick(row.job_id, row.due_us), None) for row in orphans])
+        self._dispatch.puts.put([(Tick(row.job_id, row.due_us), None) for row in orphans])
 
     async def _look_at_scheduled(self) -> None:
         await self._page(SCHEDULED, self._look)
@@ -134,19 +134,20 @@ class QueueAudit:
             if position is None or _is_late(tick, position, now_us)
         ]
         self._dispatch.missing += len(wrong)
-        self._dispatch.put_again(wrong)
+        self._dispatch.puts.put(wrong)
 
     async def _page(self, status: str, see: Callable[[list[Execution]], object]) -> None:
         """Go through all live executions in that status."""
         after = (-1, "")
         while True:
-            rows = await _answer(
-                self._store_line,
-                lambda after=after: self._dispatch.executions.waiting(  # type: ignore[misc] # as above
-                    status, before_us=FOREVER, after=after, limit=PAGE
-                ),
-            )
-            await see(rows)  # type: ignore[misc]
+            with self._dispatch.puts.reading():
+                rows = await _answer(
+                    self._store_line,
+                    lambda after=after: self._dispatch.executions.waiting(  # type: ignore[misc] # as above
+                        status, before_us=FOREVER, after=after, limit=PAGE
+                    ),
+                )
+                await see(rows)  # type: ignore[misc]
             if len(rows) < PAGE:
                 return
             after = (rows[-1].due_us, rows[-1].job_id)

@@ -31,7 +31,6 @@ from ..stores import (
     Executions,
     Mended,
     NotTaken,
-    Placed,
     Planned,
     Receipt,
     Standing,
@@ -40,6 +39,7 @@ from ..stores import (
 from .held import Held, Hold
 from .line import Line
 from .next_execution import next_execution
+from .puts import Puts
 
 logger = getLogger(__name__)
 
@@ -83,8 +83,7 @@ class Dispatch:
         self._registry = registry
         self._reconciler = reconciler
         self._intake = intake
-        self._here: set[tuple[str, int]] = set()
-        """Executions that stand in this process, because the queue would not have them."""
+        self.puts = Puts(queue, core, queue_line)
         self._dropped = dict.fromkeys(NotTaken, 0)
         self._taken = self._without_task = self._duplicates = 0
         self.missing = 0
@@ -108,7 +107,7 @@ class Dispatch:
             dropped={reason.value: count for reason, count in self._dropped.items() if count}
             | ({"duplicate": self._duplicates} if self._duplicates else {}),
             without_task=self._without_task,
-            here=len(self._here),
+            here=len(self.puts.here),
             refused={reason.value: count for reason, count in of_queue.here.items()},
             missing=self.missing,
             premature=of_queue.premature,
@@ -138,7 +137,7 @@ class Dispatch:
         self._is_taking = bool(wanted)
         if wanted:
             ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
-            self._here.difference_update(ticks)
+            self.puts.here.difference_update(ticks)
             self._store_line.submit(
                 lambda: self.executions.take(ticks), lambda answer, error: self._answered(wanted, answer, error)
             )
@@ -266,6 +265,7 @@ class Dispatch:
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:
         """Tell the queue what is durable now."""
+        self.puts.arrived(batch.placed)
         self._put(
             [
                 (planned.job_id, planned.due_us)
@@ -329,36 +329,7 @@ class Dispatch:
     # -- the queue -----------------------------------------------------------------------------------------------------
 
     def _put(self, executions: Iterable[tuple[str, int]]) -> None:
-        ticks = [Tick(job_id, due_us) for job_id, due_us in executions]
-        if ticks:
-            self.put_again([(tick, None) for tick in ticks])
-
-    def put_again(self, ticks: Sequence[tuple[Tick, Place | None]]) -> None:
-        """Put ticks, those that stand in a place of theirs instead of there. What stands in this process stays."""
-        wanted = [(tick, place) for tick, place in ticks if (tick.job_id, tick.due_us) not in self._here]
-        if not wanted:
-            return
-        put_us = self._now_us()
-
-        def put() -> list[Place | None]:
-            if old := [(tick, place) for tick, place in wanted if place is not None]:
-                self.queue.cancel(old)
-            return self.queue.put([tick for tick, _ in wanted])
-
-        def answered(places: list[Place | None] | None, error: Exception | None) -> None:
-            if places is None:
-                logger.warning("%d executions wait for the next audit: %s", len(wanted), error)
-                return
-            for (tick, _), place in zip(wanted, places, strict=True):
-                self._note(tick, place, put_us)
-
-        self._queue_line.submit(put, answered)
-
-    def _note(self, tick: Tick, place: Place | None, put_us: int) -> None:
-        if place is None:
-            self._here.add((tick.job_id, tick.due_us))
-        else:
-            self._journal.placed(Placed(tick.job_id, tick.due_us, place.instance, place.number, put_us))
+        self.puts.put([(Tick(job_id, due_us), None) for job_id, due_us in executions])
 
     def _cancel(self, executions: Iterable[Execution]) -> None:
         places = [

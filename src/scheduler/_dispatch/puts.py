@@ -1,0 +1,99 @@
+"""Puts: executions that are given to the queue, until the store knows where each of them stands.
+
+Whoever audits finds an execution that is on its way as one that nobody has put. To put it again would do no harm, for
+only one of the two runs, but the server would hold both. So what is on its way is known here, and what arrived while an
+audit was reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from logging import getLogger
+from typing import Final
+
+from .._loop import Core
+from ..queues import Place, Queue, Tick
+from ..stores import Placed
+from .line import Line
+
+logger = getLogger(__name__)
+
+Key = tuple[str, int]
+"""An execution: its job's id, and when it is due in UTC microseconds."""
+
+NONE: Final = frozenset[Key]()
+
+LONGEST_WAY: Final = 60.0
+"""Seconds after which an audit puts an execution again that has not arrived."""
+
+
+class Puts:
+    """The puts of one scheduler. `here`: executions that stand in this process, as the queue would not have them."""
+
+    def __init__(self, queue: Queue, core: Core, queue_line: Line) -> None:
+        self.here: set[Key] = set()
+        self._on_way: dict[Key, float] = {}
+        """Since when, by the clock that is never set."""
+        self._arrived: set[Key] | None = None
+        """Those that have arrived while an audit read from the store. None: there is no audit."""
+        self._queue = queue
+        self._core = core
+        self._queue_line = queue_line
+
+    def put(self, ticks: Sequence[tuple[Tick, Place | None]]) -> None:
+        """Put ticks, those that stand in a place of theirs instead of there. What stands here, or is on its way, stays."""
+        known = self.here.union(self._on_way, self._arrived or NONE)
+        wanted = [(tick, place) for tick, place in ticks if _key(tick) not in known]
+        if not wanted:
+            return
+        self._on_way.update(dict.fromkeys((_key(tick) for tick, _ in wanted), self._core.monotonic()))
+        put_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+
+        def put() -> list[Place | None]:
+            if old := [(tick, place) for tick, place in wanted if place is not None]:
+                self._queue.cancel(old)
+            return self._queue.put([tick for tick, _ in wanted])
+
+        def answered(places: list[Place | None] | None, error: Exception | None) -> None:
+            if places is None:
+                logger.warning("%d executions wait for the next audit: %s", len(wanted), error)
+                self._forget(_key(tick) for tick, _ in wanted)
+                return
+            for (tick, _), place in zip(wanted, places, strict=True):
+                self._stands(tick, place, put_us)
+
+        self._queue_line.submit(put, answered)
+
+    def arrived(self, placed: Iterable[Placed]) -> None:
+        """Take note that the store knows where these stand."""
+        keys = {(each.job_id, each.due_us) for each in placed}
+        self._forget(keys)
+        if self._arrived is not None:
+            self._arrived |= keys
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While an audit reads from the store which executions are to be put, and puts them."""
+        lost_before = self._core.monotonic() - LONGEST_WAY  # with what an agent that was taken for dead had noted
+        self._forget([key for key, since in self._on_way.items() if since < lost_before])
+        self._arrived = set()
+        try:
+            yield
+        finally:
+            self._arrived = None
+
+    def _forget(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            self._on_way.pop(key, None)
+
+    def _stands(self, tick: Tick, place: Place | None, put_us: int) -> None:
+        if place is None:
+            self._forget([_key(tick)])
+            self.here.add(_key(tick))
+        else:
+            self._core.journal.placed(Placed(tick.job_id, tick.due_us, place.instance, place.number, put_us))
+
+
+def _key(tick: Tick) -> Key:
+    return (tick.job_id, tick.due_us)
