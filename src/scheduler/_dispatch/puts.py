@@ -42,7 +42,7 @@ class Puts:
         self._queue_line = queue_line
 
     def put(self, ticks: Sequence[tuple[Tick, Place | None]]) -> None:
-        """Put ticks, those that stand in a place of theirs instead of there. What stands here, or is on its way, stays."""
+        """Put ticks, instead of there those that have a place there. What stands here or is on its way stays."""
         known = self.here.union(self._on_way, self._arrived or NONE)
         wanted = [(tick, place) for tick, place in ticks if _key(tick) not in known]
         if not wanted:
