@@ -34,7 +34,7 @@ def test_what_checks_nothing_imports_no_checks(args):
 def test_help_imports_next_to_nothing_of_the_agent():
     """What a command needs comes when it runs."""
     ours = {name for name in imported("--help") if name.startswith("scheduler.agent.")}
-    commands = {"scheduler.agent.cli", "scheduler.agent.fleet_commands"}
+    commands = {"scheduler.agent.cli", "scheduler.agent.fleet_commands", "scheduler.agent.worker"}
     assert ours == {*commands, "scheduler.agent.options", "scheduler.agent.output"}
 
 

@@ -44,8 +44,6 @@ class MissedReason(enum.Enum):
     REMOVED = "removed"
     """The job was removed while the tick waited."""
     STOPPED = "stopped"
-    LEASE = "lease"
-    """Its agent cannot be sure any more of the units of the fleet's limits that it held."""
     """The scheduler stopped while the tick waited."""
     REPEATED = "repeated"
     """The tick has run before, and has a record: before the clock was set back, or before a restart."""

@@ -1,14 +1,19 @@
 """How often history is asked how targets stood: not where nothing is remembered, else once for each."""
 
+from collections import Counter
+
 import anyio
 import pytest
 
 from schedule import Every
 from scheduler import Scheduler, StoreUnavailable
-from scheduler.agent.targets import Recall
+from scheduler.agent.checks import CheckResult, Status
+from scheduler.agent.targets import Board, Recall
+from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
 from scheduler.stores.memory import MemoryStore
 from timerqueue import SystemClock
+from timerqueue.testing import ManualClock
 
 NAMES = [f"target-{number}" for number in range(20)]
 
@@ -102,3 +107,38 @@ async def test_one_who_is_cut_off_leaves_the_past_of_a_target_to_others():
         assert recall.has("router")
         assert recall.has("shop")
         scheduler.stop()
+
+
+async def test_the_last_check_is_found_far_behind_those_before_the_clock_was_set_back():
+    """Ten records would not do: the clock was set back by as much as thirty checks take."""
+    clock, store, found = ManualClock(), MemoryStore(), Counter()
+    names = ["target"]
+
+    def task(targets):
+        async def run(name):
+            report = report_of([CheckResult(status=Status.UP, address=str(found.total()))], targets[name])
+            found[name] += 1
+            return report
+
+        return run
+
+    async def life(seconds):
+        targets = {name: TargetStatus(name, "", "") for name in names}
+        async with Scheduler(clock=clock, store=store) as scheduler:
+            scheduler.register("check", task(targets))
+            board = Board(targets.values())
+            scheduler.listen(board.listen)
+            scheduler.add("check", Every(10), id="target", args=("target",), on_conflict="keep")
+            recall = Recall(scheduler, targets, print, clock)
+            await recall.recall_all()
+            recalled = targets["target"].last
+            await clock.travel(seconds)
+            await scheduler.flush()
+            scheduler.stop()
+        return recalled
+
+    await life(400)
+    clock.step(-301)
+    await life(40)
+    last = await life(0)
+    assert last.results[0].address == str(found.total() - 1)

@@ -1,7 +1,7 @@
 """What history keeps of checks, and how a target stands again after it."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from attrs import evolve
@@ -96,6 +96,19 @@ def test_a_target_stands_again_as_it_did(checks, kept):
     if has_past:
         assert standing(risen) == standing(living)
         assert (risen.checks_now, risen.lateness_max) == (0, 0.0)
+
+
+@given(st.lists(FOUND, min_size=1, max_size=6), st.lists(FOUND, min_size=1, max_size=6))
+def test_a_target_stands_as_after_its_last_report_though_the_clock_was_set_back(before, after):
+    """History goes by the clock: what was found before the step stands before what was found since."""
+    living, records = lived(*before, UP, *after, DOWN)
+    since = records[: len(after) + 1]
+    moved = [
+        evolve(each, due=each.due - timedelta(hours=1), last_due=each.last_due - timedelta(hours=1)) for each in since
+    ]
+    risen = target()
+    assert restore(risen, sorted([*moved, *records[len(since) :]], key=lambda each: each.due, reverse=True))
+    assert standing(risen) == standing(living)
 
 
 def test_a_flapping_target_flaps_on_after_a_restart():

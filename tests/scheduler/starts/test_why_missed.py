@@ -28,10 +28,16 @@ def test_every_reason_that_there_is_is_given_there():
 
 
 def test_no_other_file_gives_a_reason():
-    """But for the answer to who awaits a run of a scheduler that has stopped, of which no tick is missed."""
+    """But for the answer to who awaits a run of which no tick is missed: of a scheduler that has stopped, or a run that
+    another agent was asked for.
+    """
     others = [each for each in SOURCE.rglob("*.py") if each != DECIDED and not WORDS & set(each.parts)]
     giving = {each.relative_to(SOURCE).as_posix(): found for each in others if (found := named_in(each))}
-    assert giving == {"_jobs/asked.py": {"STOPPED"}}
+    assert giving == {
+        "_jobs/asked.py": {"STOPPED"},
+        "_memory/rejoining.py": {"STOPPED"},
+        "_memory/requests.py": {"STOPPED", "REMOVED"},
+    }
 
 
 @pytest.mark.parametrize("cause", Cause)

@@ -85,6 +85,7 @@ def told(record: Record, clean: Callable[[str], str] = str) -> Verdict | None:
 
 def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[str], str] = str) -> bool:
     """Let the target stand as it did after these records, latest first. False: none of them says how."""
+    records = _up_to_newest(records)
     for place, record in enumerate(records):
         if _take_up(target, record, clean):
             for later in reversed(records[: place + 1]):
@@ -96,6 +97,27 @@ def restore(target: TargetStatus, records: Sequence[Record], clean: Callable[[st
                 target.recalled = _recalled(target, records[place:])
             return True
     return False
+
+
+def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
+    """The records without those at the beginning that are older than one behind them: the clock was set back since.
+
+    Each report counts the verdicts before it, so these counts say which was written last, whatever the clock said.
+    """
+    counts = [_verdicts_before(record) for record in records]
+    first = next((place for place, count in enumerate(counts) if count is not None), None)
+    if first is None:
+        return records
+    newest = max(range(len(records)), key=lambda place: (-1 if counts[place] is None else counts[place], -place))
+    return records if newest == first else records[newest:]
+
+
+def _verdicts_before(record: Record) -> int | None:
+    """How many verdicts there were before the check of a record. None: it has no report that can be read."""
+    try:
+        return sum(map(_count, record.result["before"]["counts"].values()))  # type: ignore[index]
+    except _UNREADABLE:
+        return None
 
 
 def _take_up(target: TargetStatus, record: Record, clean: Callable[[str], str]) -> bool:

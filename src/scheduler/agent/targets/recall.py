@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from logging import getLogger
 from typing import Final
 
 import anyio
 
-from scheduler import Record, Scheduler, SchedulerState, StoreError, StoreUnavailable
+from scheduler import JobNotFound, Record, Scheduler, SchedulerState, StoreError, StoreUnavailable
 from timerqueue import Clock
 
 from .reading import restore
@@ -20,6 +20,9 @@ FIRST_LOOK: Final = 10
 """Records of a target among which there nearly always is a report."""
 
 SECOND_LOOK: Final = 500
+
+ROUNDING: Final = 0.001
+"""Seconds by which instants in a store may differ from those of a job."""
 
 PATIENCE: Final = 4.0
 """Seconds after which a target starts without a past: its check waits meanwhile, and has little more than these."""
@@ -144,6 +147,8 @@ class Recall:
     async def _recall(self, target: TargetStatus) -> None:
         for limit in (FIRST_LOOK, SECOND_LOOK):
             records = await self._ask(target.name, limit)
+            if limit == FIRST_LOOK and self._is_set_back(target.name, records):
+                continue
             if restore(target, records, self._clean):
                 if self._is_new(target.name):
                     target.begin_anew()
@@ -152,6 +157,17 @@ class Recall:
                 return
             if len(records) < limit:
                 return
+
+    def _is_set_back(self, name: str, records: Sequence[Record]) -> bool:
+        """Whether the job has begun its last run before the latest of these by the clock, which was set back since:
+        then the last run may lie far behind them.
+        """
+        begun = next((record.started.timestamp() for record in records if record.started is not None), None)
+        try:
+            last = self._scheduler.get(name).statistics().last_start
+        except JobNotFound:  # its schedule has ended
+            return False
+        return begun is not None and last is not None and begun > last + ROUNDING
 
     async def _ask(self, name: str, limit: int) -> list[Record]:
         """Ask the store, and again if it cannot be reached. What it says it cannot do, it cannot do later either."""
