@@ -66,6 +66,12 @@ class Fleet:
         assert self.early == []
 
 
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """What the queue and the store do, they do in threads: test_dispatch.py has both backends."""
+    return "asyncio"
+
+
 @pytest.fixture
 def broker():
     if why := beanstalkd_server.why_not(steps=True):
