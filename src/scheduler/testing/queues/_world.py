@@ -43,6 +43,12 @@ class Opened:
         self._lock = Lock()
         queue.open(world.clock, self._call_at, self._deliver)
 
+    def comes(self, how_many: int, within: float) -> bool:
+        """Whether that many come out within so many seconds."""
+        self.fire()
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.come_out) >= how_many, within)
+
     def wait_for(self, how_many: int) -> list[Delivery]:
         """Return what has come out, once that many have."""
         self.fire()
