@@ -59,14 +59,14 @@ def checks(lines):
 
 
 async def next_check(agents, holds):
-    """Wait until one of the agents prints a check that is so."""
+    """Wait until one of the agents prints a check that is so, and return the agent."""
     found = []
 
     async def look(agent):
         while True:
             event = json.loads(await agent.line_with('"check"'))
             if holds(event):
-                found.append(event)
+                found.append(agent)
                 group.cancel_scope.cancel()
 
     async with anyio.create_task_group() as group:
@@ -112,19 +112,19 @@ async def test_an_incident_is_told_once_by_whoever_has_the_target(
     started, file_of, tmp_path, up, postgres_server, postgres_schema
 ):
     """The agent that has told of its beginning dies; another one tells of its end, and nobody tells anything twice."""
-    files = {name: file_of(name, "127.0.0.1", zone) for name, zone in zip("abc", "xyz", strict=True)}
+    files = [file_of(name, "127.0.0.1", zone) for name, zone in zip("abc", "xyz", strict=True)]
     async with AsyncExitStack() as stack:
-        agents = {name: await stack.enter_async_context(started("run", file, "--json")) for name, file in files.items()}
-        await next_check(agents.values(), lambda event: event["status"] == "up")
+        agents = [await stack.enter_async_context(started("run", file, "--json")) for file in files]
+        await next_check(agents, lambda event: event["status"] == "up")
         up.handler = respond(503)
         store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
         await until(lambda: has_noted_that_it_is_told(store))  # else it would be told again, under the same key
-        await next_check(agents.values(), lambda event: event["status"] == "down")
-        (owner,) = (name for name, agent in agents.items() if any('"down"' in line for line in agent.lines))
-        agents[owner].process.kill()
-        await agents.pop(owner).process.wait()
-        await next_check(agents.values(), lambda event: event["status"] == "down")
+        owner = await next_check(agents, lambda event: event["status"] == "down")
+        owner.process.kill()
+        await owner.process.wait()
+        agents.remove(owner)
+        await next_check(agents, lambda event: event["status"] == "down")
         up.handler = respond(200)
         await until(lambda: told(tmp_path) == ["trigger", "resolved"])
-        await next_check(agents.values(), lambda event: event["status"] == "up")
+        await next_check(agents, lambda event: event["status"] == "up")
     assert told(tmp_path) == ["trigger", "resolved"]
