@@ -115,7 +115,8 @@ def _up_to_newest(records: Sequence[Record]) -> Sequence[Record]:
 def _verdicts_before(record: Record) -> int | None:
     """How many verdicts there were before the check of a record. None: it has no report that can be read."""
     try:
-        return sum(map(_count, record.result["before"]["counts"].values()))  # type: ignore[index]
+        counts: Mapping[str, Any] = record.result["before"]["counts"]  # type: ignore[index]
+        return sum([_count(count) for count in counts.values()])
     except _UNREADABLE:
         return None
 
