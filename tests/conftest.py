@@ -21,7 +21,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in o
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Have two workers for each core, up to eight: but none for few tests, or for somebody who wants to look on.
+    """Have three workers for each core, up to eight: but none for few tests, or for somebody who wants to look on.
 
     Half of the time a test waits: for a disk, a server, another process. A worker imports and collects everything for
     itself, and its output is not seen. `-n 2` on the command line wins.
@@ -30,7 +30,7 @@ def pytest_xdist_auto_num_workers(config):
     few = asked["keyword"] or asked.get("lf") or asked.get("stepwise") or not any(map(os.path.isdir, config.args))
     looks_on = asked["capture"] == "no" or asked["usepdb"]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 0 if few or looks_on else min(2 * cores, 8)
+    return 0 if few or looks_on else min(3 * cores, 8)
 
 
 @pytest.hookimpl(trylast=True)
