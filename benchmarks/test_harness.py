@@ -16,6 +16,7 @@ TINY: dict[str, dict[str, float]] = {
     "durable_postgres": {"jobs": 200, "warm_s": 0.2, "seconds": 0.5},
     "durable_steady": {"jobs": 20, "rounds": 1},
     "fleet_runs": {"jobs": 50, "warm_s": 0.2, "seconds": 0.5},
+    "fleet_limit": {"jobs": 30, "seconds": 0.5, "pairs": 1, "times": 1},
     "fleet_kill": {"jobs": 50, "rate": 50, "times": 1, "pause_s": 1},
     "restart": {"jobs": 1_500},
     "add_flush": {"singles": 3, "jobs": 100},

@@ -5,7 +5,7 @@ between them in which answers may be lost.
 from attrs import define, field
 
 from scheduler import Scheduler
-from scheduler._memory import Units
+from scheduler._lending import Units
 from scheduler.stores import StoreTakenOver, StoreUnavailable
 from scheduler.stores._units import FRESH, Books, decide
 

@@ -162,6 +162,61 @@ def fleet_idle(jobs: int, seconds: float, agents: int) -> Values:
     }
 
 
+# -- a limit that all of them have together ----------------------------------------------------------------------------
+
+
+def fleet_limit(*, limit: int, jobs: int, takes_s: float, seconds: float, pairs: int, times: int) -> Values:
+    """More work than a limit lets through: one agent with it as its own, and three with it as the fleet's, in turns.
+
+    Then those three are killed and cut off in turns, `times` each. All is read from what the tasks wrote.
+    """
+    from proxy import Proxy  # noqa: PLC0415 - these stand with the tests
+    from units_processes import Agents  # noqa: PLC0415
+
+    found: dict[int, list[float]] = {1: [], 3: []}
+    most, config = 0, {"jobs": jobs, "fleet": limit, "takes": takes_s}
+    with server() as started, ExitStack() as stack:
+        for number in range(2 * pairs):
+            count = 3 if number % 2 else 1
+            log = Path(str(started.folder)) / f"runs-{number}"
+            with closing(Agents(f"limit_{number}", log, **config, shared=count > 1)) as agents:
+                for member in range(count):
+                    agents.start(f"agent-{member}", started.dsn)
+                time.sleep(SETTLES_S)
+                began, before = time.monotonic(), agents.begun()
+                time.sleep(seconds)
+                found[count].append((agents.begun() - before) / (time.monotonic() - began))
+                agents.stop()
+                most = max(most, agents.most_at_once())
+        proxies = [stack.enter_context(Proxy(started.folder / ".s.PGSQL.5432")) for _ in range(3)]
+        with closing(Agents("limit_in_trouble", Path(str(started.folder)) / "runs", **config)) as agents:
+            _kill_and_cut(agents, proxies, times)
+            most = max(most, agents.most_at_once())
+    one, three = median(found[1]), median(found[3])
+    return {"one_per_s": one, "three_per_s": three, "percent": three / one * 100, "most": most}
+
+
+def _kill_and_cut(agents: Any, proxies: Sequence[Any], times: int) -> None:
+    """Kill and cut off each in turn; another takes the place of who is killed."""
+    for member, proxy in enumerate(proxies):
+        agents.start(f"agent-{member}-0", proxy.dsn)
+    agents.until_more()
+    for number in range(times):
+        member = number % len(proxies)
+        agents.kill(f"agent-{member}-{number // 3}")
+        agents.until_more()
+        agents.start(f"agent-{member}-{number // 3 + 1}", proxies[member].dsn)
+        agents.until_more()
+    for number in range(times):
+        proxy = proxies[number % len(proxies)]
+        proxy.black_hole()
+        time.sleep(LEASE_S + 1.5)
+        agents.until_more()
+        proxy.pass_on()
+        time.sleep(1)
+    agents.stop()
+
+
 # -- how long a take-over takes ----------------------------------------------------------------------------------------
 
 
@@ -272,6 +327,12 @@ WAYS = ("kill", "pooler", "stop", "cut", "leave", "join")
 if __name__ == "__main__":
     scenarios = {f"fleet_{way}": (lambda way=way, **sizes: take_over(way, **sizes)) for way in WAYS}
     serve(
-        {"fleet_runs": fleet_runs, "fleet_share": fleet_share, "fleet_idle": fleet_idle, **scenarios},
+        {
+            "fleet_runs": fleet_runs,
+            "fleet_share": fleet_share,
+            "fleet_idle": fleet_idle,
+            "fleet_limit": fleet_limit,
+            **scenarios,
+        },
         distribution="timerqueue",
     )

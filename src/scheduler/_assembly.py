@@ -11,6 +11,7 @@ from ._control import Registry
 from ._dispatch import Dispatch, Held, QueueAudit
 from ._jobs import JobList, Tasks, some_seconds_of
 from ._journal import Journal
+from ._lending import Units
 from ._loop import Core, Loop, Turn
 from ._memory import (
     Commits,
@@ -22,7 +23,6 @@ from ._memory import (
     Requests,
     Shards,
     ThreadWriter,
-    Units,
     Writer,
 )
 from ._plan import Timeline

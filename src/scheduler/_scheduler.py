@@ -34,8 +34,9 @@ from ._jobs import (
     tag_of,
     text_of,
 )
+from ._lending import resize
 from ._lifespan import Lifespan
-from ._memory import Record, check_same_kind, record_of, resize
+from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
 from ._running import Running
 from ._values import Audit, Delivery, Event, Listener, Overlap, Pause, Retry, SchedulerStatistics, scope_of
@@ -375,9 +376,7 @@ class Scheduler(Running):
         Raises InvalidJob for a size that makes no sense, or if a limit would change between the fleet's and our own.
         """
         size = None if limit is None else limit_of("limit", limit)
-        sizes, of_fleet = sizes_of(limits)
-        check_same_kind(sizes or {}, of_fleet, self._memory)
-        self._core.loop.call(resize, self._pool, self._memory, size, sizes, of_fleet)
+        resize(self._core, self._memory, size, *sizes_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counts of all jobs together at this moment."""

@@ -15,7 +15,6 @@ from .polling import Polling
 from .rejoining import Rejoining
 from .requests import Requests
 from .shards import Shards
-from .units import Units, check_same_kind, resize
 from .writer import InlineWriter, ThreadWriter, Writer
 
 __all__ = [
@@ -29,9 +28,6 @@ __all__ = [
     "Requests",
     "Shards",
     "ThreadWriter",
-    "Units",
     "Writer",
-    "check_same_kind",
     "record_of",
-    "resize",
 ]

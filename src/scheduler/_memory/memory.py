@@ -24,6 +24,7 @@ from anyio.to_thread import run_sync
 from .._control import Registry
 from .._dispatch import Dispatch, QueueAudit
 from .._journal import Flushed, Sealed
+from .._lending import Units
 from .._loop import Core
 from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
@@ -44,7 +45,6 @@ from ..stores import (
 from .commits import Commits
 from .polling import Polling
 from .shards import Shards
-from .units import Units
 from .writer import Writer, in_turn
 
 logger = getLogger(__name__)

@@ -13,23 +13,21 @@ was idle, even if its answer is lost. Lives on the loop; the store is asked by a
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from logging import getLogger
 from math import inf
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from attrs import define
-
-from timerqueue import LifecycleError, Needs, TaskPool, Timer
+from timerqueue import LifecycleError, Timer
 
 from .._loop import Core
 from .._runs import Run
-from .._values import Cause, InvalidJob
+from .._values import Cause
 from ..stores import Ask, Lending, Lent, StoreError, StoreTakenOver, Wish
-from .writer import Writer
+from .account import Account
+from .wishes import bounded, wishes_of
 
 logger = getLogger(__name__)
 
@@ -42,58 +40,21 @@ SOON: Final = 0.01
 REPEAT: Final = 0.4
 """Seconds after which wishes that are the same as before are said again, or the others forget them."""
 
-IDLE: Final = 0.4
-"""Seconds after which as many units go back as have been idle all the while."""
-
 EVERY: Final = 1.0
 """Seconds after which an agent that has units looks who waits for them, if no hint has told it before."""
 
 MOST: Final = 100
 """So many of a line are told apart when they wish."""
 
-Line = tuple[Needs, list[float], int]
-"""Work that waits with the same needs: the ranks of the first, and how many there are in all."""
 
+class Writer(Protocol):
+    """Who asks the store, one call after another."""
 
-@define
-class Account:
-    """Our part of one limit. `spare`: how many units have been idle at every look until `until`."""
+    def submit(self, call: Callable[[], Any], done: Callable[[Any, Exception | None], object]) -> None:
+        """Carry it out, and tell `done` on the loop. Returns at once."""
 
-    size: int
-    held: int = 0
-    owed: int = 0
-    most: float = inf
-    """While it is not known what the store has of us: how many may be in use."""
-    lacks: int = 0
-    wishes: tuple[Wish, ...] = ()
-    """As they were said last."""
-    asked_at: float = -inf
-    spare: int = 0
-    until: float = -inf
-
-    def usable(self) -> int:
-        return int(min(self.held - self.owed, self.most))
-
-    def sent(self, used: int, wishes: tuple[Wish, ...], now: float) -> None:
-        """A round is on its way."""
-        self.most, self.wishes, self.asked_at = used, wishes, now
-
-    def answered(self, lent: Lent) -> None:
-        """A round has been carried out."""
-        self.held, self.owed, self.lacks, self.most = lent.held, lent.owed, lent.lacks, inf
-
-    def forget(self) -> None:
-        """Hold nothing: what was lent was lent to an incarnation that is no more."""
-        self.held = self.owed = self.lacks = 0
-        self.most, self.wishes = inf, ()
-
-    def idle_too_long(self, idle: int, now: float) -> int:
-        """Count what is idle; how many units have been so for long enough."""
-        self.spare = min(self.spare, idle)
-        if now < self.until:
-            return 0
-        spare, self.spare, self.until = self.spare, idle, now + IDLE
-        return spare
+    def close(self, wait: float, let_go: Callable[[], object]) -> bool:
+        """Take no more calls, and wait so many seconds for those that were taken."""
 
 
 class Units:
@@ -310,79 +271,3 @@ class Units:
         elif self._said.get(name) != size:
             self._said[name] = size
             logger.warning("limit %r has fleet(%d) here, and %d elsewhere: the lowest holds", name, ours, size)
-
-
-class HasUnits(Protocol):
-    """A memory, as far as it borrows units."""
-
-    units: Units | None
-
-
-def resize(
-    pool: TaskPool,
-    memory: HasUnits | None,
-    limit: float | None,
-    sizes: Mapping[str, float] | None,
-    of_fleet: Mapping[str, int],
-) -> None:
-    """Change sizes of limits here, and tell the other agents of those that are the fleet's. On the loop."""
-    pool.resize(limit, sizes)
-    if of_fleet and memory is not None and memory.units is not None:
-        memory.units.resize(of_fleet)
-
-
-def check_same_kind(sizes: Mapping[str, float], of_fleet: Mapping[str, int], memory: HasUnits | None) -> None:
-    """Raise InvalidJob if a limit would become the fleet's by these new sizes, or would be it no more."""
-    known = {} if memory is None or memory.units is None else memory.units.sizes
-    for name in sizes:
-        if name in of_fleet and name not in known:
-            msg = (
-                f"limit {name!r} cannot become the fleet's while the scheduler lives: give it to Scheduler(limits=...)"
-            )
-            raise InvalidJob(msg)
-        if name in known and name not in of_fleet:
-            msg = f"limit {name!r} is the fleet's: give its new size as fleet({sizes[name]:g})"
-            raise InvalidJob(msg)
-
-
-def wishes_of(
-    lines: Iterable[Line], idle: Mapping[str, int], is_lent: Callable[[str], bool]
-) -> dict[str, list[tuple[float, int]]]:
-    """For how many units, of which rank, work waits at each lent limit, best first. Pure.
-
-    Work that needs several limits wishes for them one after another, in an order that is the same everywhere: members
-    of families first. So nobody holds a unit idle that waits for one whose holder waits for the first.
-    """
-    works: list[tuple[float, Needs, int]] = []
-    for needs, ranks, count in lines:
-        wanted = tuple(sorted((need for need in needs if is_lent(need[0])), key=_is_wanted_first))
-        works += [(rank, wanted, 1) for rank in ranks]
-        if ranks and count > len(ranks):
-            works.append((ranks[-1], wanted, count - len(ranks)))
-    left = dict(idle)
-    wishes: defaultdict[str, list[tuple[float, int]]] = defaultdict(list)
-    for rank, wanted, times in sorted(works):
-        there = times
-        for name, units in wanted:
-            wishes[name].append((rank, units * there))
-            got = max(0, min(left.get(name, 0), units * there))
-            left[name] = left.get(name, 0) - got
-            there = got // units
-            if not there:
-                break
-    return dict(wishes)
-
-
-def bounded(wishes: Iterable[Wish], size: int) -> tuple[Wish, ...]:
-    """The first wishes, as many as one limit of that size can ever meet."""
-    found: list[Wish] = []
-    for wish in wishes:
-        if size <= 0:
-            break
-        found.append(wish._replace(units=min(wish.units, size)))
-        size -= wish.units
-    return tuple(found)
-
-
-def _is_wanted_first(need: tuple[str, int]) -> tuple[bool, str]:
-    return ":" not in need[0], need[0]
