@@ -1,5 +1,6 @@
-"""What the tests of notifications share: a channel that can be troubled, and processes that send over it."""
+"""What the tests of notifications share: a channel that can be troubled, processes that send over it, a receiver."""
 
+import json
 from contextlib import asynccontextmanager
 
 import anyio
@@ -120,3 +121,27 @@ def incident_of(target="shop", number=1, *, began=T0, error="connection refused"
 @pytest.fixture
 def world(clock):
     return World(clock)
+
+
+@pytest.fixture
+async def hook(serve):
+    """Start a receiver: it keeps (first line, headers, body). Its answer: `status`, `phrase`, `headers` and `body`."""
+
+    async def handler(server, stream):
+        received = b""
+        while b"\r\n\r\n" not in received:
+            received += await stream.receive()
+        head, _, body = received.partition(b"\r\n\r\n")
+        fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
+        while len(body) < int(fields["content-length"]):
+            body += await stream.receive()
+        server.got.append((head.decode().split("\r\n")[0], fields, json.loads(body)))
+        answer = (
+            f"HTTP/1.1 {server.status} {server.phrase}\r\nContent-Length: {len(server.body)}\r\n{server.headers}\r\n"
+        )
+        await stream.send(answer.encode() + server.body)
+
+    server = await serve(handler)
+    server.got, server.status, server.phrase = [], 204, "X"
+    server.headers, server.body = "", b""
+    return server

@@ -1,12 +1,10 @@
 """The channel apprise: the library itself, and a receiver of its own kind `json` on this machine."""
 
-import json
-from pathlib import Path
-
 import pytest
 
+from notify_kit import MESSAGE, channel
 from scheduler.agent.checks import Resolver
-from scheduler.agent.notify import CHANNELS, Means, Message, MessageKind, Notification, Surroundings, Undelivered
+from scheduler.agent.notify import Means, Notification, Undelivered
 from timerqueue import SystemClock
 
 pytest.importorskip("apprise", reason="needs Apprise, which comes with the extra `notify`")
@@ -15,55 +13,23 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Apprise
 
 CANARY = "c4n4ry-0f-4-s3rv1c3"
 
-MESSAGE = Message(
-    kind=MessageKind.TRIGGER,
-    channel="ops",
-    incident="shop-1",
-    target="shop",
-    status="down",
-    began=1e9,
-    at=1e9,
-    error="connection refused",
-)
-
-
-def channel(url):
-    """Make a channel as the configuration does."""
-    readers = CHANNELS["apprise"].options(Surroundings(Path(), {}))
-    return CHANNELS["apprise"].make(url=readers["url"](url))
-
 
 async def send(made):
     return await made.send(Notification((MESSAGE,)), Means(Resolver({}), SystemClock()))
 
 
 @pytest.fixture
-async def receiver(serve):
-    """Start a receiver: it keeps (first line, body) of what comes, and answers with `status`."""
-
-    async def handler(server, stream):
-        received = b""
-        while b"\r\n\r\n" not in received:
-            received += await stream.receive()
-        head, _, body = received.partition(b"\r\n\r\n")
-        fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
-        while len(body) < int(fields["content-length"]):
-            body += await stream.receive()
-        server.got.append((head.decode().split("\r\n")[0], json.loads(body)))
-        await stream.send(
-            f"HTTP/1.1 {server.status} {CANARY}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
-        )
-
-    server = await serve(handler)
-    server.got, server.status = [], 200
-    return server
+def receiver(hook):
+    """What takes messages, and repeats a secret in its answers."""
+    hook.status, hook.phrase = 200, CANARY
+    return hook
 
 
 async def test_apprise_delivers_a_message(receiver):
     """Its subject as the title, and what is to be said as the text."""
-    made = channel(f"json://127.0.0.1:{receiver.port}/alarms")
+    made = channel("apprise", url=f"json://127.0.0.1:{receiver.port}/alarms")
     assert await send(made) is None
-    ((line, body),) = receiver.got
+    ((line, _, body),) = receiver.got
     assert line == "POST /alarms HTTP/1.1"
     assert (body["title"], body["message"]) == ("down: shop", "shop is down: connection refused")
 
@@ -71,7 +37,7 @@ async def test_apprise_delivers_a_message(receiver):
 async def test_what_a_service_of_apprise_does_not_take_is_not_delivered(receiver):
     """So it is tried again, and nobody reads the URL in the reason."""
     receiver.status = 500
-    made = channel(f"json://127.0.0.1:{receiver.port}/{CANARY}")
+    made = channel("apprise", url=f"json://127.0.0.1:{receiver.port}/{CANARY}")
     with pytest.raises(Undelivered, match="json:// did not take it") as caught:
         await send(made)
     assert len(receiver.got) == 1
@@ -82,7 +48,7 @@ async def test_what_a_service_of_apprise_does_not_take_is_not_delivered(receiver
 async def test_a_service_of_apprise_that_is_away_is_told_as_such(free_port):
     """As a receiver that says no."""
     with pytest.raises(Undelivered, match="json:// did not take it"):
-        await send(channel(f"json://127.0.0.1:{free_port}/"))
+        await send(channel("apprise", url=f"json://127.0.0.1:{free_port}/"))
 
 
 @pytest.mark.parametrize("status", [200, 500])

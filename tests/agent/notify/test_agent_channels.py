@@ -11,29 +11,15 @@ import pytest
 from attrs import evolve
 
 from kit import until
+from notify_kit import MESSAGE, channel
 from scheduler.agent.checks import Resolver
-from scheduler.agent.notify import CHANNELS, Means, Message, MessageKind, Notification, Surroundings, Undelivered
+from scheduler.agent.notify import Means, Notification, Undelivered
 from scheduler.agent.toml import Unfit
 from timerqueue import SystemClock
 
 pytestmark = pytest.mark.slow
 
-MESSAGE = Message(
-    kind=MessageKind.TRIGGER,
-    channel="ops",
-    incident="shop-1",
-    target="shop",
-    status="down",
-    began=1e9,
-    at=1e9,
-    error="connection refused",
-)
 NASTY = ["; rm -rf /", "$(reboot)", "`id`", "a\nBcc: evil@example.org", "'\"", "{x.__class__}", "\x1b[31m", "%0a"]
-
-
-def channel(kind, folder=Path(), environment=None, **options):
-    readers = CHANNELS[kind].options(Surroundings(folder, environment or {}))
-    return CHANNELS[kind].make(**{key: readers[key](value) for key, value in options.items()})
 
 
 async def send(made, message=MESSAGE):

@@ -1,37 +1,25 @@
 """The channel webhook: what it posts, what it makes of the answer, and what nobody learns from it."""
 
 import json
-from pathlib import Path
 
 import anyio
 import pytest
 from attrs import evolve
 from hypothesis import given, strategies as st
 
+import notify_kit
+from notify_kit import MESSAGE
 from scheduler.agent.checks import Resolver
-from scheduler.agent.notify import CHANNELS, Means, Message, MessageKind, Notification, Surroundings, Undelivered
+from scheduler.agent.notify import Means, Message, Notification, Undelivered
 from scheduler.agent.notify.channels.template import template
 from scheduler.agent.toml import Secret, Unfit
 from timerqueue import SystemClock
 
 CANARY = "c4n4ry-s3cr3t"
 
-MESSAGE = Message(
-    kind=MessageKind.TRIGGER,
-    channel="ops",
-    incident="shop-1",
-    target="shop",
-    status="down",
-    began=1e9,
-    at=1e9,
-    error="connection refused",
-)
 
-
-def channel(kind="webhook", folder=Path(), environment=None, **options):
-    """Make a channel as the configuration does."""
-    readers = CHANNELS[kind].options(Surroundings(folder, environment or {}))
-    return CHANNELS[kind].make(**{key: readers[key](value) for key, value in options.items()})
+def channel(kind="webhook", **options):
+    return notify_kit.channel(kind, **options)
 
 
 def means(hosts=None):
@@ -43,27 +31,6 @@ def means(hosts=None):
 
 async def send(made, message=MESSAGE, **hosts):
     return await made.send(Notification((message,) if isinstance(message, Message) else message), means(**hosts))
-
-
-@pytest.fixture
-async def hook(serve):
-    """Start a receiver: it keeps (head, body), and answers with `status`, `headers` and `body`."""
-
-    async def handler(server, stream):
-        received = b""
-        while b"\r\n\r\n" not in received:
-            received += await stream.receive()
-        head, _, body = received.partition(b"\r\n\r\n")
-        fields = dict(line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:])
-        while len(body) < int(fields["content-length"]):
-            body += await stream.receive()
-        server.got.append((head.decode().split("\r\n")[0], fields, json.loads(body)))
-        answer = f"HTTP/1.1 {server.status} X\r\nContent-Length: {len(server.body)}\r\n{server.headers}\r\n"
-        await stream.send(answer.encode() + server.body)
-
-    server = await serve(handler)
-    server.got, server.status, server.headers, server.body = [], 204, "", b""
-    return server
 
 
 async def test_a_message_is_posted_as_json_with_its_key(hook):

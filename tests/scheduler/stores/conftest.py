@@ -87,6 +87,22 @@ def place(request, tmp_path):
     return Place({"kind": "postgres", "dsn": server.dsn, "schema": schema})
 
 
+@pytest.fixture
+def agent(postgres_server, postgres_schema):
+    """Open stores of agents that share one place; called again, another one. They are closed with the test."""
+    stores = []
+
+    def agent(*, shared=True):
+        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared)
+        stores.append(store)
+        store.open(0, lambda: None)
+        return store
+
+    yield agent
+    for store in stores:
+        store.close()
+
+
 SLOT = 50_000
 """Microseconds between two starts of the job of `ticking`."""
 

@@ -13,26 +13,9 @@ from scheduler.stores import (
     StoreTakenOver,
     Taken,
 )
-from scheduler.stores.postgres import PostgresStore
 
 DUE = 60_000_000
 EVERY = "@every 1m"
-
-
-@pytest.fixture
-def agent(postgres_server, postgres_schema):
-    """Open stores of agents that share; called again, another one."""
-    stores = []
-
-    def agent():
-        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
-        stores.append(store)
-        store.open(0, lambda: None)
-        return store
-
-    yield agent
-    for store in stores:
-        store.close()
 
 
 @pytest.fixture

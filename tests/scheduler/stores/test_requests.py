@@ -1,7 +1,5 @@
 """Requests of agents that share a store, as rows: each stands until it is done, once, and is told how it ended."""
 
-import pytest
-
 from scheduler.stores import (
     Act,
     Answer,
@@ -13,25 +11,8 @@ from scheduler.stores import (
     StoredTick,
     shard_of,
 )
-from scheduler.stores.postgres import PostgresStore
 
 JOB = StoredJob("a", "task", "@every 1m")
-
-
-@pytest.fixture
-def agent(postgres_server, postgres_schema):
-    """Open stores of agents that share; called again, another one."""
-    stores = []
-
-    def agent():
-        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
-        stores.append(store)
-        store.open(0, lambda: None)
-        return store
-
-    yield agent
-    for store in stores:
-        store.close()
 
 
 def asked(store, count=1, **fields):

@@ -25,22 +25,6 @@ IDS = ["a", "b", "ünicode", "x" * 300, "日本"]
 
 
 @pytest.fixture
-def agent(postgres_server, postgres_schema):
-    """Open stores of agents that share; called again, another one."""
-    stores = []
-
-    def agent(*, shared=True):
-        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared)
-        stores.append(store)
-        store.open(0, lambda: None)
-        return store
-
-    yield agent
-    for store in stores:
-        store.close()
-
-
-@pytest.fixture
 def end_lease(postgres_server, postgres_schema):
     def end_lease(store):
         with connect(postgres_server.dsn, autocommit=True) as hand:
