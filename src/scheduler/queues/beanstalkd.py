@@ -104,16 +104,16 @@ class BeanstalkdQueue:
         commander, clock = self._commands(), self._clock
         assert clock is not None
         now_us = int(clock.wall() * SECOND_US)
-        answers = [commander.put(tick, delay_of(tick.due_us, now_us, LONGEST_DELAY)) for tick in ticks]
+        answers = commander.put([(tick, delay_of(tick.due_us, now_us, LONGEST_DELAY)) for tick in ticks])
         return [self._answered(tick, answer) for tick, answer in zip(ticks, answers, strict=True)]
 
     def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
         """See Queue."""
-        return [self._commands().cancel(tick, place) for tick, place in places]
+        return self._commands().cancel(places)
 
     def look(self, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
         """See Queue."""
-        return [self._commands().look(tick, place) for tick, place in places]
+        return self._commands().look(places)
 
     def census(self, kind: Kind) -> Census:
         """See Queue."""

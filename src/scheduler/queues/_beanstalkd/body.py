@@ -18,8 +18,9 @@ class Later:
 
 def encode(tick: Tick) -> bytes:
     """Write a tick: ASCII, and the same bytes for the same tick."""
-    fields = {"v": FORMAT, "kind": tick.kind.value, "job": tick.job_id, "due": tick.due_us, "gen": tick.generation}
-    return json.dumps(fields, separators=(",", ":")).encode("ascii")
+    job = json.dumps(tick.job_id)
+    text = f'{{"v":{FORMAT},"kind":"{tick.kind.value}","job":{job},"due":{tick.due_us},"gen":{tick.generation}}}'
+    return text.encode("ascii")
 
 
 def decode(body: bytes) -> Tick | Later | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import compress, groupby
 from threading import Lock
 from typing import Final, TypeVar
 
@@ -11,8 +12,9 @@ from timerqueue import Clock
 from .._queue import Census, Kind, Place, Position, QueueUnavailable, Reason, Standing, Tick
 from .address import Address
 from .body import decode, encode
-from .connection import Client, Connection, greenstalk
+from .connection import Connection, greenstalk
 from .tally import Tally
+from .wire import AT_ONCE, Answer
 
 PAUSE: Final = 1.0
 """Seconds for which a server that could not be reached is left alone."""
@@ -54,27 +56,25 @@ class Commander:
         """Return which start of the server answers. Raises QueueUnavailable."""
         return self._ask(_asked_instance)
 
-    def put(self, tick: Tick, delay: int) -> Place | Reason:
-        """Put one tick that comes out after `delay` whole seconds, or tell why the server has it not."""
-        body = encode(tick)
+    def put(self, ticks: Sequence[tuple[Tick, int]]) -> list[Place | Reason]:
+        """Put ticks that come out after so many whole seconds. Tell where each stands, or why the server has it not.
+
+        Does not raise. What was sent before the connection ended may be put once more.
+        """
+        answers: list[Place | Reason] = []
         try:
-            return self._ask(lambda connection: self._put(connection, tick.kind, body, delay))
+            self._ask(lambda connection: self._put(connection, ticks, answers))
         except QueueUnavailable:
-            return Reason.UNREACHABLE
-        except greenstalk.DrainingError:
-            return Reason.DRAINING
-        except (greenstalk.OutOfMemoryError, greenstalk.BuriedError):
-            return Reason.OUT_OF_MEMORY
-        except greenstalk.JobTooBigError:
-            return Reason.TOO_BIG
+            answers += [Reason.UNREACHABLE] * (len(ticks) - len(answers))
+        return answers
 
-    def cancel(self, tick: Tick, place: Place) -> bool:
-        """Delete a tick, if it is what stands at that place."""
-        return _is_possible(place) and self._ask(lambda connection: _cancel(connection, tick, place))
+    def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
+        """Delete ticks, those that are what stands at their places."""
+        return self._ask(lambda connection: _cancel(connection, places))
 
-    def look(self, tick: Tick, place: Place) -> Position | None:
-        """Tell how a tick stands, if it is what stands at that place."""
-        return self._ask(lambda connection: _look(connection, tick, place)) if _is_possible(place) else None
+    def look(self, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
+        """Tell how ticks stand, those that are what stands at their places."""
+        return self._ask(lambda connection: _look(connection, places))
 
     def census(self, kind: Kind) -> Census:
         """Count a tube. One that the server does not know is empty."""
@@ -125,19 +125,30 @@ class Commander:
         self._had_one = True
         return self._connection
 
-    def _put(self, connection: Connection, kind: Kind, body: bytes, delay: int) -> Place | Reason:
-        if len(body) > connection.longest:
-            return Reason.TOO_BIG
-        connection.use(tube_of(self._tube, kind))
-        priority, ttr = PRIORITIES[kind], self._ttr
-        try:
-            number = connection.ask(lambda client: client.put(body, priority, delay, ttr))
-        except greenstalk.BuriedError as error:  # there was no room to sort it in: it would never come out
-            found = error.id
-            if found is not None:
-                connection.ask(lambda client: client.delete(found))
-            raise
-        return Place(connection.instance, number)
+    def _put(self, connection: Connection, ticks: Sequence[tuple[Tick, int]], answers: list[Place | Reason]) -> None:
+        """Put those of the ticks that have no answer yet."""
+        for kind, same in groupby(ticks[len(answers) :], lambda each: each[0].kind):
+            connection.use(tube_of(self._tube, kind))
+            waiting = list(same)
+            for first in range(0, len(waiting), AT_ONCE):
+                answers += self._put_some(connection, PRIORITIES[kind], waiting[first : first + AT_ONCE])
+
+    def _put_some(
+        self, connection: Connection, priority: int, ticks: Sequence[tuple[Tick, int]]
+    ) -> list[Place | Reason]:
+        bodies = [encode(tick) for tick, _ in ticks]
+        fit = [len(body) <= connection.longest for body in bodies]
+        puts = [
+            b"put %d %d %d %d\r\n%b\r\n" % (priority, delay, self._ttr, len(body), body)
+            for body, (_, delay), fits in zip(bodies, ticks, fit, strict=True)
+            if fits
+        ]
+        given = connection.exchange(puts)
+        buried = [b"delete %d\r\n" % answer.number for answer in given if answer.word == b"BURIED"]
+        if buried:  # there was no room to sort them in: they would never come out
+            connection.exchange(buried)
+        rest = iter(given)
+        return [_placed(connection, next(rest)) if fits else Reason.TOO_BIG for fits in fit]
 
     def _kick(self, connection: Connection, kind: Kind, most: int) -> int:
         connection.use(tube_of(self._tube, kind))
@@ -154,32 +165,52 @@ def _is_possible(place: Place) -> bool:
     return 0 < place.number <= LARGEST_NUMBER
 
 
-def _cancel(connection: Connection, tick: Tick, place: Place) -> bool:
+def _placed(connection: Connection, answer: Answer) -> Place | Reason:
+    match answer.word:
+        case b"INSERTED":
+            return Place(connection.instance, answer.number)
+        case b"DRAINING":
+            return Reason.DRAINING
+        case b"JOB_TOO_BIG":
+            return Reason.TOO_BIG
+        case _:
+            return Reason.OUT_OF_MEMORY
+
+
+def _cancel(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
     """A number alone proves nothing: after a restart without a log numbers begin at 1 again."""
-
-    def delete(client: Client) -> bool:
-        if decode(client.peek(place.number).body) != tick:
-            return False
-        client.delete(place.number)
-        return True
-
-    try:
-        return connection.ask(delete)
-    except greenstalk.NotFoundError:
-        return False
+    there = _are_there(connection, places)
+    found = iter(connection.exchange([b"delete %d\r\n" % place.number for _, place in _only(places, there)]))
+    return [is_there and next(found).word == b"DELETED" for is_there in there]
 
 
-def _look(connection: Connection, tick: Tick, place: Place) -> Position | None:
-    def look(client: Client) -> Position | None:
-        if place.instance != connection.instance and decode(client.peek(place.number).body) != tick:
-            return None
-        found = client.stats_job(place.number)
-        return Position(Standing(found["state"]), found["time-left"])
+def _look(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
+    """Ask of those whose instance is another one whether they are what stands there."""
+    in_doubt = [place.instance != connection.instance for _, place in places]
+    confirmed = iter(_are_there(connection, _only(places, in_doubt)))
+    asked = [_is_possible(at[1]) and (not doubt or next(confirmed)) for at, doubt in zip(places, in_doubt, strict=True)]
+    found = iter(connection.exchange([b"stats-job %d\r\n" % place.number for _, place in _only(places, asked)]))
+    return [_position(next(found)) if is_asked else None for is_asked in asked]
 
-    try:
-        return connection.ask(look)
-    except greenstalk.NotFoundError:
+
+def _are_there(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
+    possible = [_is_possible(place) for _, place in places]
+    found = iter(connection.exchange([b"peek %d\r\n" % place.number for _, place in _only(places, possible)]))
+    return [
+        is_possible and decode(next(found).body) == tick
+        for (tick, _), is_possible in zip(places, possible, strict=True)
+    ]
+
+
+def _only(places: Sequence[tuple[Tick, Place]], wanted: Sequence[bool]) -> list[tuple[Tick, Place]]:
+    return list(compress(places, wanted))
+
+
+def _position(answer: Answer) -> Position | None:
+    if answer.word != b"OK":
         return None
+    fields = dict(line.split(b": ", 1) for line in answer.body.splitlines() if b": " in line)
+    return Position(Standing(fields[b"state"].decode()), int(fields[b"time-left"]))
 
 
 def _census(connection: Connection, tube: str) -> Census:

@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
 
 from .._queue import QueueUnavailable
 from .address import Address
+from .wire import Answer, StrangeAnswer, Wire
 
 __all__ = ["ANSWERS", "LONGEST_WAIT", "PATIENCE", "Client", "Connection", "greenstalk"]
 
@@ -54,6 +55,7 @@ class Connection:
         self._address = address
         self._socket = self._speak(lambda: _connected(address))
         self._client = self._speak(lambda: greenstalk.Client(self._socket, None, watch=watch))
+        self._wire = Wire(self._socket)
         self._tube = ""
         found = self.ask(lambda client: client.stats())
         self.instance = found["id"]
@@ -62,6 +64,10 @@ class Connection:
     def ask(self, what: Callable[[Client], T]) -> T:
         """Carry out commands. Raises those of ANSWERS, or QueueUnavailable: then the connection is closed."""
         return self._speak(lambda: what(self._client))
+
+    def exchange(self, commands: Sequence[bytes]) -> list[Answer]:
+        """Carry out many commands, and return their answers. Raises QueueUnavailable: then the connection is closed."""
+        return self._speak(lambda: list(self._wire.exchange(commands)))
 
     def use(self, tube: str) -> None:
         """Have what is put go into this tube."""
@@ -77,6 +83,9 @@ class Connection:
         if client is not None:
             with suppress(OSError, ValueError):
                 client.close()
+        wire = getattr(self, "_wire", None)
+        if wire is not None:
+            wire.close()
 
     def break_off(self) -> None:
         """End a wait of another thread in this connection: that gets QueueUnavailable."""
@@ -118,7 +127,7 @@ def _told(error: Exception) -> str:
             return f"an answer that nobody can read: {status[:80]!r}"
         case greenstalk.BeanstalkdError():
             return f"it answered {type(error).__name__.removesuffix('Error')}, and the connection was dropped"
-        case OSError():
+        case OSError() | StrangeAnswer():
             return str(error) or type(error).__name__
         case _:
             return f"an answer that nobody can read ({type(error).__name__}: {error})"

@@ -8,15 +8,12 @@ server gives all of it to others at once; the runs here go on, and their records
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from enum import Enum
-from functools import partial
 from logging import getLogger
 from threading import Condition, Thread
 from typing import Final, assert_never
 
-from attrs import define, field
+from attrs import define
 
 from timerqueue import Clock
 
@@ -25,8 +22,9 @@ from .._queue import SECOND_US, Deliver, Delivery, Kind, Place, QueueUnavailable
 from .address import Address
 from .body import Later, decode
 from .commander import PRIORITIES, tube_of
-from .connection import LONGEST_WAIT, Client, Connection, greenstalk
+from .connection import LONGEST_WAIT, Connection
 from .tally import Tally
+from .wire import Answer
 
 logger = getLogger(__name__)
 
@@ -35,6 +33,9 @@ LONGEST_DELAY: Final = 2**32 - 1
 
 AT_ONCE: Final = 100
 """Ticks that are given on together."""
+
+MORE: Final = 4
+"""How many times as many ticks are asked for at once when there were as many as were asked for before."""
 
 BACKOFF: Final = Backoff(0.05, 5.0)
 """How long a server that is gone is left alone."""
@@ -58,7 +59,6 @@ class Taken(Delivery):
     reserver: Reserver
     tick: Tick
     place: Place
-    job: greenstalk.Job[bytes] = field(repr=False)
     touch_at: float = 0.0
 
     def done(self) -> None:
@@ -172,51 +172,53 @@ class Reserver:
                 self._changed.wait(seconds)
 
     def _take(self, connection: Connection) -> None:
-        """Wait for a tick, and take with it what else is due."""
+        """Wait for a tick, and take with it what else is due: more at once as long as there are as many."""
         found: list[Delivery] = []
-        wait = 1 if self._held else LONGEST_WAIT
-        with suppress(greenstalk.TimedOutError):
-            while len(found) < AT_ONCE and len(self._held) < self._window:
-                taken = self._reserve(connection, wait)
-                wait = 0
+        wait, many = 1 if self._held else LONGEST_WAIT, 1
+        while many > 0:
+            answers = connection.exchange([b"reserve-with-timeout %d\r\n" % wait] * many)
+            for answer in answers:
+                taken = self._reserved(connection, answer)
                 if taken is not None:
                     found.append(taken)
+            if any(answer.word != b"RESERVED" for answer in answers):
+                break
+            wait, many = 0, min(MORE * many, AT_ONCE - len(found), self._window - len(self._held))
         if found:
             self._tally.count("delivered", len(found))
             self._deliver(found)
 
-    def _reserve(self, connection: Connection, wait: int) -> Taken | None:
-        try:
-            job = connection.ask(lambda client: client.reserve(wait))
-        except greenstalk.DeadlineSoonError:
+    def _reserved(self, connection: Connection, answer: Answer) -> Taken | None:
+        if answer.word == b"DEADLINE_SOON":
             self._touch(connection, all_of_them=True)
+        if answer.word != b"RESERVED":
             return None
-        tick = decode(job.body)
+        number, tick = answer.number, decode(answer.body)
         if not isinstance(tick, Tick):
-            self._put_by(connection, job, tick)
+            self._put_by(connection, number, tick)
             return None
         if delay := delay_of(tick.due_us, int(self._clock.wall() * SECOND_US), LONGEST_DELAY):
-            self._send_back(connection, job, tick, delay)
+            self._send_back(connection, number, tick, delay)
             return None
-        taken = Taken(self, tick, Place(connection.instance, job.id), job)
+        taken = Taken(self, tick, Place(connection.instance, number))
         taken.touch_at = self._clock.monotonic() + self._ttr / 4
-        self._held[job.id] = taken
+        self._held[number] = taken
         return taken
 
-    def _put_by(self, connection: Connection, job: greenstalk.Job[bytes], tick: Later | None) -> None:
+    def _put_by(self, connection: Connection, number: int, tick: Later | None) -> None:
         """Leave alone what is not ours: nobody would run it, and nobody but its owner may delete it."""
         self._tally.count("strange")
         if tick is None:
-            logger.warning("beanstalkd at %s: job %d is no tick of ours, and was buried", self._address, job.id)
-            connection.ask(lambda client: _bury(client, job))
+            logger.warning("beanstalkd at %s: job %d is no tick of ours, and was buried", self._address, number)
+            connection.exchange([b"bury %d 0\r\n" % number])
         else:
-            connection.ask(lambda client: client.release(job, PRIORITIES[Kind.RUN], LATER))
+            connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[Kind.RUN], LATER)])
 
-    def _send_back(self, connection: Connection, job: greenstalk.Job[bytes], tick: Tick, delay: int) -> None:
+    def _send_back(self, connection: Connection, number: int, tick: Tick, delay: int) -> None:
         """Have a tick wait on that came too early: the server's clock was set, or it can count no further."""
-        hopped = connection.ask(lambda client: client.stats_job(job.id))["delay"] == LONGEST_DELAY
+        hopped = connection.ask(lambda client: client.stats_job(number))["delay"] == LONGEST_DELAY
         self._tally.count("hops" if hopped else "premature")
-        connection.ask(lambda client: client.release(job, PRIORITIES[tick.kind], delay))
+        connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[tick.kind], delay)])
 
     def _touch(self, connection: Connection, *, all_of_them: bool = False) -> None:
         """Say of what is held that it is still being run, each time a quarter of its time is over."""
@@ -224,53 +226,45 @@ class Reserver:
         if not all_of_them and now < self._look_again_at:
             return
         self._look_again_at = now + 1  # not at each tick that comes: thousands may be held
-        for taken in [each for each in self._held.values() if all_of_them or each.touch_at <= now]:
+        late = [each for each in self._held.values() if all_of_them or each.touch_at <= now]
+        for taken in late:
             taken.touch_at = now + self._ttr / 4
-            try:
-                connection.ask(partial(_touch, taken))
-            except greenstalk.NotFoundError:
+        answers = connection.exchange([b"touch %d\r\n" % taken.place.number for taken in late])
+        for taken, answer in zip(late, answers, strict=True):
+            if answer.word == b"NOT_FOUND":
                 self._lose(taken)
 
     def _send_asked(self, connection: Connection) -> None:
         with self._changed:
             asked, self._asked = self._asked, []
+        ours = []
         for taken, verb, seconds in asked:
-            if self._held.get(taken.job.id) is not taken:
-                continue  # the server has given it to others, or to us once more
-            del self._held[taken.job.id]
-            try:
-                self._send(connection, taken, verb, seconds)
-            except greenstalk.NotFoundError:
+            if self._held.get(taken.place.number) is taken:  # else the server has given it to others, or to us again
+                del self._held[taken.place.number]
+                ours.append((taken, verb, seconds))
+        answers = connection.exchange([_command(taken, verb, seconds) for taken, verb, seconds in ours])
+        for (taken, verb, _), answer in zip(ours, answers, strict=True):
+            if answer.word == b"NOT_FOUND":
                 self._lose(taken)
-            except (greenstalk.BuriedError, greenstalk.OutOfMemoryError):
+            elif verb is Verb.RELEASE and answer.word != b"RELEASED":
                 logger.warning("beanstalkd at %s: no room to release %s; it is buried", self._address, taken.tick)
-
-    def _send(self, connection: Connection, taken: Taken, verb: Verb, seconds: int) -> None:
-        job, priority = taken.job, PRIORITIES[taken.tick.kind]
-        send: Callable[[Client], object]
-        match verb:
-            case Verb.DONE:
-                send = lambda client: client.delete(job)  # noqa: E731 - one of three
-            case Verb.RELEASE:
-                send = lambda client: client.release(job, priority, min(seconds, LONGEST_DELAY))  # noqa: E731
-            case Verb.BURY:
-                send = lambda client: _bury(client, job)  # noqa: E731
-            case _:
-                assert_never(verb)
-        connection.ask(send)
-        if verb is Verb.DONE:
-            self._tally.count("done")
+        self._tally.count("done", sum(answer.word == b"DELETED" for answer in answers))
 
     def _lose(self, taken: Taken) -> None:
         """Count a tick that somebody else may have by now: we were stopped, or too slow, for its time to run."""
-        self._held.pop(taken.job.id, None)
+        self._held.pop(taken.place.number, None)
         self._tally.count("expired")
         logger.info("beanstalkd at %s: its time to run was over before %s was settled", self._address, taken.tick)
 
 
-def _touch(taken: Taken, client: Client) -> None:
-    client.touch(taken.job)
-
-
-def _bury(client: Client, job: greenstalk.Job[bytes]) -> None:
-    client.bury(job, 0)
+def _command(taken: Taken, verb: Verb, seconds: int) -> bytes:
+    number, priority = taken.place.number, PRIORITIES[taken.tick.kind]
+    match verb:
+        case Verb.DONE:
+            return b"delete %d\r\n" % number
+        case Verb.RELEASE:
+            return b"release %d %d %d\r\n" % (number, priority, min(seconds, LONGEST_DELAY))
+        case Verb.BURY:
+            return b"bury %d 0\r\n" % number
+        case _:
+            assert_never(verb)

@@ -1,0 +1,86 @@
+"""Many commands in one send, and their answers in the order of the commands.
+
+A server carries out the commands of a connection one after another and answers each, whether it was waited for or not.
+So a hundred of them need one system call here and few there, and no more than one wait.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+AT_ONCE: Final = 100
+"""Commands of one send. Their answers fit into what a socket holds, so neither side waits for the other to read."""
+
+_WITH_BODY: Final = frozenset({b"RESERVED", b"FOUND", b"OK"})
+_ALONE: Final = frozenset(
+    {
+        b"INSERTED",
+        b"BURIED",
+        b"DELETED",
+        b"RELEASED",
+        b"TOUCHED",
+        b"NOT_FOUND",
+        b"TIMED_OUT",
+        b"DEADLINE_SOON",
+        b"DRAINING",
+        b"OUT_OF_MEMORY",
+        b"JOB_TOO_BIG",
+    }
+)
+"""Answers after which the stream is in step."""
+
+
+class Answer(NamedTuple):
+    """One answer: its first word, its number if it has one, and what follows it."""
+
+    word: bytes
+    number: int = 0
+    body: bytes = b""
+
+
+class StrangeAnswer(ValueError):
+    """An answer that no command has that is sent here: what follows it may be anything."""
+
+
+class Wire:
+    """The stream of one connection, for one thread at a time."""
+
+    def __init__(self, socket: socket.socket) -> None:
+        self._socket = socket
+        self._reader = socket.makefile("rb")
+
+    def exchange(self, commands: Sequence[bytes]) -> Iterator[Answer]:
+        """Send commands, each with its line's end, and yield their answers. All are to be read before the next call.
+
+        Raises OSError, and StrangeAnswer: then the connection is of no more use.
+        """
+        for first in range(0, len(commands), AT_ONCE):
+            part = commands[first : first + AT_ONCE]
+            self._socket.sendall(b"".join(part))
+            for _ in part:
+                yield self._answer()
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self._reader.close()
+
+    def _answer(self) -> Answer:
+        line = self._reader.readline()
+        words = line.split()
+        if not line.endswith(b"\r\n") or not words:
+            msg = "the connection has ended" if not line else f"an answer that nobody can read: {line[:80]!r}"
+            raise (StrangeAnswer if line else ConnectionResetError)(msg)
+        word = words[0]
+        if word in _ALONE:
+            return Answer(word, int(words[1]) if len(words) > 1 else 0)
+        if word not in _WITH_BODY:
+            msg = f"it answered {line[:80]!r}, and the connection was dropped"
+            raise StrangeAnswer(msg)
+        size = int(words[-1])
+        body = self._reader.read(size + 2)
+        if len(body) < size + 2:
+            msg = "the connection has ended within an answer"
+            raise ConnectionResetError(msg)
+        return Answer(word, int(words[1]), body[:-2])
