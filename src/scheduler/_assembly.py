@@ -50,7 +50,7 @@ def core_of(
     listeners = Listeners()
     timeline = Timeline(clock)
     jobs = JobList(shares)
-    journal = Journal(timeline, clock.monotonic)
+    journal = Journal(timeline, clock.monotonic, has_heirs=shares is not None)
     missed = MissedTicks(timeline, journal, listeners)
     floors = CrashFloors(timeline, clock.monotonic, missed)
     parking = Parking(queue, listeners)

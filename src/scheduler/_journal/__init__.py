@@ -12,7 +12,18 @@ from .journal import Journal
 from .pending import Flushed, Sealed, ended_tick
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
-from .rows import check_pause, known_row, new_row, pause_of, row_of, starting_at, state_of, stays_due, tally_of
+from .rows import (
+    check_pause,
+    known_row,
+    new_row,
+    pause_of,
+    requested,
+    row_of,
+    starting_at,
+    state_of,
+    stays_due,
+    tally_of,
+)
 from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
 __all__ = [
@@ -28,6 +39,7 @@ __all__ = [
     "new_row",
     "pause_of",
     "read",
+    "requested",
     "result_text",
     "row_of",
     "sound_job",

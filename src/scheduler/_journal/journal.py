@@ -21,14 +21,14 @@ from .._jobs import AskedRun, Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
-from .pending import Flushed, Pending, Sealed, dropped_tick, missed_tick, renamed_tick, unmarked_tick, with_pause
-from .rows import job_pause, row_of, stored_pause
+from .pending import Flushed, Pending, Sealed, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
+from .rows import job_pause, requested, row_of, stored_pause
 
 
 class Journal:
     """The journal of one scheduler. Only of stored jobs is anything noted: without a store there are none."""
 
-    def __init__(self, timeline: Timeline, monotonic: Callable[[], float]) -> None:
+    def __init__(self, timeline: Timeline, monotonic: Callable[[], float], *, has_heirs: bool = False) -> None:
         self.pending = Pending()
         """The next batch, so far."""
         self.sealed: list[Sealed] = []
@@ -37,6 +37,8 @@ class Journal:
         """Rows that others have changed, and that jobs are still to follow. What is noted here since wins."""
         self.is_kept = False
         """There is a store for what is noted."""
+        self.has_heirs = has_heirs
+        """Other agents share the store, and go on with what this one leaves when it stops."""
         self.is_telling_end = False
         """Listeners hear of the end of a run: what they ask for is in the same batch as the record of that run, or it
         could be lost alone.
@@ -292,13 +294,24 @@ class Journal:
         if reason is not MissedReason.REPEATED:
             self.pending.ended.append(unmarked_tick(run, reason, self._now_us()))
 
+    def stands_as_request(self, run: Attempt) -> bool:
+        """Whether another agent has asked for the run, and the store still says so: its mark has not been sent."""
+        return not run.is_sent and run.due_us in requested(run.job)
+
     def postpone(self, run: Attempt, reason: MissedReason) -> StoredTick:
-        """Note that a run that has been marked will not begin, and is owed. The record that says so."""
+        """Note that a run will not begin, and is owed. The record that says so."""
+        if not run.is_held:
+            return self.owe(run.job, run.due_us, reason)
         if not self.withdraw(run):
             run.job.counts().runs -= 1
-        tick = dropped_tick(run, reason, self._now_us())._replace(owed=True)
+        return self.owe(run.job, run.due_us, reason, run.attempt, run.fence_number)
+
+    def owe(self, job: Job, due_us: int, reason: MissedReason, attempt: int = 1, fence: int = 0) -> StoredTick:
+        """Note that an attempt at a tick is owed. The record that says so. `fence`: of its mark; 0: it has none."""
+        dropped = dropped_attempt(job.id, due_us, attempt, fence or self._next_fence(), reason, self._now_us())
+        tick = dropped._replace(owed=True)
         self.pending.ended.append(tick)
-        self._touch_with_tick(run.job)
+        self._touch_with_tick(job)
         return tick
 
     def give_up(self, tick: StoredTick, why: str) -> None:

@@ -295,10 +295,16 @@ def unmarked_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick
 
 def dropped_tick(run: Attempt, reason: MissedReason, now_us: int) -> StoredTick:
     """The end, `now_us`, of an attempt that never began, of a tick that has had, or may have, another."""
-    error = f"attempt {run.attempt} was dropped before it began: {reason.value}"
-    before = run.attempt - 1  # the last one that there was
-    cancelled = Outcome.CANCELLED.value
-    return StoredTick(run.job.id, run.due_us, before, run.fence_number, cancelled, ended_us=now_us, error=error)
+    return dropped_attempt(run.job.id, run.due_us, run.attempt, run.fence_number, reason, now_us)
+
+
+def dropped_attempt(  # noqa: PLR0917 - the columns, in their order
+    job_id: str, due_us: int, attempt: int, fence: int, reason: MissedReason, now_us: int
+) -> StoredTick:
+    """The end, `now_us`, of that attempt at a tick, which never began."""
+    error = f"attempt {attempt} was dropped before it began: {reason.value}"
+    before = attempt - 1  # the last one that there was
+    return StoredTick(job_id, due_us, before, fence, Outcome.CANCELLED.value, ended_us=now_us, error=error)
 
 
 def renamed_tick(tick: StoredTick) -> StoredTick:

@@ -216,8 +216,13 @@ def unmarked(job: Job) -> list[tuple[int, int]]:
     waiting += job.backlog or ()
     if job.sparse is None or not job.asked:
         return waiting
-    requested = {asked.due_us for asked in job.asked if asked.number is not None}
-    return [(due_us, attempt) for due_us, attempt in waiting if attempt > 1 or due_us not in requested]
+    asked = requested(job)
+    return [(due_us, attempt) for due_us, attempt in waiting if attempt > 1 or due_us not in asked]
+
+
+def requested(job: Job) -> set[int | None]:
+    """The ticks of the job that other agents have asked for."""
+    return {asked.due_us for asked in job.asked if asked.number is not None}
 
 
 def stored_pause(pause: Pause) -> StoredPause:

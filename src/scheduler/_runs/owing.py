@@ -1,4 +1,5 @@
-"""Owed ticks: a death or a stop has cut them off, and their jobs' delivery is at least once.
+"""Owed ticks: a death or a stop has cut them off, and their jobs' delivery is at least once; or they never began, and
+an agent that stopped has left them to the others that share its store, whatever the delivery.
 
 The record of such a tick says that it is owed, until the mark of its next attempt takes the record's place. So nothing
 that befalls its job can forget it: no pause, no other schedule, no run beside it, and no start of a program that does
@@ -89,13 +90,18 @@ class Owing:
     def keeps(self, run: MarkedRun, reason: MissedReason) -> bool:
         """The run will not begin, and what becomes of its tick has been seen to here: it is owed. False: it is not.
 
-        The tick of a first attempt is owed if its mark may be durable and the scheduler stops.
+        The tick of a first attempt is owed if the scheduler stops, and its mark may be durable or others go on with its
+        job; but not while it stands in the store as a request.
         """
         journal, job = self._journal, run.job
         if run.dropped_for is not None:
             return self._is_refused(run)
-        if run.owes is None and not (reason is MissedReason.STOPPED and run.is_held and is_owed_by(job)):
+        if run.owes is None and not (reason is MissedReason.STOPPED and self._outlives_stop(run)):
             return False
+        if journal.stands_as_request(run):
+            if run.is_held:
+                journal.withdraw(run)
+            return True
         if run.owes is not None and not (run.is_held and not journal.withdraw(run)):
             record = run.owes
         else:
@@ -105,6 +111,9 @@ class Owing:
         else:
             self.put(job, [record])
         return True
+
+    def _outlives_stop(self, run: MarkedRun) -> bool:
+        return (self._journal.has_heirs and not run.job.is_removed) or (run.is_held and is_owed_by(run.job))
 
     def _is_refused(self, run: MarkedRun) -> bool:
         """Whether the store cannot take the mark of an attempt that is owed: the next scheduler tries it again."""

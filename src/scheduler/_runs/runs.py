@@ -29,7 +29,6 @@ from .._starts import (
     answer_given_up,
     ask_for,
     beside_ticks,
-    ended_by,
     with_room,
 )
 from .._values import (
@@ -237,7 +236,7 @@ class Runs(Services):
         if asked is not None:
             ask_for(job, asked, self._last_now_us)
         if self.is_stopping and not job.is_removed:  # asked for just before the stop
-            self.missed.miss(job, self._last_now_us, self._last_now_us, 1, ended_by(Cause.STOPPED))
+            self.missed.leave(job, self._last_now_us)
         self.start(job, now, self._last_now_us)
 
     def start_again(self, job: Job, attempt: NextAttempt) -> None:

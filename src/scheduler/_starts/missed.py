@@ -6,7 +6,7 @@ from collections import deque
 from logging import getLogger
 
 from .._jobs import Job
-from .._journal import Journal, stays_due
+from .._journal import Journal, requested, stays_due
 from .._plan import Timeline
 from .._values import Cause, Listeners, MissedReason, RunMissed
 from .answers import answer, answer_given_up
@@ -50,10 +50,22 @@ class MissedTicks:
 
     def leave_backlog(self, job: Job) -> None:
         """The scheduler stops: what waits for the end of a run is missed, unless the next scheduler goes on with it."""
-        left = deque(each for each in job.backlog or () if stays_due(job, *each, self.timeline))
-        job.backlog = deque(each for each in job.backlog or () if each not in left) or None
-        self.drop_backlog(job, Cause.STOPPED)
+        waiting = job.backlog or ()
+        left = deque(each for each in waiting if stays_due(job, *each, self.timeline))
         job.backlog = left or None
+        for due_us, attempt in waiting:
+            if attempt == 1 and (due_us, attempt) not in left:  # of another attempt's tick there is a record already
+                self.leave(job, due_us)
+        answer_given_up(job)
+
+    def leave(self, job: Job, due_us: int) -> None:
+        """The scheduler stops: a tick of which the job's state says nothing is owed, if others go on with the job, and
+        missed if not. What others have asked for they know.
+        """
+        if not self._journal.has_heirs or job.task is None:
+            self.miss(job, due_us, due_us, 1, ended_by(Cause.STOPPED))
+        elif due_us not in requested(job):
+            self._journal.owe(job, due_us, ended_by(Cause.STOPPED))
 
     def drop_backlog(self, job: Job, cause: Cause) -> None:
         """Nothing waits for the end of a run any more, because of that."""

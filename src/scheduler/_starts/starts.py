@@ -19,6 +19,7 @@ from .._jobs import Job, JobList
 from .._journal import Journal, starting_at
 from .._plan import FirstStart, Timeline
 from .._values import Delivery, JobChanged, JobFinished, Listeners, Overlap
+from ..stores import StoredTick
 from .crash_floors import CrashFloors
 from .parking import Parking
 from .upcoming import after_last_run, beside_ticks, has_just_started
@@ -235,20 +236,28 @@ class Starts:
                 self.queue.arm(owed, due)
 
     def look_at_owed(self, job: Job) -> bool:
-        """Give up what the job owes if its delivery has become at most once. Whether there was anything."""
+        """Give up what the job owes if its delivery has become at most once. Whether there was anything.
+
+        What never began stays owed: it is still to begin once.
+        """
         if job.owed is None or is_owed_by(job):
             return False
-        self.give_up_owed(job, AT_MOST_ONCE)
-        return True
+        never_began = [tick for tick in job.owed.ticks if not tick.attempt]
+        is_some_given_up = len(never_began) < len(job.owed.ticks)
+        self.give_up_owed(job, AT_MOST_ONCE, but=never_began)
+        return is_some_given_up
 
-    def give_up_owed(self, job: Job, why: str) -> None:
-        """Take back all that the job owes: the user does not want it any more. Each record says so."""
+    def give_up_owed(self, job: Job, why: str, *, but: Sequence[StoredTick] = ()) -> None:
+        """Take back all that the job owes, `but` these: the user does not want it any more. Each record says so."""
         owed = job.owed
         if owed is None:
             return
-        self.queue.disarm(owed)
-        job.owed = None
-        for tick in owed.ticks:
+        given_up = [tick for tick in owed.ticks if tick not in but]
+        owed.ticks = [*but]
+        if not but:
+            self.queue.disarm(owed)
+            job.owed = None
+        for tick in given_up:
             logger.info("job %r: its tick %d is given up: %s", job.id, tick.due_us, why)
             self._journal.give_up(tick, why)
 

@@ -1,0 +1,122 @@
+"""An agent that shares a store stops in order: what it has not begun, others begin, at once and each tick once."""
+
+import threading
+from collections import Counter
+
+import pytest
+from anyio.to_thread import run_sync
+
+from kit import until
+from schedule import Every
+from scheduler import Delivery, Overlap, Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
+
+DAILY = Every("1d")
+
+
+class HeldUp:
+    """A shared store whose commits with marks wait until they may go on."""
+
+    def __init__(self, store):
+        self._store = store
+        self.has_come, self.may_go = threading.Event(), threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def commit(self, batch):
+        if batch.marks:
+            self.has_come.set()
+            self.may_go.wait()
+        return self._store.commit(batch)
+
+
+@pytest.fixture
+def place(postgres_server, postgres_schema):
+    def place(name):
+        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name)
+
+    return place
+
+
+class Log:
+    """What the tasks themselves have noted: who began which tick of which job."""
+
+    def __init__(self):
+        self.begun = []
+
+    def scheduler(self, store, name, **options):
+        s = Scheduler(store=store, poll="50ms", **options)
+
+        async def work():
+            self.begun.append((name, current_run().job_id, current_run().due))
+
+        s.register("work", work)
+        return s
+
+    def twice(self):
+        return [tick for tick, count in Counter((job, due) for _, job, due in self.begun).items() if count > 1]
+
+
+async def history_of(s, id):
+    return [(record.outcome.value, record.attempt) for record in await s.history(id)]
+
+
+@pytest.mark.parametrize("delivery", Delivery)
+@pytest.mark.parametrize("is_by_hand", [False, True], ids=["by its schedule", "by hand"])
+async def test_a_tick_whose_mark_is_on_its_way_at_the_stop_begins_elsewhere(place, delivery, is_by_hand):
+    """It was recorded as missed and began nowhere, unless its job's delivery was at least once."""
+    log, store = Log(), HeldUp(place("one"))
+    async with log.scheduler(store, "one") as one:
+        start = "phase" if is_by_hand else "now"
+        job = one.add("work", DAILY, id="a", start=start, delivery=delivery)
+        if is_by_hand:
+            job.run_now()
+        await run_sync(store.has_come.wait)
+        one.stop("5s")
+        store.may_go.set()
+    assert log.begun == []
+    async with log.scheduler(place("two"), "two") as two:
+        await until(lambda: log.begun)
+        await two.flush()
+        assert [name for name, _, _ in log.begun] == ["two"]
+        await until(lambda: two.get("a").statistics().successes)
+        await two.flush()
+        assert await history_of(two, "a") == [("succeeded", 1)]
+        statistics = two.get("a").statistics()
+        assert (statistics.runs, statistics.missed, statistics.consecutive_crashes) == (1, 0, 0)
+
+
+async def test_ticks_beside_the_grid_that_wait_at_the_stop_begin_elsewhere(place):
+    """No state can say of them that they are still to come: they were recorded as missed."""
+    log = Log()
+    async with log.scheduler(place("one"), "one", limit=1) as one:
+        gate = threading.Event()
+        one.register("long", gate.wait)
+        one.add("long", DAILY, id="long", start="now")
+        await until(lambda: one.get("long").statistics().runs)
+        waits, queues = (one.add("work", DAILY, id=id, overlap=Overlap.QUEUE) for id in ("waits", "queues"))
+        for job in (waits, queues, queues):
+            job.run_now()
+        await one.flush()
+        one.stop("30s")
+        gate.set()
+    assert log.begun == []
+    async with log.scheduler(place("two"), "two"):
+        await until(lambda: len(log.begun) > 2)
+    assert sorted(job for _, job, _ in log.begun) == ["queues", "queues", "waits"]
+    assert log.twice() == []
+
+
+async def test_a_change_of_the_job_does_not_forget_a_tick_that_never_began(place):
+    """Its delivery is at most once, and so it is still to begin once."""
+    log, store = Log(), HeldUp(place("one"))
+    async with log.scheduler(store, "one") as one:
+        one.add("work", DAILY, id="a", start="now")
+        await run_sync(store.has_come.wait)
+        one.stop()
+        store.may_go.set()
+    async with log.scheduler(place("two"), "two") as two:
+        two.add("work", DAILY, id="a", priority=3, on_conflict="update")
+        await until(lambda: log.begun)
+    assert len(log.begun) == 1
