@@ -100,7 +100,7 @@ async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_w
         await until(lambda: s.get("job 3").statistics().crashes > 0)
     cut_off = agent.heard(RunEnded, job_id="job 3")[0]
     assert cut_off.outcome.value == "cancelled"
-    dues = {round(each.due.timestamp() * 1e6): each.outcome.value for each in records}
+    dues = {round(each.due.timestamp() * 1e6): each.outcome and each.outcome.value for each in records}
     assert dues[round(cut_off.due * 1e6)] == "crashed"
 
 
