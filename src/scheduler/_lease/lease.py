@@ -1,6 +1,6 @@
 """The lease: by it the other agents leave us our part of a shared store. It lives in a thread of its own.
 
-Every second, and by hint, the thread asks the store, in this order:
+Every second or so, and by hint, the thread asks the store, in this order:
 
     renew, and look around            -> we have been buried: nothing starts any more, and `lost` is called
     somebody's lease has ended        -> bury them: their shards are nobody's (or their session has: hearing.py)
@@ -30,8 +30,8 @@ from .hearing import Hearing
 
 logger = getLogger(__name__)
 
-EVERY: Final = LEASE / 3
-"""Seconds from one renewal to the next."""
+EVERY: Final = LEASE / 2.4
+"""Seconds from one renewal to the next: a second one is due before we stop to rely on our lease."""
 
 MARGIN: Final = LEASE / 6
 """Seconds before its end from which on we do not rely on our lease."""
@@ -47,7 +47,7 @@ LAST_TURN: Final = 1.0
 
 class Lease:
     """Our lease. `now`: seconds that count while the machine sleeps too. In the lease's thread `seen` is called with
-    what a turn has found and its number, and `lost` when we have been buried.
+    what a turn has found and its number, `lost` when we have been buried, and `failed` when the store did not answer.
     """
 
     def __init__(
@@ -56,11 +56,13 @@ class Lease:
         now: Callable[[], float],
         seen: Callable[[View, int], object],
         lost: Callable[[StoreTakenOver], object],
+        failed: Callable[[], object],
     ) -> None:
         self._sharing = sharing
         self._now = now
         self._seen = seen
         self._lost = lost
+        self._failed = failed
         self.turns = 0
         """How many turns have begun."""
         self._until = 0.0
@@ -141,6 +143,7 @@ class Lease:
             self._lost(exc)
         except StoreError as exc:
             self._speak_of(str(exc))
+            self._failed()
         except Exception:
             logger.exception("the lease could not be renewed")
         else:

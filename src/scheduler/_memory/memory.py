@@ -90,6 +90,8 @@ class Memory:
         self.dispatch = dispatch
         self.audit = audit
         self.units = units
+        if shards is not None:
+            shards.on_news = polling.hint
         self._sharing = sharing
         self.reconciler = reconciler
         self.polling = polling
@@ -153,9 +155,10 @@ class Memory:
 
     def hint(self) -> None:
         """Look around soon: somebody has changed something. Any thread."""
-        self.polling.hint()
-        if self.shards is not None:
-            self.shards.hint()
+        if self.shards is None:
+            self.polling.hint()
+        else:
+            self.shards.hint()  # whose lease says whether there is anything to be asked for
 
     def _cut_off(self, ours: list[int]) -> list[StoredTick]:
         if self.dispatch is not None:

@@ -1,5 +1,8 @@
 """Polling: the store is asked what others have changed, when it hints at something and every second or so.
 
+An agent that shares the store renews its lease about as often, and is told then whether there is anything to ask for.
+So it asks when there is, while the store is in trouble, and once in a long while.
+
 Jobs follow their changed rows some at a time. Whatever is written of a row here meanwhile wins over what others wrote
 before: see `Journal.unfollowed`.
 """
@@ -9,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from logging import getLogger
+from math import inf
+from typing import Final
 
 from timerqueue import LifecycleError
 
@@ -22,9 +27,18 @@ from .writer import Writer
 
 logger = getLogger(__name__)
 
+TOLD: Final = 1.0
+"""Seconds in which about we are told of news. Who wants to know sooner asks."""
+
+LONG: Final = 300.0
+"""Seconds after which who is told of news asks all the same."""
+
 
 class Polling:
-    """The polling of one store, every `every` seconds. On the loop, but for `hint`."""
+    """The polling of one store, every `every` seconds. On the loop, but for `hint`.
+
+    `requests`: of a store that is shared, whose `hint` is called when there is news.
+    """
 
     def __init__(
         self,
@@ -52,6 +66,7 @@ class Polling:
         self._has_begun = False
         self._is_over = False
         self._is_asking = False
+        self._asked_at = -inf
 
     def begin(self) -> None:
         """Ask from now on: all that the store holds has been read."""
@@ -70,6 +85,7 @@ class Polling:
         """Ask now, unless an answer is on its way."""
         if self._has_begun and not self._is_asking and not self._is_over:
             self._is_asking = True
+            self._asked_at = self._core.monotonic()
             self._writer.submit(self._store.changes, self._polled)
 
     def _look(self) -> None:
@@ -78,9 +94,16 @@ class Polling:
             return
         now = self._core.monotonic()
         self._commits.look(now)
-        self.poll()
+        if self._requests is not None and self._is_told(now):
+            self._requests.look()
+        else:
+            self.poll()
         with suppress(LifecycleError):
             self._core.queue.push(now + self._every, self._look)
+
+    def _is_told(self, now: float) -> bool:
+        """Whether we are told as soon as `every` says that there is anything to ask for."""
+        return self._every >= TOLD and self._commits.trouble is None and now - self._asked_at < LONG
 
     def _polled(self, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False

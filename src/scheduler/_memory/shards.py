@@ -100,7 +100,9 @@ class Shards:
         self._crashes = crashes
         self._reconciler = reconciler
         self._intake = intake
-        self.lease = Lease(sharing, boottime, self._seen, self._lost)
+        self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed)
+        self.on_news: Callable[[], object] = _nobody
+        """Called when others have changed rows, or the store does not answer. Any thread."""
         core.runs.marks.rely_on(self.lease.is_held)
         commits.doubt = self.lease.doubt
         self._one_at_a_time = anyio.CapacityLimiter(1)
@@ -217,8 +219,13 @@ class Shards:
 
     def _seen(self, view: View, turn: int) -> None:
         self._core.loop.call_soon(self._look_at, view, turn)
+        if view.is_news:
+            self.on_news()
         if self._view is None:  # nothing is called before the first jobs are here
             self._view, self._turn = view, turn
+
+    def _failed(self) -> None:
+        self.on_news()
 
     def _lost(self, trouble: StoreTakenOver) -> None:
         self._core.loop.call_soon(self._give_up, trouble)
@@ -352,6 +359,10 @@ class Shards:
     async def _ask(self, call: Callable[[], T]) -> T:
         """Ask over connections that no commit holds up."""
         return await run_sync(call, abandon_on_cancel=True, limiter=self._one_at_a_time)
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""
 
 
 def _is_idle(job: Job) -> bool:

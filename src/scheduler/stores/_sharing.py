@@ -51,6 +51,9 @@ class View:
     at_us: int
     """That moment by the store's clock."""
 
+    is_news: bool = False
+    """Whether there is anything that `Store.changes` has not told yet."""
+
     def with_ours(self, shards: Iterable[int]) -> View:
         """A view like this, once these shards have become ours."""
         claimed = set(shards)

@@ -98,6 +98,7 @@ class PostgresStore:
         self._of_executions = ExecutionStatements(self._statements)
         self._opened: Opened | None = None
         self._seen = ""
+        self._seen_lock = Lock()
         self._connection: Connection | None = None
         self._listener: Listener | None = None
         self._pruning = Pruning(self._statements)
@@ -147,6 +148,17 @@ class PostgresStore:
         """Our epoch; 0 while it is not open."""
         opened = self._opened
         return 0 if opened is None else opened.epoch
+
+    @property
+    def seen(self) -> str:
+        """The snapshot that holds all changes of others that we have been told of."""
+        return self._seen
+
+    def see(self, snapshot: str, after: str) -> None:
+        """Take note that between these two others have changed nothing. Any thread."""
+        with self._seen_lock:
+            if self._seen == after:
+                self._seen = snapshot
 
     def preflight(self) -> None:
         """Raise what `open` would, as far as that shows without making anything, and without taking it over."""
@@ -246,7 +258,8 @@ class PostgresStore:
                 states={key: row[1] for key, row in rows.items() if row is not None and row[1] is not None},
                 requests=self._requests(connection) if is_asked == [True] else (),
             )
-        self._seen = seen
+        with self._seen_lock:
+            self._seen = seen
         return changes
 
     def _requests(self, connection: Connection) -> tuple[StoredRequest, ...]:

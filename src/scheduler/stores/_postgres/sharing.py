@@ -54,6 +54,13 @@ class Place(Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Open a transaction in which our commits are, too."""
 
+    @property
+    def seen(self) -> str:
+        """The snapshot that holds all changes of others that we have been told of."""
+
+    def see(self, snapshot: str, after: str) -> None:
+        """Take note that between these two others have changed nothing."""
+
 
 class SharingStatements:
     """The statements of sharing, in one schema."""
@@ -73,13 +80,15 @@ class SharingStatements:
             " agent.epoch) LIMIT 1"
         )
         self.renew = of(
-            "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %s * interval '1s', in_session = %s"
-            " WHERE epoch = %s RETURNING set_config('synchronous_commit',"
+            "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
+            " in_session = %(in_session)s WHERE epoch = %(me)s RETURNING set_config('synchronous_commit',"
             " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true))"
             " SELECT EXISTS (SELECT FROM renewed), floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us, in_session, labels) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch))"
+            " opened_us, in_session, labels) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
+            " {is_news}, pg_current_snapshot()::text",
+            is_news=statements.is_news,
         )
         self.bury = of(
             "DELETE FROM {schema}.agent USING {schema}.lease WHERE agent.epoch = ANY (%s::bigint[])"
@@ -108,6 +117,10 @@ class SharingStatements:
             " AND wait_event_type IS DISTINCT FROM 'Lock'"
         )
         self.hint = of("SELECT pg_notify(%s, %s)")
+        self._set_reading(statements)
+
+    def _set_reading(self, statements: Statements) -> None:
+        of = statements.of
         jobs = of(
             "SELECT {job}, {state} FROM {schema}.job"
             " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id WHERE job.shard = ANY (%s::smallint[])"
@@ -152,6 +165,7 @@ class PostgresSharing:
         self._other: Connection | None = None
         self._is_asked = Lock()
         self._waiting: Connection | None = None
+        self._can_hear = False
         self._in_session = False
         self.last: View | None = None
 
@@ -159,7 +173,8 @@ class PostgresSharing:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
         me = self._place.epoch
         with translated(self._place.where):
-            is_there, at_us, owners, agents = self._renewed(me)
+            seen = self._place.seen
+            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(me, seen)
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
@@ -174,17 +189,20 @@ class PostgresSharing:
             )
             for epoch, name, left, form, us, heard, labels in agents
         )
-        self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us)
+        if not is_news:
+            self._place.see(snapshot, seen)
+        self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us, is_news=is_news)
         return self.last
 
-    def _renewed(self, me: int) -> Row:
+    def _renewed(self, me: int, seen: str) -> Row:
         if self._lease is None or self._lease.closed:
             self._lease = self._place.connect()
             self._in_session = self._lock(self._lease, me)
         connection = self._lease
         connection.patience, connection.silence = PATIENCE, 0
         try:
-            return one_row(connection.execute(self._statements.renew, [LEASE, self._in_session, me]))
+            said = {"lease": LEASE, "in_session": self._in_session, "me": me, "seen": seen, "agent": str(me)}
+            return one_row(connection.execute(self._statements.renew, said))
         except BaseException:
             connection.close()
             raise
@@ -204,10 +222,11 @@ class PostgresSharing:
         with translated(self._place.where):
             if self._waiting is None or self._waiting.closed:
                 self._waiting = connect = self._place.connect()
+                self._can_hear = self._is_direct(connect)
                 connect.execute(self._statements.longest_wait, [LONGEST_WAIT])
-            connection = self._waiting
-            if not self._is_direct(connection):
+            if not self._can_hear:
                 raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
+            connection = self._waiting
             connection.is_unwanted = is_over  # type: ignore[method-assign]
             connection.patience = sys.maxsize
             try:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import LiteralString
+from typing import Final, LiteralString
 
 from .connection import sql
 from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, Table
+
+IS_NEW: Final = sql.SQL(
+    "xid >= pg_snapshot_xmin(%(seen)s::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, %(seen)s::pg_snapshot)"
+    " AND writer IS DISTINCT FROM %(agent)s"
+)
+"""Of a change: others have made it, and it was not visible in the snapshot that was seen last."""
 
 
 class Statements:
@@ -52,8 +58,11 @@ class Statements:
             "SELECT job_id, due_us, fence FROM {schema}.tick"
             " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
         )
-        is_asked: LiteralString = ", EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)" if shared else ""
-        self.snapshot = self.of("SELECT pg_current_snapshot()::text" + is_asked)
+        is_asked: LiteralString = "EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)"
+        self.snapshot = self.of("SELECT pg_current_snapshot()::text" + (", " + is_asked if shared else ""))
+        self.is_news = self.of(
+            "(" + is_asked + " OR EXISTS (SELECT FROM {schema}.change WHERE {is_new}))", is_new=IS_NEW
+        )
         self.declare_load = self.of(
             "DECLARE jobs NO SCROLL CURSOR FOR SELECT {job}, {state} FROM {schema}.job"
             " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
@@ -155,12 +164,11 @@ class Statements:
         """
         return self.of(
             "SELECT changed.key, {qualified} FROM (SELECT DISTINCT key FROM {schema}.change"
-            " WHERE xid >= pg_snapshot_xmin(%(seen)s::pg_snapshot)"
-            " AND NOT pg_visible_in_snapshot(xid, %(seen)s::pg_snapshot)"
-            " AND writer IS DISTINCT FROM %(agent)s AND change.table = {kind}) AS changed"
+            " WHERE {is_new} AND change.table = {kind}) AS changed"
             " LEFT JOIN {schema}.{table} ON {table}.{key} = changed.key",
             table,
             qualified=table.qualified,
+            is_new=IS_NEW,
             kind=sql.Literal(table.name),
             key=sql.Identifier(table.key[0]),
         )
