@@ -7,6 +7,7 @@ the packages `schedule` and `timerqueue`; they are here so that you need not imp
 from schedule import Missed, ScheduleError
 from timerqueue import LifecycleError, UnknownLimit
 
+from ._audit_store import Became, Finding, StoreAudit, audit_store
 from ._control import NewJob
 from ._jobs import AskedRun, CurrentRun, Fleet, Handle as Job, JobChanges, current_run, fleet
 from ._memory import Record
@@ -78,12 +79,14 @@ __all__ = [
     "Audit",
     "AuditEnded",
     "AuditStarted",
+    "Became",
     "ClockJumped",
     "CurrentRun",
     "Delivery",
     "DispatchStatistics",
     "DuplicateJob",
     "Event",
+    "Finding",
     "Fleet",
     "FleetStatistics",
     "ImpossibleTransition",
@@ -129,6 +132,7 @@ __all__ = [
     "ScopeResumed",
     "ShardsMoved",
     "Store",
+    "StoreAudit",
     "StoreDown",
     "StoreError",
     "StoreStatistics",
@@ -141,6 +145,7 @@ __all__ = [
     "UnknownLimit",
     "UnknownTask",
     "WatchdogStatistics",
+    "audit_store",
     "current_run",
     "fleet",
     "tune_gc",

@@ -193,7 +193,10 @@ def watchdog_of(core: Core, memory: Memory | None, interval: float | None) -> Wa
     records = None
     if memory is not None:
         records = Records(core, memory.crashes, memory.intake, memory.ask_what_runs)
-    return Watchdog(core, interval, records)
+    watchdog = Watchdog(core, interval, records)
+    if memory is not None:
+        memory.polling.audits_by(watchdog.audit_job)
+    return watchdog
 
 
 def audit_of(store: Store | None, audit: Any) -> float | None:

@@ -22,7 +22,7 @@ from .._restore import Intake, Reconciler
 from .._starts import in_slices
 from ..stores import Changes, Store, StoredJob, StoredRequest, StoredState
 from .commits import Commits
-from .requests import Requests
+from .requests import AuditJob, Requests
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -72,6 +72,11 @@ class Polling:
         """Ask from now on: all that the store holds has been read."""
         self._has_begun = True
         self._look()
+
+    def audits_by(self, audit_job: AuditJob) -> None:
+        """Let a job be audited in that way when another process asks for it."""
+        if self._requests is not None:
+            self._requests.audit_job = audit_job
 
     def end(self) -> None:
         """Ask no more."""

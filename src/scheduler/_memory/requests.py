@@ -29,6 +29,9 @@ from .writer import Writer
 logger = getLogger(__name__)
 
 Done = Callable[["RequestedRun", MissedReason | None], None]
+Answered = Callable[[str | None], None]
+AuditJob = Callable[[Job, bool, Answered], None]
+"""Mend a job if anything is wrong with it, or with a record that says that it runs; tell what it was, None: nothing."""
 
 
 class RequestedRun(AskedRun):
@@ -58,6 +61,9 @@ class Requests:
         self._reconciler = reconciler
         commits.on_standing = self.give_way
         self._is_asking = False
+        self._audited = set[int]()
+        """Requests for audits that go on."""
+        self.audit_job: AuditJob = _leave_alone
 
     def give_way(self, row: StoredJob, on_conflict: str) -> None:
         """Let a job that we have added be what another agent has added at the same moment, which was first."""
@@ -80,7 +86,9 @@ class Requests:
         job = self._core.jobs.find(request.job_id)
         if job is None or job.task is None or job.is_elsewhere or self._core.runs.is_stopping:
             return
-        if self._journal.is_doing(request.number) or any(each.number == request.number for each in job.asked):
+        number = request.number
+        is_begun = number in self._audited or any(each.number == number for each in job.asked)
+        if is_begun or self._journal.is_doing(number):
             return
         try:
             self._do(job, request, Act(request.act))
@@ -108,9 +116,21 @@ class Requests:
                 self._core.pausing.enable(job)
             case Act.ANEW:
                 job = self._reconciler.begin_anew(job)
+            case Act.AUDIT:
+                self._audit(job, request)
+                return
             case _ as never:
                 assert_never(never)
         self._journal.done(job, request.number)
+
+    def _audit(self, job: Job, request: StoredRequest) -> None:
+        def answered(found: str | None) -> None:
+            self._audited.discard(request.number)
+            self._journal.touch(job)  # so that the row says what the heap does
+            self._journal.done(job, request.number, None, found)
+
+        self._audited.add(request.number)
+        self.audit_job(job, request.at_us is not None, answered)
 
     def _run_done(self, asked: RequestedRun, reason: MissedReason | None) -> None:
         """Note what has become of a run. One that our stop has kept from beginning is left to who has the job then."""
@@ -178,3 +198,7 @@ def _ended(tick: StoredTick) -> RunEnded:
         tick.trace,
         () if tick.result is None else (json.loads(tick.result),),
     )
+
+
+def _leave_alone(_job: Job, _says_it_runs: bool, answered: Answered) -> None:  # noqa: FBT001 - as AuditJob
+    answered(None)

@@ -38,6 +38,11 @@ def flaw_of(job: Job) -> Flaw | None:
     return None if is_at_work else Flaw.NOT_PLANNED
 
 
+def name_of(flaw: Flaw) -> str:
+    """Say what was wrong, in a few words."""
+    return flaw.name.lower().replace("_", " ")
+
+
 def mend(job: Job, flaw: Flaw, core: Core) -> None:
     """Let the job do what it should. Raises what a user's schedule raises."""
     starts = core.starts

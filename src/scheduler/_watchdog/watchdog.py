@@ -22,8 +22,8 @@ from .._jobs import Job
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Audit, AuditEnded, AuditStarted, WatchdogStatistics
-from .flaws import Flaw, flaw_of, mend
-from .records import Records
+from .flaws import Flaw, flaw_of, mend, name_of
+from .records import NOBODY, Records
 
 logger = getLogger(__name__)
 
@@ -85,6 +85,8 @@ class Watchdog:
         self._last: Audit | None = None
         self._failing: tuple[str, ...] = ()
         self._is_over = False
+        self._asked: list[Callable[[str | None], object]] = []
+        """Told what came of two audits in a row."""
 
     def begin(self) -> None:
         """Audit from now on: all jobs are there."""
@@ -111,11 +113,31 @@ class Watchdog:
         """The counts of its audits, and the last of them."""
         return WatchdogStatistics(interval=self._interval, audits=self._audits, last=self._last, failing=self._failing)
 
-    def look_at(self, job: Job) -> None:
-        """Mend the job now, if anything is wrong with it."""
+    def look_at(self, job: Job) -> str | None:
+        """Mend the job now, if anything is wrong with it. Return what was; None: nothing."""
         flaw = flaw_of(job)
-        if flaw is not None:
-            self._mend(job, flaw, None)
+        if flaw is None:
+            return None
+        self._mend(job, flaw, None)
+        return name_of(flaw)
+
+    def audit_job(self, job: Job, says_it_runs: bool, done: Callable[[str | None], object]) -> None:  # noqa: FBT001 - read as a sentence where it is called
+        """Mend the job now, and tell `done` what was wrong, None: nothing. `says_it_runs`: a record says so, and all
+        records are audited, twice: one audit alone does not believe that nobody runs what they say.
+        """
+        found = self.look_at(job)
+        if found is not None or not says_it_runs or self._records is None:
+            done(found)
+            return
+        self._asked.append(done)
+        if len(self._asked) == 1:
+            self.audit(lambda _: self._soon(self.audit, self._audited_twice))
+
+    def _audited_twice(self, audit: Audit) -> None:
+        asked, self._asked = self._asked, []
+        found = NOBODY if audit.closed else None
+        for done in asked:
+            done(found if audit.has_lock else "another audit goes on")
 
     def audit(self, done: Done | None = None, *, interval: float | None = None) -> None:
         """Audit all jobs from now on, and tell `done` what came of it."""
@@ -186,7 +208,7 @@ class Watchdog:
 
     def _mend(self, job: Job, flaw: Flaw, current: _Pass | None) -> None:
         """Mend one job. Whatever comes of it, the next one is looked at."""
-        logger.error("the watchdog mends job %r: %s", job.id, flaw.name.lower().replace("_", " "))
+        logger.error("the watchdog mends job %r: %s", job.id, name_of(flaw))
         try:
             mend(job, flaw, self._core)
         except Exception as exc:  # a user's schedule may raise anything

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from .fleet_commands import doctor, explain, fleet, metrics, tables
+from .fleet_commands import audit, doctor, explain, fleet, metrics, tables
 from .options import Duration, Place, Zone, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
 from .worker import worker
@@ -277,7 +277,7 @@ def notify_test(verbosity: int, /, channel: str, file: Path) -> None:
     end(text, code) if code else print_lines([text])
 
 
-for _each in (doctor, explain, fleet, metrics, tables, worker):
+for _each in (audit, doctor, explain, fleet, metrics, tables, worker):
     cli.add_command(_each)
 
 

@@ -16,6 +16,8 @@ from .options import Duration, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, refuse
 
 if TYPE_CHECKING:
+    from scheduler.queues import Queue
+
     from .config import Config
 
 
@@ -155,3 +157,46 @@ def fleet(where: str, *, as_json: bool) -> None:
     print_lines(fleet_in_json(view) if as_json else fleet_lines(view, now))
     is_well = view.agents and all(agent.left is None or agent.left > 0 for agent in view.agents)
     sys.exit(0 if is_well else FAILED)
+
+
+@click.command()
+@click.argument("where", metavar="FILE|URL")
+@click.option("--queue", metavar="ADDRESS", help='The beanstalkd in which the jobs stand: "host:port" or "unix:/path".')
+@click.option("--tube", default="timerqueue", show_default=True, help="Its tube, if several fleets share it.")
+@click.option("--wait", type=Duration(), default="10s", show_default=True, help="How long agents have to answer.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: bool) -> None:
+    """See that each job of a store has its next start, and that somebody has it; mend what is wrong, and say so.
+
+    The store is that of FILE, or the one at URL, in PostgreSQL; with --queue that of programs. Agents may run
+    meanwhile, or none: it takes nothing over and runs no job. Agents audit by themselves too, every five minutes. Exit
+    code 1 if anything was wrong.
+    """
+    from scheduler import SchedulerError, StoreError, audit_store
+
+    from .config import store_place
+    from .show import audit_in_json, audit_lines
+
+    place = store_place(Path(), os.environ)(where) if "://" in where else _read(Path(where)).store
+    if place.dsn is None:
+        end(f"{place} is for one process, and its agent audits it: name a store in PostgreSQL", BAD_USAGE)
+    if queue is not None:
+        place = place.of_programs()
+    try:
+        with place.visited() as store:
+            found = audit_store(store, None if queue is None else _to_put_into(queue, tube), wait=wait)
+    except StoreError as exc:
+        refuse(place, str(exc))
+    except ValueError as exc:
+        end(f"{exc} (--queue ADDRESS)", BAD_USAGE)
+    except (SchedulerError, ModuleNotFoundError) as exc:
+        end(str(exc), BAD_USAGE)
+    print_lines([audit_in_json(found)] if as_json else audit_lines(found))
+    sys.exit(FAILED if found.mended or found.left else 0)
+
+
+def _to_put_into(address: str, tube: str) -> Queue:
+    """Make a queue that takes nothing."""
+    from scheduler.queues.beanstalkd import BeanstalkdQueue
+
+    return BeanstalkdQueue(address, tube=tube, reservers=0)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from scheduler import Scheduler
 
     from .config import StorePlace
-
-OF_PROGRAMS: Final = "timerqueue"
-"""The schema of a PostgresStore by default. (That of the agent is another.)"""
 
 Tasks = Mapping[str, Callable[..., Any]]
 
@@ -89,22 +86,18 @@ def _scheduler(
     from scheduler.queues.beanstalkd import BeanstalkdQueue
     from scheduler.stores.postgres import PostgresStore
 
+    place = place.of_programs()
     if place.dsn is None:
         end('--store: workers share a store in PostgreSQL, "postgresql://..."', BAD_USAGE)
     made = Scheduler(
         limit=limit,
         limits=limits,
-        store=PostgresStore(place.dsn, schema=_schema(place), shared=True, name=name),
+        store=PostgresStore(place.dsn, schema=place.schema, shared=True, name=name),
         queue=BeanstalkdQueue(queue, tube=tube),
     )
     for each, func in tasks.items():
         made.register(each, func)
     return made
-
-
-def _schema(place: StorePlace) -> str:
-    """The schema that the URL names, or the one that a program of yours has unless it says another."""
-    return OF_PROGRAMS if place.schema == type(place)().schema else place.schema
 
 
 async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> None:

@@ -46,7 +46,8 @@ class BeanstalkdQueue:
 
     `tube` tells fleets apart that share a server. `ttr`: whole seconds after which the server gives a tick to others if
     its worker, alive or not, has not been heard of; runs may take longer, for they are touched. `reservers`:
-    connections that take ticks, each in a thread of its own. `window`: how many ticks each takes that have not ended.
+    connections that take ticks, each in a thread of its own; 0: this one only puts. `window`: how many ticks each takes
+    that have not ended.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class BeanstalkdQueue:
         self._address = address_of(address)
         self._tube = _checked_tube(tube)
         self._ttr = _checked("ttr", ttr, 3, LONGEST_DELAY)
-        self._how_many = _checked("reservers", reservers, 1, 100)
+        self._how_many = _checked("reservers", reservers, 0, 100)
         self._window = _checked("window", window, 1, 1_000_000)
         self._tally = Tally()
         self._refuge = LocalQueue()

@@ -41,6 +41,7 @@ from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Peer, Sharing, TakenSh
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
+from ._visit import LATE, Audience, Doubt, Doubted, Looked, Visit
 from ._voting import Vote, Voting
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "DONE",
     "EVERYTHING",
     "FORMAT",
+    "LATE",
     "LEASE",
     "LIVE",
     "LONGEST_RESULT",
@@ -65,10 +67,13 @@ __all__ = [
     "AgentRow",
     "Answer",
     "Ask",
+    "Audience",
     "Audited",
     "Batch",
     "Changes",
     "Decide",
+    "Doubt",
+    "Doubted",
     "Execution",
     "Executions",
     "FleetView",
@@ -76,6 +81,7 @@ __all__ = [
     "Lending",
     "Lent",
     "Loan",
+    "Looked",
     "Mended",
     "NotTaken",
     "Opened",
@@ -102,6 +108,7 @@ __all__ = [
     "TakenShards",
     "Unstorable",
     "View",
+    "Visit",
     "Vote",
     "Voting",
     "Wish",

@@ -213,6 +213,8 @@ class Act(enum.Enum):
     """End its rest too, with its pause."""
     ANEW = "anew"
     """It has been replaced: forget where it stood."""
+    AUDIT = "audit"
+    """See whether it stands as its rows say, or, if `at_us` says which, whether that tick runs. Asked by visitors."""
 
 
 class StoredRequest(NamedTuple):

@@ -24,11 +24,12 @@ from ._postgres.execution_statements import ExecutionStatements
 from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
-from ._postgres.schema import preflight, prepare
+from ._postgres.schema import check_made, preflight, prepare
 from ._postgres.sharing import PostgresSharing, SharingStatements
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements
+from ._postgres.visits import PostgresVisit
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Sharing
@@ -282,6 +283,13 @@ class PostgresStore:
             free, requests = one_row(reader.execute(self._statements.open_work))
         agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
         return FleetView(agents=agents, free=free, requests=requests)
+
+    @contextmanager
+    def visit(self) -> Iterator[PostgresVisit]:
+        """Let somebody audit the rows who is no agent, over a connection of its own. The store need not be open."""
+        with translated(self._where), closing(connect(self._dsn)) as connection:
+            check_made(connection, self._schema)
+            yield PostgresVisit(connection, self._statements, self._of_executions, self._schema)
 
     def prune(self, retention: Retention, now_us: int) -> int:
         """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after

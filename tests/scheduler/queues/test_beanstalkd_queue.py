@@ -59,7 +59,7 @@ def test_what_is_no_name_of_a_tube_is_an_error(tube):
 
 
 @pytest.mark.parametrize(
-    "options", [{"ttr": 2}, {"ttr": 2**32}, {"ttr": 30.0}, {"reservers": 0}, {"window": 0}, {"window": True}]
+    "options", [{"ttr": 2}, {"ttr": 2**32}, {"ttr": 30.0}, {"reservers": -1}, {"window": 0}, {"window": True}]
 )
 def test_a_number_out_of_bounds_is_an_error_that_names_it(options):
     """Whole seconds, up to what a server can count; and the connection needs time to touch."""

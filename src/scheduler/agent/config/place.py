@@ -6,6 +6,7 @@ There is one for the history of checks, and one for the metrics that probes of P
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,9 @@ POSTGRES: Final = ("postgresql", "postgres")
 
 SCHEMA: Final = "timerqueue_agent"
 """The schema of the tables: the stores of other programs in the same database have theirs."""
+
+OF_PROGRAMS: Final = "timerqueue"
+"""The schema of a PostgresStore that a program makes and says nothing else."""
 
 METRICS_SCHEMA: Final = "timerqueue_metrics"
 
@@ -97,14 +101,24 @@ class StorePlace:
         """
         return self._made()
 
+    def of_programs(self) -> StorePlace:
+        """Return this place as programs mean it that do not name a schema."""
+        return evolve(self, schema=OF_PROGRAMS) if self.schema == SCHEMA else self
+
     def fleet_view(self) -> FleetView:
         """Read which agents have the store, which is a server's. Raises StoreError."""
+        with self.visited() as store:
+            return store.fleet()
+
+    @contextmanager
+    def visited(self) -> Iterator[PostgresStore]:
+        """Lend the store, which is a server's, to a visitor. It is not opened. Raises StoreError."""
         from scheduler.stores.postgres import PostgresStore  # noqa: PLC0415
 
         store = self._made()
         assert isinstance(store, PostgresStore)
         try:
-            return store.fleet()
+            yield store
         finally:
             store.close()
 

@@ -6,6 +6,7 @@ stands, and reads no configuration. Lives on the event loop; `history` prints wi
 
 from __future__ import annotations
 
+from .audit import audit_in_json, audit_lines
 from .choice import display_on
 from .display import Display, NotShown, View
 from .fleet import fleet_in_json, fleet_lines
@@ -18,6 +19,8 @@ __all__ = [
     "Monitor",
     "NotShown",
     "View",
+    "audit_in_json",
+    "audit_lines",
     "begun",
     "display_on",
     "fleet_in_json",

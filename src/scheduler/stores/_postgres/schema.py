@@ -309,6 +309,22 @@ def preflight(connection: Connection, schema: str) -> None:
             raise _without_right(connection, schema)
 
 
+def check_made(connection: Connection, schema: str) -> None:
+    """Raise StoreUnusable unless the tables are there, as this version knows them. Makes nothing."""
+    _check_server(connection)
+    with connection.transaction_as(""):
+        version = _version(connection, schema)
+    if not version:
+        msg = f"schema {schema!r} holds no tables of timerqueue: name the schema, such as postgresql://...?schema=NAME"
+        raise StoreUnusable(msg)
+    if version != VERSION:
+        msg = (
+            f"the tables in schema {schema!r} are of version {version}, and this timerqueue knows {VERSION}: "
+            "let an agent of this version open the store first"
+        )
+        raise StoreUnusable(msg)
+
+
 def _check_server(connection: Connection) -> None:
     if connection.info.server_version < OLDEST_SERVER:
         msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"

@@ -1,0 +1,111 @@
+"""A visit to the tables of a store in PostgreSQL. Each of its questions is one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ...._values import EVERYTHING
+from ..._executions import PARTS
+from ..._rows import Placed
+from ..._shards import SHARDS
+from ..._visit import Audience, Doubt, Doubted, Looked
+from ..connection import Connection, one_row, sql
+from ..execution_statements import ExecutionStatements
+from ..executions import PostgresExecutions
+from ..statements import Statements
+from ..table import PLACED, number_array, text_array
+from .statements import VisitStatements
+
+MOST: Final = 1_000
+"""Jobs that are doubted in one part, and no more: the next audit finds the others."""
+
+
+class PostgresVisit:
+    """A visit over one connection. `name`: of the schema, which is the channel of its agents, too."""
+
+    def __init__(
+        self, connection: Connection, statements: Statements, of_executions: ExecutionStatements, name: str
+    ) -> None:
+        self._connection = connection
+        self._statements = VisitStatements(statements)
+        self._of_executions = of_executions
+        self._name = name
+        self._try_lock = f"timerqueue audit of {name}"
+
+    @property
+    def epoch(self) -> int:
+        """0: a visitor is no agent."""
+        return 0
+
+    @property
+    def executions(self) -> PostgresExecutions:
+        """The executions of the store."""
+        return PostgresExecutions(self, self._of_executions, self._name)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a transaction. Its changes are made by hand, as agents see it."""
+        with self._connection.transaction_as(""):
+            yield self._connection
+
+    writing = transaction
+
+    def now_us(self) -> int:
+        """See Visit."""
+        return int(self._ask(self._statements.now)[0][0])
+
+    def is_queued(self) -> bool:
+        """See Visit."""
+        return bool(self._ask(self._statements.is_queued)[0][0])
+
+    def bury(self) -> list[str]:
+        """See Visit."""
+        with self.transaction() as connection:
+            names = [row[0] for row in connection.execute(self._statements.bury)]
+            if names:
+                connection.execute(self._statements.tell, [self._name, "fleet"])
+        return names
+
+    def look(self, part: int, *, late_us: int) -> Looked | None:
+        """See Visit."""
+        width = SHARDS // PARTS
+        with self.transaction() as connection:
+            if not one_row(connection.execute(self._of_executions.try_lock, [self._try_lock, part]))[0]:
+                return None
+            now_us = one_row(connection.execute(self._statements.now))[0]
+            asked = {"first": part * width, "last": (part + 1) * width - 1, "limit": MOST}
+            rows = connection.execute(self._statements.doubted, asked | {"before_us": now_us - late_us})
+            doubted = tuple(Doubted(id, Doubt(doubt), due_us, owner) for id, doubt, due_us, owner in rows)
+            stamped = asked | {"now_us": now_us, "everything": EVERYTHING}
+            jobs = one_row(connection.execute(self._of_executions.stamp, stamped))[0]
+        return Looked(jobs, doubted)
+
+    def ask(self, doubted: Iterable[Doubted]) -> list[int]:
+        """See Visit."""
+        given = list(doubted)
+        due = [each.due_us if each.doubt is Doubt.NOBODY_RUNS else None for each in given]
+        with self.transaction() as connection:
+            parameters = [text_array(each.job_id for each in given), number_array(due)]
+            numbers = [row[0] for row in connection.execute(self._statements.ask, parameters)]
+            connection.execute(self._statements.tell, [self._name, "news"])
+        return numbers
+
+    def answers(self, numbers: Sequence[int]) -> list[Audience]:
+        """See Visit."""
+        return [Audience(*row) for row in self._ask(self._statements.answers, [number_array(numbers)])]
+
+    def withdraw(self, numbers: Sequence[int]) -> None:
+        """See Visit."""
+        with self.transaction() as connection:
+            connection.execute(self._statements.withdraw, [number_array(numbers)])
+
+    def placed(self, rows: Iterable[Placed]) -> None:
+        """See Visit."""
+        with self.transaction() as connection:
+            connection.execute(self._of_executions.place, PLACED.parameters(rows))
+
+    def _ask(self, statement: sql.Composed | sql.SQL, asked: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with self.transaction() as connection:
+            return connection.execute(statement, asked).fetchall()
