@@ -7,12 +7,17 @@ CLOCK_MONOTONIC, which is one for all processes of a machine, whatever their wal
 
     b JOB DUE ATTEMPT FENCE AT      a run has begun
     e JOB DUE ATTEMPT FENCE AT      it has ended
+    c JOB DUE ATTEMPT FENCE AT      it was cut off: its agent does not hold its lease for sure
+
+With a `broker`, the executions of the jobs that are "queued" stand in that beanstalkd. They have a scheduler and a
+schema of their own in the same process, and fences that are higher than all others.
 
 It takes commands as lines of JSON on standard input, and answers each with a line once what it did is durable. It ends
 in order when standard input ends. TIMERQUEUE_DEFECT in its environment plants a defect: see fleet_defects.py.
 """
 # ruff: noqa: T201 - it speaks to who started it
 
+import contextlib
 import json
 import logging
 import os
@@ -24,7 +29,9 @@ from anyio.to_thread import run_sync
 
 import fleet_defects
 from schedule import Every, Missed
-from scheduler import Delivery, Overlap, Scheduler, StoreDown, StoreUp, current_run
+from scheduler import Delivery, Overlap, Scheduler, StoreDown, StoreUp, current_run, fleet
+from scheduler._dispatch import audit
+from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.stores import Retention
 from scheduler.stores.postgres import PostgresStore
 from timerqueue import SystemClock
@@ -37,14 +44,21 @@ KINDS = {
     "again": {"delivery": Delivery.AT_LEAST_ONCE},
     "limited": {"needs": "narrow"},
     "edited": {},
+    "queued": {},
 }
 """What the jobs have for options whose ids begin so."""
 
 ALL = {"missed": Missed.ALL, "catch_up": 1000, "overlap": Overlap.QUEUE}
 """No tick is passed over because its time has gone by, so that each has to be accounted for."""
 
-TAKES = {"limited": 0.05, "again": 0.01}
-"""Seconds that their runs take; others take none."""
+QUEUED = "queued"
+"""What the ids of jobs begin with whose executions stand in the broker."""
+
+FENCES = 1 << 52
+"""Higher than all fences of the agents that share shards: a fence is that much more for agents that share a queue."""
+
+TTR = 5
+"""Seconds after which the broker gives to others what a silent agent has taken."""
 
 
 def us_now():
@@ -63,21 +77,22 @@ class SteppedClock(SystemClock):
 
 
 class Agent:
-    """The scheduler, its one task, and the commands."""
+    """A scheduler, its one task, and the verbs. `queue`: where the executions of its jobs stand, if not with itself."""
 
-    def __init__(self, config, limit):
-        self.log = os.open(config["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self.every = config["every"]
-        self.clock = SteppedClock()
+    def __init__(self, config, log, clock, *, schema, queue=None, offset=0):
+        self.log = log
+        self.offset = offset
+        self.takes = config.get("takes", {})
         self.is_buried = anyio.Event()
         self.is_back = anyio.Event()
         self.scheduler = Scheduler(
             limit=1_000,
-            limits={"narrow": limit},
-            store=PostgresStore(config["dsn"], schema=config["schema"], shared=True),
+            limits={} if queue else {"narrow": fleet(config["limit"])},
+            store=PostgresStore(config["dsn"], schema=schema, shared=True),
+            queue=queue,
             crash_floor="50ms",
             retention=Retention(per_job=None, age=None, total_bytes=None),
-            clock=self.clock,
+            clock=clock,
             poll="1s",
         )
         self.scheduler.register("work", self.work)
@@ -95,22 +110,26 @@ class Agent:
     async def work(self, takes):
         run = current_run()
         self.write("b", run)
-        if takes:
-            await anyio.sleep(takes)
-        self.write("e", run)
+        word = "c"
+        try:
+            if takes:
+                await anyio.sleep(takes)
+            word = "e"
+        finally:
+            self.write(word, run)
 
     def write(self, word, run):
-        due = round(run.due.timestamp() * 1e6)
-        os.write(self.log, f"{word} {run.job_id} {due} {run.attempt} {run.fence} {us_now()}\n".encode())
+        due, fence = round(run.due.timestamp() * 1e6), run.fence + self.offset
+        os.write(self.log, f"{word} {run.job_id} {due} {run.attempt} {fence} {us_now()}\n".encode())
 
     def add(self, kind, ids, every):
         interval = Every(every)
-        args = (TAKES.get(kind, 0),)
+        args = (self.takes.get(kind, 0),)
         self.scheduler.add_many(
             "work", [(id, interval, args) for id in ids], on_conflict="update", **ALL, **KINDS[kind]
         )
 
-    async def carry_out(self, verb, id=None, every=None, offset=None, kind="edited", ids=()):
+    async def carry_out(self, verb, id, every=None, kind="edited", ids=()):
         """Do what a command says; return once it is durable."""
         match verb:
             case "add":
@@ -119,20 +138,7 @@ class Agent:
                 self.scheduler.get(id).update(schedule=Every(every))
             case "remove" | "pause" | "resume" | "run_now":
                 getattr(self.scheduler.get(id), verb)()
-            case "clock":
-                self.clock.offset = offset
-        if verb != "clock":
-            await self.scheduler.flush()
-
-    async def obey(self):
-        """Carry out commands until there are no more."""
-        while line := await run_sync(sys.stdin.readline, abandon_on_cancel=True):
-            try:
-                await self.carry_out(**json.loads(line))
-                print(json.dumps({"done": True}), flush=True)
-            except Exception as error:  # noqa: BLE001 - whatever it is, who asked wants to know
-                print(json.dumps({"done": False, "why": repr(error)}), flush=True)
-        self.scheduler.stop("5s")
+        await self.scheduler.flush()
 
     async def give_up(self):
         """End once it has been buried and does not join again."""
@@ -144,28 +150,62 @@ class Agent:
             os._exit(3)
 
 
-def limit_of(config):
-    """Return the limit that all agents have together, where they can have one."""
-    try:
-        from scheduler import fleet  # noqa: PLC0415 - it may not be there yet
-    except ImportError:
-        return config["limit"]
-    return fleet(config["limit"])
+class Process:
+    """The agents of a process: one that shares shards, and one that shares a queue if there is a broker."""
+
+    def __init__(self, config):
+        self.config = config
+        self.clock = SteppedClock()
+        log = os.open(config["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        self.agents = [Agent(config, log, self.clock, schema=config["schema"])]
+        if config.get("broker"):
+            audit.EVERY = config["audits"]
+            queue = BeanstalkdQueue(config["broker"], ttr=TTR)
+            schema = f"{config['schema']}_{QUEUED}"
+            self.agents.append(Agent(config, log, self.clock, schema=schema, queue=queue, offset=FENCES))
+
+    def agent_of(self, id):
+        return self.agents[-1 if id.startswith(QUEUED) else 0]
+
+    async def live(self):
+        """Run until standard input ends."""
+        for kind, count in self.config.get("jobs", {}).items():
+            ids = [f"{kind}-{number}" for number in range(count)]
+            self.agent_of(kind).add(kind, ids, self.config["every"])
+        async with contextlib.AsyncExitStack() as stack:
+            for agent in self.agents:
+                await stack.enter_async_context(agent.scheduler)
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            for agent in self.agents:
+                tasks.start_soon(agent.give_up)
+                await agent.scheduler.flush()
+            print(json.dumps({"runs": True}), flush=True)
+            await self.obey()
+            tasks.cancel_scope.cancel()
+
+    async def obey(self):
+        """Carry out commands until there are no more."""
+        while line := await run_sync(sys.stdin.readline, abandon_on_cancel=True):
+            try:
+                await self.carry_out(json.loads(line))
+                print(json.dumps({"done": True}), flush=True)
+            except Exception as error:  # noqa: BLE001 - whatever it is, who asked wants to know
+                print(json.dumps({"done": False, "why": repr(error)}), flush=True)
+        for agent in self.agents:
+            agent.scheduler.stop("5s")
+
+    async def carry_out(self, command):
+        if command["verb"] == "clock":
+            self.clock.offset = command["offset"]
+        else:
+            await self.agent_of(command["id"]).carry_out(**command)
 
 
 async def main(config):
     logging.basicConfig(filename=config.get("told"), format=f"%(asctime)s {os.getpid()} %(name)s %(message)s")
     logging.getLogger("scheduler").setLevel("INFO")
     fleet_defects.plant(os.environ.get("TIMERQUEUE_DEFECT", ""))
-    agent = Agent(config, limit_of(config))
-    for kind, count in config.get("jobs", {}).items():
-        agent.add(kind, [f"{kind}-{number}" for number in range(count)], config["every"])
-    async with agent.scheduler, anyio.create_task_group() as tasks:
-        tasks.start_soon(agent.give_up)
-        await agent.scheduler.flush()
-        print(json.dumps({"runs": True}), flush=True)
-        await agent.obey()
-        tasks.cancel_scope.cancel()
+    await Process(config).live()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Trouble a fleet of agents that share a PostgreSQL, and judge it by what its tasks wrote.
+"""Trouble a fleet of agents that share a PostgreSQL and a beanstalkd, and judge it by what its tasks wrote.
 
     python3 tests/fleet_chaos.py --for 10m --seed 1 --jobs 20000 --rate 1000
 
-Three agents run so many jobs, so many starts a second, each agent behind a proxy of its own. Every few seconds one of
-KINDS befalls one of them, or the server; mostly while a commit of that agent is in flight: its COMMIT is held on the
-way, or the answer to it. The same seed gives the same troubles, not at the same instants to the microsecond. One agent
-at least is left alone at any time.
+Three agents run so many jobs, so many starts a second. A fifth of the jobs have their executions in the beanstalkd; the
+rest belong to the agents by shards, and some of those share a limit of the fleet. Each agent reaches each server
+through a proxy of its own. Every few seconds one of fleet_troubles.KINDS befalls one of them, or a server; mostly
+while a commit of that agent is in flight: its COMMIT is held on the way, or the answer to it. The same seed gives
+the same troubles, not at the same instants to the microsecond. One agent at least is left alone at any time.
 
 Exits with 0 if all holds that fleet_judge.py looks at, with 1 if not, and with 2, "inconclusive", if one of the kinds
 befell nobody often enough, or never while a commit was in flight.
@@ -22,138 +23,32 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from contextlib import ExitStack
 from pathlib import Path
 
 if importlib.util.find_spec("anyio") is None:  # an interpreter without our dependencies: dev.py has one with them
     dev = Path(__file__).resolve().parents[1] / "dev.py"
     os.execv(sys.executable, [sys.executable, str(dev), "chaos", *sys.argv[1:]])
 
-import scheduler
+import beanstalkd_server
 from fleet_judge import judge, lateness
-from fleet_members import Fleet, freeze, us_now
+from fleet_members import Fleet, us_now
+from fleet_troubles import ALSO, AT_THE_BROKER, KINDS, LEASE, ONE_AT_A_TIME
 from postgres_server import PostgresServer
 
-LEASE = 3.0
-LIMIT = 7
 IN_FLIGHT = 0.7
 """How many of the troubles wait for a commit first."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
-EDITED = 0.05
-SHARES = {"again": 0.05, "limited": 0.05, "edited": EDITED}
+SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
 """Of the jobs; the rest runs at most once, without a limit."""
 
-STEPS = (-3600.0, -20.0, -2.0, 2.0, 20.0, 3600.0)
-"""Seconds by which the wall clock of an agent is set."""
+QUEUED = 0.2
+"""Of the jobs, if there is a broker."""
 
-
-# -- what befalls whom: each returns once it is over -------------------------------------------------------------------
-
-
-def kill(fleet, member, dice):
-    """Kill -9. A commit that is held on the way goes on after a while: its agent may have been replaced by then."""
-    member.kill()
-    time.sleep(LEASE + 2 if member.held == "words" else dice.choice((0, 0.5)))
-    member.proxy.let_go()
-    member.launch()
-
-
-def lose(fleet, member, dice):
-    """Kill -9, with a commit on the way that arrives once others have taken over. Nobody takes its place."""
-    member.hold_a_commit(answer=False)
-    member.kill()
-    time.sleep(LEASE + 2)
-    member.proxy.let_go()
-
-
-def stop(fleet, member, dice):
-    """Freeze it, for less than its lease, or for more."""
-    freeze(member, dice.choice((0.2, 1.0, LEASE - 0.5, LEASE + 1, LEASE + 3)))
-
-
-def freeze_for_long(fleet, member, dice):
-    """Freeze it until others have taken over."""
-    freeze(member, LEASE + 3)
-
-
-def cut(fleet, member, dice):
-    """Cut it off: nothing goes through, and all that was said arrives afterwards."""
-    member.proxy.black_hole()
-    time.sleep(dice.choice((0.5, LEASE - 0.5, LEASE + 1, LEASE + 3)))
-    member.proxy.pass_on()
-
-
-def half_open(fleet, member, dice):
-    """Let one side believe that the connection is there."""
-    if dice.choice((True, False)):
-        member.proxy.leave_clients_hanging()
-    else:
-        member.proxy.leave_server_hanging()
-        time.sleep(LEASE)
-        member.proxy.reset()
-
-
-def reset(fleet, member, dice):
-    """Reset its connections, and refuse others for a while."""
-    member.proxy.refuse()
-    time.sleep(dice.choice((0, 0.5, LEASE + 1)))
-    member.proxy.pass_on()
-
-
-def delay(fleet, member, dice):
-    """Let everything that is said take longer."""
-    member.proxy.delay(dice.choice((0.02, 0.1, 0.3)))
-    time.sleep(2)
-    member.proxy.pass_on()
-
-
-def restart(fleet, member, dice):
-    """Restart the server; "immediate" is a crash of it."""
-    fleet.server.restart(dice.choice(("fast", "immediate")))
-    member.proxy.let_go()
-
-
-def edit(fleet, member, dice):
-    """Have it change jobs, whoever has them."""
-    ids = [f"edited-{number}" for number in range(fleet.counts["edited"])]
-    for job in dice.sample(ids, min(3, len(ids))):
-        verb = dice.choice(("remove", "add", "add", "pause", "resume", "update"))
-        every = fleet.config["every"] * dice.choice((0.5, 1.0))
-        asked = us_now()
-        command = {"verb": verb, "id": job, "every": every}
-        is_done = member.ask(meanwhile=lambda: (time.sleep(0.1), member.proxy.let_go()), **command)
-        if is_done is not False:  # that one says that there is no such job
-            fleet.note_edit(verb, job, round(every * 1e6), asked, is_done=is_done)
-
-
-def clock(fleet, member, dice):
-    """Set its wall clock, and back after a while."""
-    member.ask(verb="clock", offset=dice.choice(STEPS))
-    time.sleep(dice.choice((0.5, 3.0)))
-    member.ask(verb="clock", offset=0.0)
-
-
-def leave(fleet, member, dice):
-    """End it in order. Later another one takes its place."""
-    threading.Timer(0.2, member.proxy.let_go).start()
-    member.leave()
-    time.sleep(dice.choice((0.2, 2.0)))
-    member.launch()
-
-
-def join(fleet, member, dice):
-    """Let a fourth one come, and leave."""
-    fourth = fleet.members[-1]
-    fourth.start()
-    member.proxy.let_go()
-    time.sleep(dice.choice((1.0, 3.0)))
-    fourth.leave()
-
-
-KINDS = {each.__name__: each for each in (kill, stop, cut, half_open, reset, delay, restart, edit, clock, leave, join)}
-ALSO = {"lose": lose, "freeze": freeze_for_long}
-"""What befalls nobody unless it is asked for."""
+USED = 0.5
+"""How much of the limit its jobs need, if nothing befalls them: the rest makes up for what did."""
 
 
 class Operator:
@@ -166,8 +61,7 @@ class Operator:
         self.pace = pace
         self._untroubled = list(fleet.members[:-1])
         self._some_are_free = threading.Condition()
-        self._at_the_server = threading.Lock()
-        self._joins = threading.Lock()
+        self._one_at_a_time = defaultdict(threading.Lock)
         self._threads = []
         self.errors = []
 
@@ -185,7 +79,8 @@ class Operator:
         for thread in self._threads:
             thread.join()
         for member in self.fleet.members:
-            member.proxy.pass_on()
+            for proxy in member.proxies():
+                proxy.pass_on()
 
     def _plan(self):
         """Yield the kinds, each as often as any other."""
@@ -204,7 +99,7 @@ class Operator:
     def _befall(self, kind, member, number):
         dice = random.Random(f"{self.seed} {number}")
         try:
-            with self._at_the_server if kind == "restart" else self._joins if kind == "join" else threading.Lock():
+            with self._one_at_a_time[ONE_AT_A_TIME.get(kind, number)]:
                 self._befall_now(kind, member, dice)
         except Exception as error:  # noqa: BLE001 - told in the end
             self.errors.append(f"{kind} of {member.name}: {error!r}")
@@ -222,25 +117,46 @@ class Operator:
         self.fleet.note(kind, number, since, in_flight=bool(member.held))
 
 
-def chaos(server, folder, options):
+def counts_of(options):
+    """How many jobs there are of each kind."""
+    shares = SHARES | ({"queued": QUEUED} if has_broker(options) else {})
+    counts = {kind: max(2, round(options.jobs * share)) for kind, share in shares.items()}
+    counts["limited"] = max(counts["limited"], 3 * options.limit)
+    return counts | {"once": max(2, options.jobs - sum(counts.values()))}
+
+
+def has_broker(options):
+    """Whether anything is to befall a broker."""
+    return not AT_THE_BROKER.keys().isdisjoint(options.kinds)
+
+
+def chaos(server, broker, folder, options):
     """Play it. Returns the evidence, and what kept it from being played as planned."""
-    counts = {kind: max(2, round(options.jobs * share)) for kind, share in SHARES.items()}
-    counts["once"] = options.jobs - sum(counts.values())
-    is_limited_together = hasattr(scheduler, "fleet")
-    config = {"every": options.jobs / options.rate, "limit": LIMIT}
-    fleet = Fleet(server, folder, names="abcdefgh"[: options.agents + 1], config=config, defect=options.defect)
+    counts, every = counts_of(options), options.jobs / options.rate
+    config = {
+        "every": every,
+        "limit": options.limit,
+        "takes": {"again": 0.01, "limited": USED * options.limit * every / counts["limited"]},
+        "audits": options.audits,
+    }
+    fleet = Fleet(
+        server,
+        folder,
+        names="abcdefgh"[: options.agents + 1],
+        config=config,
+        broker=broker,
+        schema=options.schema,
+        defect=options.defect,
+    )
     fleet.counts = counts
     with fleet:
         fleet.start(options.agents, counts)
         operator = Operator(fleet, seed=options.seed, wanted=options.kinds, pace=options.pace)
         operator.trouble(options.seconds)
         quiet = us_now()
-        time.sleep(2 * config["every"] + LEASE + 2)
+        time.sleep(2 * every + LEASE + 2 + (options.audits if broker else 0))
         fleet.end()
-        batch = 50 + 5 * options.rate
-        evidence = fleet.evidence(
-            quiet=quiet, batch=batch, limit=LIMIT * (1 if is_limited_together else options.agents + 1)
-        )
+        evidence = fleet.evidence(quiet=quiet, batch=50 + 5 * options.rate, limit=options.limit)
     return evidence, operator.errors
 
 
@@ -286,20 +202,29 @@ def arguments(given=None):
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--rate", type=float, default=1_000.0, help="starts a second")
     parser.add_argument("--agents", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=7, help="of the fleet, for a part of the jobs")
     parser.add_argument("--pace", type=float, default=5.0, help="seconds from one trouble to the next")
+    parser.add_argument("--audits", type=float, default=10.0, help="seconds from one audit of the queue to the next")
     parser.add_argument("--least", type=int, default=5, help="how often each kind has to befall somebody")
     parser.add_argument("--kinds", nargs="+", choices=KINDS | ALSO, default=list(KINDS))
+    parser.add_argument("--schema", default="chaos", help="in which all of it stands")
     parser.add_argument("--defect", default="", help="plant this one: the judge has to find it")
     parser.add_argument("--keep", type=Path, help="a folder for the files, to be looked at afterwards")
     return parser.parse_args(given)
 
 
-def main(given=None):
+def main(given=None, server=None):
+    """Play it on that server, or on one of its own."""
     options = arguments(given)
-    with tempfile.TemporaryDirectory(prefix="timerqueue-chaos-") as name, PostgresServer() as server:
-        folder = options.keep or Path(name)
-        folder.mkdir(exist_ok=True, parents=True)
-        evidence, errors = chaos(server, folder, options)
+    if has_broker(options) and (why := beanstalkd_server.why_not(steps=True)):
+        print(why)
+        return 2
+    with ExitStack() as stack:
+        folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
+        folder.mkdir(exist_ok=not options.keep, parents=True)
+        server = server or stack.enter_context(PostgresServer())
+        broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
+        evidence, errors = chaos(server, broker, folder, options)
     if options.keep:
         kept = {
             "records": evidence.records,

@@ -3,13 +3,15 @@
 import contextlib
 
 from scheduler._lease import lease
+from scheduler._lending import account, units as borrowing
 from scheduler.stores import StoreTakenOver
-from scheduler.stores._postgres import sharing, statements
+from scheduler.stores._postgres import sharing, statements, units
+from scheduler.stores._units import Books, decide
 
 
-def plant(name):
-    """Build the defect of that name into this process; an empty name: none."""
-    if name:
+def plant(names):
+    """Build the defects of these names, with commas between them, into this process."""
+    for name in filter(None, names.split(",")):
         DEFECTS[name]()
 
 
@@ -48,4 +50,49 @@ def lock():
     sharing.SharingStatements.__init__ = without_lock
 
 
-DEFECTS = {"fence": fence, "lock": lock}
+def counter():
+    """A limit of the fleet counts what is in use, and nothing says whose that is.
+
+    Who buries an agent counts back what it had. If that one is not dead, it goes on with it, and counts it back too.
+    """
+    make = units.UnitStatements.__init__
+
+    def with_counters(self, statements):
+        make(self, statements)
+        self.count_back_at_burial = statements.of(
+            "CREATE OR REPLACE FUNCTION {schema}.end_loans() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " DELETE FROM {schema}.unit WHERE epoch = OLD.epoch; RETURN OLD; END $$"
+        )
+        self.count = statements.of('SELECT count(*) FROM {schema}.unit WHERE "limit" = %s')
+        self.count_up = statements.of(
+            'INSERT INTO {schema}.unit ("limit", number, epoch) SELECT %s, free, %s FROM generate_series(1, 99) AS free'
+            ' WHERE free NOT IN (SELECT number FROM {schema}.unit WHERE "limit" = %s) LIMIT %s'
+        )
+        self.count_down = statements.of(
+            'DELETE FROM {schema}.unit WHERE "limit" = %s AND number IN'
+            ' (SELECT number FROM {schema}.unit WHERE "limit" = %s LIMIT %s)'
+        )
+
+    def of_counters(self, asked):
+        say, lent = self._statements, {}
+        ours = self.__dict__.setdefault("ours", {})
+        with self._transaction() as connection:
+            connection.execute(say.lock, [self._channel, [0]])
+            connection.execute(say.count_back_at_burial)
+            for name, ask in asked.items():
+                had, ((in_use,),) = ours.get(name, 0), connection.execute(say.count, [name]).fetchall()
+                books = Books(ask.size, {unit: unit <= had for unit in range(1, max(had, in_use) + 1)}, {})
+                decided = decide(True, ask, books)
+                connection.execute(say.count_up, [name, self.epoch, name, len(decided.takes)])
+                connection.execute(say.count_down, [name, name, len(decided.gives)])
+                lent[name] = decided.lent
+        ours |= {name: each.held for name, each in lent.items()}
+        return lent
+
+    units.UnitStatements.__init__ = with_counters
+    units.PostgresLending.round = of_counters
+    account.Account.forget = lambda _self: None
+    borrowing.Units._cut_off = lambda _self: None
+
+
+DEFECTS = {"fence": fence, "counter": counter, "lock": lock}

@@ -5,10 +5,10 @@ A tick is a job and a due instant. Of each that was to be it holds:
     twice        it was begun once at most; at least once: each attempt under a higher fence than the one before
     unexplained  it was begun, or a death has cut it off between its mark and its beginning, and a record says so;
                  of one agent these are a batch
-    unended      it ended, or its agent was troubled, or a record says that it was cut off
+    unended      it ended, or its agent cut it off or was killed, and a record says so
     limit        no more than so many of those under a limit went on at a time
     buried       no incarnation began a run after its row was gone
-    early        none was begun before it was due
+    early        none was begun before it was due, as far as the clocks of agents may be off
     edited       what was removed does not begin any more, and what was added does
 
 All times are microseconds of CLOCK_MONOTONIC; due instants are turned into it by `wall`, what has to be added to get
@@ -26,6 +26,16 @@ BREATH = 1.0
 """Seconds after it goes on in which an agent that was frozen may begin what it was about to begin. Its row may have
 gone meanwhile; nothing that a program looks at tells it so before the next instruction.
 """
+
+
+SKEW = 1.0
+"""Seconds by which the clock of an agent may be off before it is to notice."""
+
+
+ENDS = {"kill", "lose", "exit"}
+"""Troubles after which a process is no more."""
+
+STANDS_STILL = {"stop", "freeze"}
 
 
 class Begun(NamedTuple):
@@ -83,6 +93,7 @@ class Evidence:
         *,
         begun,
         ended,
+        cut_off=(),
         troubles=(),
         records=(),
         edits=(),
@@ -96,6 +107,7 @@ class Evidence:
     ):
         self.begun = sorted(begun, key=lambda each: each.at)
         self.ended = {(job, due, fence): at for job, due, fence, at in ended}
+        self.cut_off = {(job, due, fence): at for job, due, fence, at in cut_off}
         self.troubles = sorted(troubles, key=lambda each: each.since)
         self.records = list(records)
         self.edits = sorted(edits, key=lambda each: each.asked)
@@ -182,14 +194,16 @@ def unended(evidence):
         last = all_begun[-1]
         if (job, due, last.fence) in evidence.ended or (job, due) in crashed or last.at > evidence.quiet:
             continue
-        if not evidence.troubled(last.process, {"kill"}, last.at, float("inf")):
+        if (job, due, last.fence) in evidence.cut_off:
+            yield f"{job} due {due} was cut off by {last.incarnation} itself, and no record says so"
+        elif not evidence.troubled(last.process, ENDS, last.at, float("inf")):
             yield f"{job} due {due}, begun by {last.incarnation}, never ended, and nobody killed it"
         else:
             yield f"{job} due {due} was cut off with {last.incarnation}, and no record says so"
 
 
 def limit(evidence):
-    """A run under a limit counts from its begin to its end, or until its process was killed or frozen."""
+    """A run under a limit counts from its begin to its end, until it was cut off, or its process killed or frozen."""
     changes = []
     for each in evidence.begun:
         if kind_of(each.job) == "limited":
@@ -206,11 +220,12 @@ def limit(evidence):
 
 
 def end_of(begun, evidence):
-    ended = evidence.ended.get((begun.job, begun.due, begun.fence))
+    run = begun.job, begun.due, begun.fence
+    ended = evidence.ended.get(run, evidence.cut_off.get(run))
     stops = [
         each.since
         for each in evidence.troubles
-        if each.process == begun.process and each.kind in {"kill", "stop"} and each.since >= begun.at
+        if each.process == begun.process and each.kind in ENDS | STANDS_STILL and each.since >= begun.at
     ]
     known = [*stops, *([] if ended is None else [ended])]
     return max(begun.at, min(known, default=evidence.begun[-1].at))
@@ -227,12 +242,14 @@ def buried(evidence):
 
 def in_the_breath(begun, evidence):
     """Whether its process had just been frozen."""
-    return evidence.troubled(begun.process, {"stop"}, begun.at - BREATH * 1e6, begun.at)
+    return evidence.troubled(begun.process, STANDS_STILL, begun.at - BREATH * 1e6, begun.at)
 
 
 def early(evidence):
     for each in evidence.begun:
-        if each.at + evidence.wall < each.due - 1_000 and kind_of(each.job) != "edited":
+        is_off = evidence.troubled(each.process, {"clock"}, each.at - SKEW * 1e6, each.at)
+        allowed = SKEW * 1e6 if is_off else 1_000
+        if each.at + evidence.wall < each.due - allowed and kind_of(each.job) != "edited":
             yield f"{each.job} due {each.due} was begun {(each.due - each.at - evidence.wall) / 1e6:.3f} s early"
 
 
@@ -271,16 +288,16 @@ def seconds(at, evidence):
 
 
 def read_log(path, process):
-    """Return what the tasks of one process wrote: begun, ended. A last line that was cut off by a full disk is none."""
-    begun, ended = [], []
+    """Return what the tasks of one process wrote: begun, ended, cut off."""
+    begun, ended, cut_off = [], [], []
     for line in path.read_text().splitlines():
         word, job, *numbers = line.split()
         due, attempt, fence, at = map(int, numbers)
         if word == "b":
             begun.append(Begun(job, due, attempt, fence, at, process))
         else:
-            ended.append((job, due, fence, at))
-    return begun, ended
+            (ended if word == "e" else cut_off).append((job, due, fence, at))
+    return begun, ended, cut_off
 
 
 def lateness(evidence):

@@ -1,4 +1,6 @@
-"""A fleet of agents as processes (fleet_agent.py) on one PostgreSQL, each behind a proxy, and what it leaves behind."""
+"""A fleet of agents as processes (fleet_agent.py) on one PostgreSQL and perhaps one beanstalkd, each behind proxies of
+its own, and what it leaves behind.
+"""
 
 import contextlib
 import json
@@ -9,16 +11,17 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import chain
 from pathlib import Path
 
 import psycopg
 
+from fleet_agent import FENCES, QUEUED
 from fleet_judge import Edit, Evidence, Record, Trouble, read_log
 from kit import PATIENCE, wait_until
 from proxy import Proxy
 
 PROGRAM = Path(__file__).with_name("fleet_agent.py")
-SCHEMA = "chaos"
 MARKS = b"NOT IN ('running', 'missed')"
 """What is only said in the statement that puts marks."""
 
@@ -28,21 +31,22 @@ ARRIVES = PATIENCE / 20
 LOOKS = PATIENCE / 300
 """Seconds from one look at who has ended by itself to the next."""
 
-WATCH_THE_GONE = f"""
-    CREATE SCHEMA operator;
-    CREATE TABLE operator.gone (epoch bigint, at timestamptz);
-    CREATE FUNCTION operator.note() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN INSERT INTO operator.gone VALUES (OLD.epoch, clock_timestamp()); RETURN NULL; END $$;
-    CREATE TRIGGER operator AFTER DELETE ON {SCHEMA}.agent FOR EACH ROW EXECUTE FUNCTION operator.note();
+WATCH_THE_GONE = """
+    CREATE TABLE {schema}.gone (epoch bigint, at timestamptz);
+    CREATE FUNCTION {schema}.note_gone() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO {schema}.gone VALUES (OLD.epoch, clock_timestamp()); RETURN NULL; END $$;
+    CREATE TRIGGER gone AFTER DELETE ON {schema}.agent FOR EACH ROW EXECUTE FUNCTION {schema}.note_gone();
 """
 """The instant at which the row of an agent goes: the row's lock is held by then, so its last commit is over."""
 
-RECORDS = f"""
-    SELECT job_id, due_us, outcome, fence, coalesce(last_due_us, due_us), coalesce(reason, '') FROM {SCHEMA}.tick
-    WHERE outcome <> 'succeeded'
+RECORDS = """
+    SELECT job_id, due_us, outcome, fence + {fences}, coalesce(last_due_us, due_us), coalesce(reason, '')
+    FROM {schema}.tick WHERE outcome <> 'succeeded'
 """
-QUARANTINED = f"SELECT id FROM {SCHEMA}.job WHERE paused LIKE 'quarantined%'"
-GONE = "SELECT epoch, floor(extract(epoch FROM at) * 1000000)::bigint FROM operator.gone"
+QUARANTINED = "SELECT id FROM {schema}.job WHERE paused LIKE 'quarantined%'"
+GONE = """
+    SELECT epoch + ({fences} >> 32), floor(extract(epoch FROM at) * 1000000)::bigint FROM {schema}.gone
+"""
 
 
 def us_now():
@@ -57,11 +61,16 @@ class Member:
         self.fleet = fleet
         self.name = name
         self.proxy = Proxy(fleet.server.folder / ".s.PGSQL.5432")
+        self.broker_proxy = Proxy(fleet.broker.path) if fleet.broker else None
         self.process = None
         self.number = -1
         self.is_wanted = False
         self.held = ""
         self._answers = queue.Queue()
+
+    def proxies(self):
+        """What lies between it and its servers."""
+        return filter(None, (self.proxy, self.broker_proxy))
 
     def start(self, jobs=()):
         """Start an agent here and wait until it runs."""
@@ -77,7 +86,9 @@ class Member:
             "log": str(fleet.log_of(self.number)),
             "told": str(fleet.folder / f"{self.name}.told"),
             "jobs": dict(jobs),
+            "broker": f"127.0.0.1:{self.broker_proxy.port}" if self.broker_proxy else "",
         }
+        self.close()
         self.is_wanted = True
         self._answers = queue.Queue()
         self.process = subprocess.Popen(
@@ -125,22 +136,34 @@ class Member:
         if not self.held:
             self.proxy.let_go()
 
+    def close(self):
+        """Let go of the process that was here last, and end it if it still lives."""
+        if self.process is not None:
+            self.process.kill()
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
+            self.process.wait()
+
     def _read(self, stdout, answers):
-        for line in stdout:
-            with contextlib.suppress(ValueError):
-                answers.put(json.loads(line))
+        with stdout:
+            for line in stdout:
+                with contextlib.suppress(ValueError):
+                    answers.put(json.loads(line))
 
 
 class Fleet:
-    """A server and its agents, what the operator notes of them, and the evidence in the end.
+    """Servers and their agents, what the operator notes of them, and the evidence in the end.
 
-    `config`: what all agents are told. `defect`: which one is planted into them.
+    `config`: what all agents are told. `broker`: a BeanstalkdServer. `defect`: which one is planted into them.
     """
 
-    def __init__(self, server, folder, *, names, config, defect=""):
+    def __init__(self, server, folder, *, names, config, broker=None, schema="chaos", defect=""):
         self.server = server
+        self.broker = broker
         self.folder = Path(folder)
-        self.config = config | {"schema": SCHEMA}
+        self.config = config | {"schema": schema}
+        self.schemas = {schema: 0} | ({f"{schema}_{QUEUED}": FENCES} if broker else {})
+        """With what is added to the fences of its agents."""
         self.defect = defect
         self.dsn = ""
         """Where the agents find the server; empty: each through its proxy."""
@@ -156,8 +179,8 @@ class Fleet:
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
-            for member in self.members:
-                stack.enter_context(member.proxy)
+            for proxy in chain.from_iterable(member.proxies() for member in self.members):
+                stack.enter_context(proxy)
             self._stack = stack.pop_all()
         return self
 
@@ -166,20 +189,13 @@ class Fleet:
         if self._watch.ident:
             self._watch.join(PATIENCE)
         for member in self.members:
-            if member.process is not None and member.process.poll() is None:
-                member.process.kill()
-            if member.process is not None:
-                with contextlib.suppress(OSError):
-                    member.process.stdin.close()
-                member.process.wait()
-                member.process.stdout.close()
+            member.close()
         self._stack.close()
 
     def start(self, count, jobs):
         """Start so many agents; the first adds the jobs."""
         self.members[0].start(jobs)
-        with psycopg.connect(self.server.dsn, autocommit=True) as hand:
-            hand.execute(WATCH_THE_GONE)
+        self._ask(WATCH_THE_GONE)
         for member in self.members[1:count]:
             member.start()
         self._watch.start()
@@ -216,8 +232,7 @@ class Fleet:
         """Read what the store has recorded, and let all of them end in order: the last one looks at all once more."""
         self._is_over.set()
         self._watch.join(PATIENCE)
-        with psycopg.connect(self.server.dsn) as hand:
-            self.records = [Record(*row) for row in hand.execute(RECORDS)]
+        self.records = [Record(*row) for row in self._ask(RECORDS)]
         for member in self.members:
             if member.process is not None and member.process.poll() is None:
                 member.leave()
@@ -225,18 +240,19 @@ class Fleet:
     def evidence(self, *, quiet, batch, limit):
         """All that there is to judge by, once it has ended."""
         wall = time.time_ns() // 1000 - us_now()
-        begun, ended = [], []
+        begun, ended, cut_off = [], [], []
         for number in filter(self.has, range(1, self._numbers + 1)):
-            its_begun, its_ended = read_log(self.log_of(number), number)
+            its_begun, its_ended, its_cut_off = read_log(self.log_of(number), number)
             begun += its_begun
             ended += its_ended
-        with psycopg.connect(self.server.dsn) as hand:
-            quarantined = [job for (job,) in hand.execute(QUARANTINED)]
-            gone = [(epoch, at - wall) for epoch, at in hand.execute(GONE)]
+            cut_off += its_cut_off
+        quarantined = [job for (job,) in self._ask(QUARANTINED)]
+        gone = [(epoch, at - wall) for epoch, at in self._ask(GONE)]
         every = round(self.config["every"] * 1e6)
         return Evidence(
             begun=begun,
             ended=ended,
+            cut_off=cut_off,
             troubles=self.troubles,
             records=self.records,
             edits=self.edits,
@@ -248,6 +264,15 @@ class Fleet:
             quiet=quiet,
             wall=wall,
         )
+
+    def _ask(self, question):
+        """Ask it of each schema. Returns all rows of the answers."""
+        rows = []
+        with psycopg.connect(self.server.dsn, autocommit=True) as hand:
+            for schema, fences in self.schemas.items():
+                answer = hand.execute(question.format(schema=schema, fences=fences))
+                rows += answer.fetchall() if answer.description else []
+        return rows
 
     def _start_again(self):
         """Start another agent in the place of one that has ended by itself."""
