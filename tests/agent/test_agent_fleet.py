@@ -1,12 +1,17 @@
 """`timerqueue fleet`: who shares a store, for people and for programs."""
 
 import json
+import os
+import subprocess
+import sys
+import threading
 
 import pytest
 from click.testing import CliRunner
 from psycopg import connect
 from psycopg.conninfo import conninfo_to_dict
 
+from kit import PATIENCE
 from scheduler.agent.cli import cli
 from scheduler.stores import Batch, StoredJob, StoredState
 from scheduler.stores.postgres import PostgresStore
@@ -32,6 +37,30 @@ def agent(postgres_server, postgres_schema):
     yield agent
     for store in stores:
         store.close()
+
+
+def test_an_agent_that_starts_while_the_server_is_away_waits_for_it(url, tmp_path, postgres_server):
+    """It says so, and checks as soon as the server is there. It ended with an error."""
+    file = tmp_path / "agent.toml"
+    file.write_text(f'store = "{url}"\n[fleet]\n[[check]]\nname = "none"\nurl = "tcp://127.0.0.1:1"\n')
+    file.chmod(0o600)
+    postgres_server.stop()
+    try:
+        command = [sys.executable, "-m", "scheduler.agent", "run", str(file)]
+        environment = os.environ | {"TIMERQUEUE_FLEET_NAME": "one"}
+        agent = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        guard = threading.Timer(PATIENCE, agent.kill)
+        guard.start()
+        waits = next((line for line in agent.stdout if "cannot be opened yet" in line), None)
+    finally:
+        postgres_server.start()
+    checks = next((line for line in agent.stdout if "none" in line and "DOWN" in line), None)
+    agent.terminate()
+    rest = agent.communicate()[0]
+    guard.cancel()
+    assert waits, rest
+    assert checks, rest
+    assert agent.returncode == 0, rest
 
 
 def run(*words):

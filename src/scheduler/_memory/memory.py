@@ -9,7 +9,7 @@ polling.py. With a store that waits (`is_immediate` is false) everything that to
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -28,10 +28,11 @@ from .._lending import Units
 from .._loop import Core
 from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
-from .._values import DispatchStatistics, DuplicateJob, StoreStatistics
+from .._values import Backoff, DispatchStatistics, DuplicateJob, StoreStatistics
 from ..stores import (
     SHARDS,
     Batch,
+    Opened,
     Receipt,
     Sharing,
     Store,
@@ -39,6 +40,7 @@ from ..stores import (
     StoredState,
     StoredTick,
     StoreError,
+    StoreTakenOver,
     StoreUnavailable,
     Unstorable,
 )
@@ -53,6 +55,9 @@ T = TypeVar("T")
 
 Chunk = list[tuple[StoredJob, StoredState | None]]
 Rows = Iterator[Chunk]
+
+RETRY: Final = Backoff(0.1, 1.0)
+"""How long after a failure a shared store is asked again by an agent that starts."""
 
 LAST_WORDS: Final = 5.0
 """Seconds that a store has at the end of the scheduler to take what is not durable yet."""
@@ -113,16 +118,14 @@ class Memory:
 
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
-        now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
-        opened = await self._ask(lambda: self.store.open(now_us, self.hint))
+        opened, ours = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
         self._journal.open(opened.epoch)
-        ours = [] if self.shards is None else await self.shards.join()
-        for pause in map(self.intake.pause, await self._ask(self.store.pauses)):
+        for pause in map(self.intake.pause, await self._read(self.store.pauses)):
             if pause is not None:
                 self.reconciler.pause_scope(pause.scope, pause)
-        crashes = _by_job(self.intake.ticks(await self._ask(lambda: self._cut_off(ours))))
-        owed = _by_job(self.intake.ticks(await self._ask(lambda: self._owed(ours))))
-        rows = await self._ask(lambda: self._rows(ours))
+        crashes = _by_job(self.intake.ticks(await self._read(lambda: self._cut_off(ours))))
+        owed = _by_job(self.intake.ticks(await self._read(lambda: self._owed(ours))))
+        rows = self._rows(ours)
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
             for number, (raw, state) in enumerate(chunk):
@@ -144,6 +147,32 @@ class Memory:
         first_loaded.set()
         logger.info("%d jobs are in %r", count, self.store)
         self._begin()
+
+    async def _join(self) -> tuple[Opened, list[int]]:
+        """Open the store, and have what is ours of it. What others took from us meanwhile is opened for anew."""
+        now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+        opened = await self._ask(lambda: self.store.open(now_us, self.hint))
+        return opened, [] if self.shards is None else await self.shards.join()
+
+    async def _read(self, call: Callable[[], T]) -> T:
+        return await self._patiently(partial(self._ask, call), StoreUnavailable)
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]], *troubles: type[StoreError]) -> T:
+        """Ask until there is an answer where agents share the store: one that starts waits for it as those that run do,
+        until it is stopped. One's own store is asked once, and so is any by `run_once`.
+        """
+        runs, failures, known = self._core.runs, 0, ""
+        while True:
+            try:
+                return await ask()
+            except troubles as exc:
+                if self._sharing is None or runs.is_on_demand or runs.is_stopping:
+                    raise
+                failures += 1
+                if str(exc) != known:
+                    known = str(exc)
+                    logger.warning("the store cannot be opened yet, and is asked again and again: %s", exc)
+                await self._core.clock.sleep(RETRY.after(failures))
 
     def _begin(self) -> None:
         """Speak with others from now on: all that the store holds has been read."""
@@ -174,14 +203,15 @@ class Memory:
         """The jobs in the store; of a shared one ours first."""
         if self._sharing is None:
             return self.store.load()
-        return chain(self._sharing.load(ours), self._sharing.load(sorted(set(range(SHARDS)).difference(ours))))
+        sharing, others = self._sharing, sorted(set(range(SHARDS)).difference(ours))
+        return _ReadAgain(lambda: chain(sharing.load(ours), sharing.load(others)))
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
         """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time;
         apart from what is shared, which has connections of its own.
         """
         if self.store.is_immediate or not is_running.is_set() or self._sharing is not None:
-            return await self._ask(lambda: next(rows, None))
+            return await self._read(lambda: next(rows, None))
         return await in_turn(self._writer, lambda: next(rows, None))
 
     async def flush(self) -> None:
@@ -323,6 +353,30 @@ class Memory:
             finally:
                 if self._is_given_up:
                     self.store.close()
+
+
+class _ReadAgain:
+    """Jobs out of a store, in lists. Where that fails the next list is of all that have not been seen."""
+
+    def __init__(self, load: Callable[[], Rows]) -> None:
+        self._load = load
+        self._rows = load()
+        self._seen: set[str] = set()
+        self._is_anew = False
+
+    def __iter__(self) -> Rows:
+        return self
+
+    def __next__(self) -> Chunk:
+        try:
+            chunk = next(self._rows)
+        except StoreError:
+            self._rows, self._is_anew = self._load(), True
+            raise
+        if self._is_anew:
+            chunk = [each for each in chunk if each[0].id not in self._seen]
+        self._seen.update(row.id for row, _ in chunk)
+        return chunk
 
 
 def _by_job(ticks: Iterable[StoredTick]) -> dict[str, list[StoredTick]]:

@@ -15,6 +15,7 @@ from ._postgres.connection import (
     READ_COMMITTED,
     Connection,
     connect,
+    connect_first,
     described,
     one_row,
     sql,
@@ -171,7 +172,7 @@ class PostgresStore:
         self.close()
         try:
             with translated(self._where):
-                self._connection = connection = connect(self._dsn)
+                self._connection = connection = connect_first(self._dsn)
                 prepare(connection, self._schema)
                 with connection.transaction_as(""):
                     opened = self._take(connection, now_us)

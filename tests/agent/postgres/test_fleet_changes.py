@@ -64,9 +64,7 @@ async def test_what_is_the_same_is_not_touched(postgres_of):
         assert all(jobs_of(fleet)[id] is job for id, job in jobs.items())
         assert backends_of(postgres_of(18)) == backends
     dues = [each.due for each in fleet.store.of("one")]
-    assert {round((due - dues[0]) / 0.1, 3) % 1 for due in dues} == {
-        0
-    }  # on the phase, whatever is left out
+    assert {round((due - dues[0]) / 0.1, 3) % 1 for due in dues} == {0}  # on the phase, whatever is left out
     assert len(set(dues)) == len(dues)
 
 
@@ -155,9 +153,7 @@ async def test_another_interval_holds_from_now_on_and_not_after_the_wait_for_the
         fleet.follow([main_of(fleet, probes={"one": Choice(every=3600)})])
         assert jobs_of(fleet)["probe:main:one"].next_start == before
     dues = [each.due for each in store.of("one")]
-    assert {round((due - dues[0]) / 0.1, 3) % 1 for due in dues} == {
-        0
-    }  # on the phase, whatever is left out
+    assert {round((due - dues[0]) / 0.1, 3) % 1 for due in dues} == {0}  # on the phase, whatever is left out
     assert len(set(dues)) == len(dues)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
@@ -24,6 +25,7 @@ __all__ = [
     "Connection",
     "Silent",
     "connect",
+    "connect_first",
     "described",
     "one_row",
     "psycopg",
@@ -66,6 +68,10 @@ ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
 
 class Silent(psycopg.OperationalError):
     """The server has not said anything for too long, or nobody wants to hear it any more."""
+
+
+class Refused(psycopg.OperationalError):
+    """The server takes connections, and none such as ours."""
 
 
 class Connection(psycopg.Connection[TupleRow]):
@@ -127,9 +133,39 @@ class Connection(psycopg.Connection[TupleRow]):
 
 def connect(dsn: str) -> Connection:
     """Connect within some seconds for each host of the dsn."""
+    return Connection.connect(_conninfo(dsn), autocommit=True, prepare_threshold=None)
+
+
+def _conninfo(dsn: str) -> str:
     said = conninfo_to_dict(dsn)
     ours = {name: value for name, value in DEFAULTS.items() if name not in said} | {"client_encoding": "UTF8"}
-    return Connection.connect(make_conninfo(dsn, **ours), autocommit=True, prepare_threshold=None)
+    return make_conninfo(dsn, **ours)
+
+
+def connect_first(dsn: str) -> Connection:
+    """Connect to a server of which nothing is known yet. Raises Refused if it answers and takes no such connection as
+    ours; any other error may be over soon.
+
+    A refused connection has no code, and its words are in the server's language. But the server says without a login
+    whether it takes connections at all.
+    """
+    try:
+        return connect(dsn)
+    except psycopg.OperationalError as error:
+        if _is_for_now(dsn, error):
+            raise
+    try:
+        return connect(dsn)  # it may have come up between the two questions
+    except psycopg.OperationalError as error:
+        if _is_for_now(dsn, error):
+            raise
+        raise Refused(str(error)) from error
+
+
+def _is_for_now(dsn: str, error: psycopg.OperationalError) -> bool:
+    if isinstance(error, psycopg.errors.ConnectionTimeout) or FOR_NOW.search(str(error)):
+        return True
+    return bool(psycopg.pq.PGconn.ping(_conninfo(dsn).encode()) != psycopg.pq.Ping.OK)
 
 
 def one_row(rows: psycopg.Cursor[TupleRow]) -> TupleRow:
@@ -151,6 +187,12 @@ def described(dsn: str) -> str:
     shown = ("host", "hostaddr", "port", "user", "dbname", "service")
     return " ".join(f"{name}={parameters[name]}" for name in shown if parameters.get(name))
 
+
+FOR_NOW: Final = re.compile(
+    r"too many clients already|remaining connection slots are reserved|too many connections for|no more connections"
+    r"|pgbouncer cannot connect|server login has been failing|server_login_retry"
+)
+"""Words of servers that take connections, only not this one now: they are full, or poolers of a server that is away."""
 
 UNUSABLE: Final = (
     "0A",  # a feature this server has not
@@ -183,6 +225,8 @@ def _translation(where: str, error: psycopg.Error) -> StoreError:
     code = error.sqlstate or ""
     # The primary message only: the details may show a row, and that may hold what a log should not.
     reason = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
+    if isinstance(error, Refused):
+        return StoreUnusable(f"{where}: it answers, and refuses us: {reason}: look at user, password and database")
     if code == "42501":
         return StoreUnusable(f"{where}: {reason}: grant the role USAGE on the schema and all rights to its tables")
     if code.startswith(UNSTORABLE):
