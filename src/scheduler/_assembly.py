@@ -28,7 +28,7 @@ from ._memory import (
 from ._plan import Timeline
 from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
-from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts
+from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts, Trust
 from ._values import InvalidJob, Listeners
 from ._watchdog import Records, Watchdog
 from .queues import Queue
@@ -71,7 +71,8 @@ def core_of(
     loop = Loop(
         starts=starts, pausing=pausing, calendar_jobs=calendar_jobs, jobs=jobs, journal=journal, listeners=listeners
     )
-    turn = Turn(loop, starts, runs, missed, listeners)
+    trust = Trust(starts, listeners)
+    turn = Turn(loop, starts, runs, missed, listeners, trust=trust)
     return Core(
         clock=clock,
         monotonic=clock.monotonic,
@@ -83,6 +84,7 @@ def core_of(
         journal=journal,
         missed=missed,
         starts=starts,
+        trust=trust,
         pausing=pausing,
         runs=runs,
         loop=loop,

@@ -16,7 +16,9 @@ def fleet_of(jobs: JobList) -> FleetStatistics | None:
     if view is None:
         return None
     owned = Counter(view.owners)
-    agents = tuple(AgentStatistics(peer.name, peer.epoch, owned[peer.epoch]) for peer in view.peers)
+    agents = tuple(
+        AgentStatistics(peer.name, peer.epoch, owned[peer.epoch], peer.skew, peer.is_off) for peer in view.peers
+    )
     me = next((agent.name for agent in agents if agent.epoch == view.me), "")
     elsewhere = sum(job.sparse is not None and "is_elsewhere" in job.sparse for job in jobs.jobs())
     return FleetStatistics(me=me, agents=agents, jobs_elsewhere=elsewhere)

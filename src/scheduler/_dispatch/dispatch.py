@@ -154,6 +154,9 @@ class Dispatch:
         if self._is_over:
             delivery.release()
             return False
+        if not self._core.trust.is_given:
+            delivery.release(AGAIN)
+            return False
         return True
 
     def _answered(

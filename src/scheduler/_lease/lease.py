@@ -23,8 +23,9 @@ from logging import getLogger
 from threading import Event, Thread
 from typing import Final
 
-from timerqueue import Pulse
+from timerqueue import Clock, Pulse
 
+from .._plan import Skew, is_off, skew_of
 from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, View, rightful_owners
 from .hearing import Hearing
 
@@ -57,6 +58,7 @@ class Lease:
         seen: Callable[[View, int], object],
         lost: Callable[[StoreTakenOver], object],
         failed: Callable[[], object],
+        clock: Clock,
     ) -> None:
         self._sharing = sharing
         self._now = now
@@ -65,6 +67,11 @@ class Lease:
         self._failed = failed
         self.turns = 0
         """How many turns have begun."""
+        self.skew: Skew | None = None
+        """By how much our clock was off when the store was asked last."""
+        self.is_off = False
+        """That is more than it may be: the others are to have our shards."""
+        self._clock = clock
         self._until = 0.0
         self._trouble = ""
         self._is_over = False
@@ -105,6 +112,9 @@ class Lease:
         """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
         self.turns += 1
         view = self._renewed()
+        if self._is_off_now(view) != self.is_off:
+            self.is_off = not self.is_off
+            view = self._renewed()  # the others are to know at once
         heard = self._hearing.heard()
         if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
             logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
@@ -119,9 +129,14 @@ class Lease:
 
     def _renewed(self) -> View:
         asked_at = self._now()
-        view = self._sharing.renew()
+        view = self._sharing.renew(None if self.skew is None else self.skew.seconds, is_off=self.is_off)
         self._until = asked_at + LEASE - MARGIN
+        self.skew = skew_of(self._clock, view.at_us, self._now() - asked_at)
         return view
+
+    def _is_off_now(self, view: View) -> bool:
+        others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
+        return self.skew is not None and is_off(self.skew, others, self._sharing.max_skew, was_off=self.is_off)
 
     def _serve(self, pulse: Pulse, wait: float) -> None:
         beats = -1
@@ -160,8 +175,8 @@ class Lease:
 
 
 def owners_of(view: View) -> Sequence[int]:
-    """To whom each shard belongs by right."""
-    return _owners(tuple(peer.epoch for peer in view.peers if peer.left >= 0))
+    """To whom each shard belongs by right: to those who are there, and whose clocks are right. 0: to nobody."""
+    return _owners(tuple(peer.epoch for peer in view.peers if peer.left >= 0 and not peer.is_off))
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,7 @@ from timerqueue import OUT, Alarm
 from .._jobs import Job
 from .._plan import Grid, Once
 from .._runs import Run, RunBundle, Runs, drop_waiting
-from .._starts import FOUND_LATE, NEVER_EARLY, MissedTicks, Starts
+from .._starts import FOUND_LATE, NEVER_EARLY, MissedTicks, Starts, Trust
 from .._values import STARTING, Listeners
 from .loop import Loop
 
@@ -30,12 +30,15 @@ _SKIP: Final = Missed.SKIP
 class Turn:
     """The turns of one loop, one after another."""
 
-    def __init__(self, loop: Loop, starts: Starts, runs: Runs, missed: MissedTicks, listeners: Listeners) -> None:
+    def __init__(
+        self, loop: Loop, starts: Starts, runs: Runs, missed: MissedTicks, listeners: Listeners, *, trust: Trust
+    ) -> None:
         self._loop = loop
         self._starts = starts
         self._parking = starts.parking
         self._runs = runs
         self._missed = missed
+        self._trust = trust
         self._listeners = listeners
         self._queue = starts.queue
         self._timeline = starts.timeline
@@ -145,6 +148,8 @@ class Turn:
         if not steady and self._is_early(job, due_us):
             return
         if job.sparse is not None or job.task is not None:
+            if not self._trust.is_given and job.task is not None and self._trust.leave(job):
+                return
             self._regular_start_comes(job)
         by_hand = job.is_due_by_hand
         if by_hand and self._starts.must_wait(job):

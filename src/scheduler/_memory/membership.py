@@ -11,6 +11,8 @@ class Membership(Shards):
     Shards are claimed as by any other agent, so that an agent sees who is there; no job comes or goes with them.
     """
 
+    leaves_ticks = False
+
     async def join(self) -> list[int]:
         """Hold our lease. No job is ours until it comes out of the queue."""
         await super().join()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from logging import getLogger
 from typing import Final, TypeVar
 
@@ -77,6 +77,9 @@ NEVER: Final = sys.maxsize
 class Shards:
     """The shards of one scheduler. `flush` returns once all that was noted until then is durable."""
 
+    leaves_ticks = True
+    """A tick that is due may be left to whoever has its shard next."""
+
     def __init__(
         self,
         sharing: Sharing,
@@ -100,10 +103,11 @@ class Shards:
         self._crashes = crashes
         self._reconciler = reconciler
         self._intake = intake
-        self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed)
+        self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed, core.clock)
         self.on_news: Callable[[], object] = _nobody
         """Called when others have changed rows, or the store does not answer. Any thread."""
         core.runs.marks.rely_on(self.lease.is_held)
+        core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=self.leaves_ticks)
         commits.doubt = self.lease.doubt
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
@@ -129,6 +133,7 @@ class Shards:
         """Claim what is ours and nobody has, before anything is read. Return all that we have."""
         self.lease.begin(await self._ask(self.lease.turn))
         assert self._view is not None
+        self._judge_clock()
         self._meet(self._view)
         self._shares.take(self._view.ours())
         return self._shares.all()
@@ -183,8 +188,9 @@ class Shards:
         self._meet(view)
         self._given = {shard: turn for shard, turn in self._given.items() if turn >= self._turn}
         ours = view.ours().difference(self._given)
-        await self._take(sorted(ours.difference(self._shares.all()) | self._unread))
         owners = owners_of(view)
+        unread = sorted(ours.difference(self._shares.all()) | self._unread)
+        await (self._return(unread, owners) if self._core.trust.is_off else self._take(unread))
         return await self._hand_on({shard: owners[shard] for shard in self._shares.all() if owners[shard] != view.me})
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
@@ -232,7 +238,14 @@ class Shards:
 
     def _look_at(self, view: View, turn: int) -> None:
         self._view, self._turn = view, turn
+        self._judge_clock()
         self._change.set()
+
+    def _judge_clock(self) -> None:
+        """Trust our clock, or not, by what the store's has shown."""
+        if (skew := self.lease.skew) is not None:
+            most, is_idle = self._sharing.max_skew, not self._shares.all()
+            self._core.trust.judge(skew, is_off=self.lease.is_off, most=most, is_idle=is_idle)
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
         self._trouble = trouble
@@ -249,6 +262,8 @@ class Shards:
         began = self._core.monotonic()
         with self._journal.noting_rows() as noted:
             taken = await self._ask(lambda: self._sharing.take(shards, MOST_AT_ONCE))
+            if self._core.trust.is_off:
+                return  # our clock would tell how late they are
             lost = lost_by_job(self._intake.ticks(self._of_others(taken.running)), self._intake.ticks(taken.owed))
             self._shares.take(shards)
             self._unread.update(shards)
@@ -337,6 +352,11 @@ class Shards:
                 await self._ask(lambda agent=agent, part=part: self._sharing.hand_on(part, agent))  # type: ignore[misc]
         finally:
             self._given.update(dict.fromkeys(shards, self.lease.turns))
+
+    async def _return(self, shards: list[int], owners: Sequence[int]) -> None:
+        """Give shards back that came to us before the others knew that our clock is off. None of their jobs is here."""
+        if unread := [shard for shard in shards if shard not in self._unread]:
+            await self._give(unread, {shard: owners[shard] for shard in unread})
 
     async def _look_for_jobs(self, shards: Iterable[int]) -> None:
         """Know which stored jobs are in these shards: those that were known, and what has been entered since."""

@@ -9,6 +9,7 @@ from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, 
 from .after_run import Verdict, after_run
 from .first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from .planner import Grid, Once, Planner
+from .skew import Skew, is_off, skew_of
 from .timeline import AT_ONCE, JUMP, Timeline, aware, instant_of, some_instant_of, us_of
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Plan",
     "Planner",
     "Planners",
+    "Skew",
     "Start",
     "Timeline",
     "Verdict",
@@ -30,9 +32,11 @@ __all__ = [
     "after_run",
     "aware",
     "instant_of",
+    "is_off",
     "left_out",
     "rest_until",
     "retry_by",
+    "skew_of",
     "some_instant_of",
     "us_of",
 ]

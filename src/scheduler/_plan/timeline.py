@@ -9,6 +9,7 @@ There are two time bases, both in whole microseconds since 1970 as long as the c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -109,6 +110,8 @@ class Timeline:
         self.furthest_us = 0
         """The latest instant that the wall clock is known to have shown before it was set back."""
         self.step = 0.0
+        self._stepped: Callable[[float], object] | None = None
+        self._confirmed: float | None = None
         self.shift_us = 0
         """Microseconds from the steady base to the wall base: the sum of all jumps."""
 
@@ -121,6 +124,10 @@ class Timeline:
         self.step = self._clock.wall() - monotonic - self.offset
         if not -DOUBTFUL <= self.step <= DOUBTFUL:
             self.step = self._look_closer()
+        if self._stepped is not None and abs(self.step) > JUMP and not self._is_confirmed():
+            self._stepped(self.step)
+            self.step = 0.0
+            return 0.0
         if self.step < -JUMP:
             self.has_been(int((monotonic + self.offset) * 1e6))
         self.offset += self.step
@@ -130,6 +137,19 @@ class Timeline:
         self._planned_offset = self.offset
         self.shift_us += round(moved * 1e6)
         return moved
+
+    def follow_only_confirmed(self, stepped: Callable[[float], object]) -> None:
+        """Follow no jump from now on, unless the wall clock is where `confirm` says. Of another one `stepped` is told
+        its seconds at each look, and time goes on as before.
+        """
+        self._stepped = stepped
+
+    def confirm(self, offset: float) -> None:
+        """The wall clock may be so many seconds ahead of the monotonic one."""
+        self._confirmed = offset
+
+    def _is_confirmed(self) -> bool:
+        return self._confirmed is not None and abs(self.offset + self.step - self._confirmed) <= JUMP
 
     def _look_closer(self) -> float:
         """The step, as far as it is beyond doubt."""

@@ -12,6 +12,7 @@ from .parking import Parking
 from .pausing import NEVER_EARLY, Pausing
 from .slices import in_slices
 from .starts import REMOVED, Starts, is_owed_by
+from .trust import Trust
 from .upcoming import beside_ticks, foreseen_starts, next_start, next_starts
 from .why_missed import FOUND_LATE, HAS_RECORD, NOT_STORED, SKIPPED, dropped, ended_by, no_place, waits_for, with_room
 
@@ -28,6 +29,7 @@ __all__ = [
     "Parking",
     "Pausing",
     "Starts",
+    "Trust",
     "answer",
     "answer_given_up",
     "ask_for",

@@ -41,6 +41,8 @@ from .events import (
     ScopePaused,
     ScopeResumed,
     ShardsMoved,
+    SkewEnded,
+    SkewTooLarge,
     StoreDown,
     StoreUp,
 )
@@ -137,6 +139,8 @@ __all__ = [
     "ScopePaused",
     "ScopeResumed",
     "ShardsMoved",
+    "SkewEnded",
+    "SkewTooLarge",
     "Sparse",
     "Step",
     "StoreDown",

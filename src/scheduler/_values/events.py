@@ -233,6 +233,26 @@ class ShardsMoved:
 
 
 @frozen
+class SkewTooLarge:
+    """The clock of this machine is `seconds` ahead of the shared store's (negative: behind), more than `max_skew`.
+
+    Nothing of the store starts here any more, and other agents get what is ours, until `SkewEnded`.
+    """
+
+    at: float
+    seconds: float
+    max_skew: float
+
+
+@frozen
+class SkewEnded:
+    """The clock of this machine is right again, `seconds` ahead of the shared store's: this agent takes part again."""
+
+    at: float
+    seconds: float
+
+
+@frozen
 class AuditStarted:
     """An audit of all jobs begins. `interval`: seconds from one to the next; None: it was asked for."""
 
@@ -282,6 +302,8 @@ Event = (
     | AgentJoined
     | AgentLost
     | ShardsMoved
+    | SkewTooLarge
+    | SkewEnded
     | AuditStarted
     | AuditEnded
     | SchedulerStarted

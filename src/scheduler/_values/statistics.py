@@ -316,12 +316,15 @@ class DispatchStatistics:
 @frozen
 class AgentStatistics:
     """One of the agents that share a store: its name, the epoch of its incarnation, which no other has or will have,
-    and how many of the `SHARDS` parts of all jobs it has.
+    and how many of the `SHARDS` parts of all jobs it has. `skew`: seconds by which its clock is ahead of the store's;
+    None: not known yet. `is_off`: that is too much, and so it has none.
     """
 
     name: str
     epoch: int
     shards: int
+    skew: float | None = None
+    is_off: bool = False
 
 
 @frozen(kw_only=True)

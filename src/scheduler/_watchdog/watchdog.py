@@ -199,7 +199,7 @@ class Watchdog:
         if current is not self._current:
             return
         for job, flaw in current.suspects:
-            if flaw_of(job) is flaw:
+            if flaw_of(job) is flaw and not self._core.trust.has_left(job):
                 self._mend(job, flaw, current)
             if not (job.is_paused or job.is_removed) and job.id not in current.failing:
                 job.audited = current.at

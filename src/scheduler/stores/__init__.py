@@ -37,7 +37,7 @@ from ._rows import (
     size_of,
 )
 from ._shards import SHARDS, Shares, rightful_owners, shard_of
-from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Peer, Sharing, TakenShards, View
+from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, Peer, Sharing, TakenShards, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
@@ -53,6 +53,7 @@ __all__ = [
     "LEASE",
     "LIVE",
     "LONGEST_RESULT",
+    "MAX_SKEW",
     "MOST_UNITS",
     "PARTS",
     "PENDING",

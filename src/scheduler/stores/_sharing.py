@@ -22,6 +22,11 @@ FORMAT: Final = 1
 LEASE: Final = 3.0
 """Seconds from one renewal for which the others leave an agent its shards."""
 
+MAX_SKEW: Final = 1.0
+"""Seconds by which an agent's wall clock may be off, where nobody says otherwise. One that follows NTP is off by some
+thousandths, and is set right at once from about an eighth of a second on: more than this is looked after by nobody.
+"""
+
 
 @frozen(kw_only=True)
 class Peer:
@@ -29,7 +34,8 @@ class Peer:
 
     `left`: seconds of its lease that are left, by the store's clock; less than 0: it has ended. `opened_us`: when it
     came, by its own clock. `is_heard`: it holds a lock that goes with its session, see `Sharing.hear`. `labels`: where
-    it stands, as its operator says: `{"region": "eu"}`.
+    it stands, as its operator says: `{"region": "eu"}`. `skew`: seconds by which its wall clock is ahead of the
+    store's, as it has found at its last renewal; None: not yet. `is_off`: that is too much, and no shard is to be its.
     """
 
     epoch: int
@@ -39,6 +45,8 @@ class Peer:
     opened_us: int
     is_heard: bool = False
     labels: Mapping[str, str] = field(factory=dict, hash=False)
+    skew: float | None = None
+    is_off: bool = False
 
 
 @frozen(kw_only=True)
@@ -89,6 +97,8 @@ class AgentRow:
     shards: int
     jobs: int
     lag: float
+    skew: float | None = None
+    is_off: bool = False
 
 
 @frozen(kw_only=True)
@@ -110,11 +120,16 @@ class Sharing(Protocol):
     thread. A shard is handed on when all that was to be written of its jobs is durable.
     """
 
+    max_skew: float | None
+    """Seconds by which our wall clock may be off; None: nobody cares."""
+
     last: View | None
     """What the last renewal has found; None: there was none. May be read in any thread."""
 
-    def renew(self) -> View:
-        """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
+    def renew(self, skew: float | None = None, *, is_off: bool = False) -> View:
+        """Hold our lease from now on, and look around. `skew`, `is_off`: see Peer. Raises StoreTakenOver if we have
+        been buried.
+        """
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases have ended, or (`heard`) whose sessions have, once their last commits are over.

@@ -33,7 +33,7 @@ from ._postgres.units import HINT, PostgresLending, UnitStatements
 from ._postgres.visits import PostgresVisit
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, AgentRow, FleetView, Sharing
+from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
@@ -45,7 +45,7 @@ LONGEST_NAME = 63
 
 LATEST = 2**63 - 1
 
-_AGENT = ("name", "epoch", "labels", "opened_us", "format", "left", "shards", "jobs", "lag")
+_AGENT = ("name", "epoch", "labels", "opened_us", "format", "left", "shards", "jobs", "lag", "skew", "is_off")
 
 LONGEST_WAIT = 5.0
 """Seconds that one reader of history waits for another."""
@@ -74,11 +74,13 @@ class PostgresStore:
         shared: bool = False,
         name: str | None = None,
         labels: Mapping[str, str] | None = None,
+        max_skew: float | None = MAX_SKEW,
     ) -> None:
         """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`.
 
         `shared`: with other agents, all of which say so. `name`: what the others call us; None: our process and host.
-        `labels`: where we stand, for who chooses among agents by that: `{"region": "eu"}`.
+        `labels`: where we stand, for who chooses among agents by that: `{"region": "eu"}`. `max_skew`: seconds by which
+        our wall clock may be off while we have a part of the jobs; None: whatever it shows.
         """
         if (
             not schema
@@ -94,7 +96,8 @@ class PostgresStore:
         self._labels = json.dumps({} if labels is None else dict(labels))
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
-        self._sharing = PostgresSharing(self, self._of_sharing, self._statements.fetch_load, schema) if shared else None
+        fetch_load = self._statements.fetch_load
+        self._sharing = PostgresSharing(self, self._of_sharing, fetch_load, schema, max_skew) if shared else None
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
         self._lending = PostgresLending(self, UnitStatements(self._statements), schema) if shared else None
         self._of_executions = ExecutionStatements(self._statements)

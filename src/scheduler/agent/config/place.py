@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from scheduler import StoreError
 
@@ -135,7 +135,7 @@ class StorePlace:
                 fleet = self.fleet
                 if fleet is None:
                     return PostgresStore(self.dsn, schema=self.schema)
-                return PostgresStore(self.dsn, schema=self.schema, shared=True, name=fleet.name, labels=fleet.labels)
+                return PostgresStore(self.dsn, schema=self.schema, shared=True, **asdict(fleet, recurse=False))
         except (ModuleNotFoundError, ValueError) as exc:
             msg = f"{self}: {exc}"
             raise StoreError(msg) from None

@@ -8,7 +8,8 @@ from typing import Any, Final, TypeVar
 
 from attrs import field, frozen
 
-from ..toml import Reader, Section, Unfit, label, whole
+from ...stores import MAX_SKEW
+from ..toml import Reader, Section, Unfit, label, seconds, whole
 from .rule import Quorum
 
 T = TypeVar("T")
@@ -27,10 +28,14 @@ _KEYS: Final = dict.fromkeys(("where", "agents", "apart", "votes", "min_agents")
 
 @frozen(kw_only=True)
 class FleetPlan:
-    """The words of [fleet]: who this agent is among those that share a store. `name` None: its process and host."""
+    """The words of [fleet]: who this agent is among those that share a store. `name` None: its process and host.
+
+    `max_skew`: seconds by which its clock may be off.
+    """
 
     name: str | None = None
     labels: Mapping[str, str] = field(factory=dict)
+    max_skew: float = MAX_SKEW
 
 
 def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
@@ -49,8 +54,16 @@ def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
         f"where this agent stands, for the `where` and `apart` of checks. `{LABELS}` goes before it: "
         "`region=eu,zone=a`. By default it has none",
     )
+    max_skew = section.take(
+        "max_skew",
+        seconds,
+        MAX_SKEW,
+        "how far this machine's clock may be from the database's, or from those of most agents: beyond that it checks "
+        "nothing, and others get its checks",
+    )
     section.end()
     return FleetPlan(
+        max_skew=max_skew,
         name=_from(environment, NAME, label, section, name),
         labels=_from(environment, LABELS, _of_text, section, labels),
     )

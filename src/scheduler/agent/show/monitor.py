@@ -16,6 +16,8 @@ from scheduler import (
     RunNotLaunched,
     ScopePaused,
     ScopeResumed,
+    SkewEnded,
+    SkewTooLarge,
     StoreDown,
     StoreUp,
 )
@@ -84,7 +86,16 @@ class Monitor:
                 self.notice(describe_pause(news))
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
                 self.notice(describe(news))
-            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp() | AgentJoined() | AgentLost():
+            case (
+                ScopePaused()
+                | ScopeResumed()
+                | StoreDown()
+                | StoreUp()
+                | AgentJoined()
+                | AgentLost()
+                | SkewTooLarge()
+                | SkewEnded()
+            ):
                 self.notice(describe_outage(news))
             case _:
                 assert_never(news)

@@ -15,6 +15,8 @@ from scheduler import (
     RunNotLaunched,
     ScopePaused,
     ScopeResumed,
+    SkewEnded,
+    SkewTooLarge,
     StoreDown,
     StoreUp,
 )
@@ -60,6 +62,15 @@ def describe_outage(news: Outage) -> str:
             return f"checks wait, because nothing can be stored: {news.error}"
         case StoreUp():
             return f"the store works again, after {wording.span(news.seconds)}: nothing is lost, and checks go on"
+        case AgentJoined() | AgentLost() | SkewTooLarge() | SkewEnded():
+            return _describe_fleet(news)
+        case _:
+            assert_never(news)
+
+
+def _describe_fleet(news: AgentJoined | AgentLost | SkewTooLarge | SkewEnded) -> str:
+    """A sentence about who checks what, of agents that share a store."""
+    match news:
         case AgentJoined(is_us=True):
             return f"this agent shares the store, as {news.agent}"
         case AgentJoined():
@@ -68,6 +79,12 @@ def describe_outage(news: Outage) -> str:
             return f"other agents have the checks of this one, until it has joined again: {news.reason}"
         case AgentLost():
             return f"{news.agent} is gone ({news.reason}): others have its checks"
+        case SkewTooLarge():
+            way = "ahead" if news.seconds > 0 else "behind"
+            off = f"{wording.latency(abs(news.seconds))} {way}, and may be {wording.latency(news.max_skew)}"
+            return f"the clock of this machine is {off}: other agents get its checks until it is right"
+        case SkewEnded():
+            return "the clock of this machine is right again: this agent gets its part of the checks"
         case _:
             assert_never(news)
 

@@ -36,6 +36,8 @@ from scheduler import (
     ScopePaused,
     ScopeResumed,
     ShardsMoved,
+    SkewEnded,
+    SkewTooLarge,
     StoreDown,
     StoreUp,
 )
@@ -102,7 +104,16 @@ class Board:
                 pass  # the job of a message has done what it was for
             case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
                 self._tell(event)
-            case ScopePaused() | ScopeResumed() | StoreDown() | StoreUp() | AgentJoined() | AgentLost():
+            case (
+                ScopePaused()
+                | ScopeResumed()
+                | StoreDown()
+                | StoreUp()
+                | AgentJoined()
+                | AgentLost()
+                | SkewTooLarge()
+                | SkewEnded()
+            ):
                 self._tell(event)
             case _:
                 assert_never(event)

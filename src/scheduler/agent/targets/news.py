@@ -16,6 +16,8 @@ from scheduler import (
     RunNotLaunched,
     ScopePaused,
     ScopeResumed,
+    SkewEnded,
+    SkewTooLarge,
     StoreDown,
     StoreUp,
 )
@@ -85,7 +87,7 @@ class CheckedAgain:
 Trouble = ClockJumped | LoopBlocked | RunAbandoned | RunNotLaunched | JobParked | JobFinished
 """Events of the scheduler that concern the agent itself, passed on as they are."""
 
-Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentLost
+Outage = ScopePaused | ScopeResumed | StoreDown | StoreUp | AgentJoined | AgentLost | SkewTooLarge | SkewEnded
 """Events of the scheduler that say why nothing, or not everything, is checked."""
 
 News = (

@@ -260,6 +260,11 @@ CREATE INDEX request_done ON {schema}.request (done_at) WHERE done_at IS NOT NUL
 """
 """What agents that share a store ask of each other: see Act."""
 
+SKEW: Final = """
+ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT NULL DEFAULT false;
+"""
+"""By how many seconds an agent's clock is ahead of the server's, and whether that is more than it may be."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -273,6 +278,7 @@ MIGRATIONS: Final = (
     sql.SQL(EXECUTIONS),
     sql.SQL(REQUESTS),
     sql.SQL(UNITS),
+    sql.SQL(SKEW),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

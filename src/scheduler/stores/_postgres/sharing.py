@@ -81,12 +81,14 @@ class SharingStatements:
         )
         self.renew = of(
             "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
-            " in_session = %(in_session)s WHERE epoch = %(me)s RETURNING set_config('synchronous_commit',"
+            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s"
+            " RETURNING set_config('synchronous_commit',"
             " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true))"
             " SELECT EXISTS (SELECT FROM renewed), floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us, in_session, labels) ORDER BY epoch) FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
+            " opened_us, in_session, labels, skew, is_off) ORDER BY epoch)"
+            " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
             " {is_news}, pg_current_snapshot()::text",
             is_news=statements.is_news,
         )
@@ -156,7 +158,9 @@ class SharingStatements:
 class PostgresSharing:
     """Our part in sharing one store, from its opening on."""
 
-    def __init__(self, place: Place, statements: SharingStatements, fetch_load: sql.SQL, channel: str) -> None:
+    def __init__(
+        self, place: Place, statements: SharingStatements, fetch_load: sql.SQL, channel: str, max_skew: float | None
+    ) -> None:
         self._place = place
         self._statements = statements
         self._fetch_load = fetch_load
@@ -168,13 +172,14 @@ class PostgresSharing:
         self._can_hear = False
         self._in_session = False
         self.last: View | None = None
+        self.max_skew = max_skew
 
-    def renew(self) -> View:
+    def renew(self, skew: float | None = None, *, is_off: bool = False) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
         me = self._place.epoch
         with translated(self._place.where):
             seen = self._place.seen
-            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(me, seen)
+            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(me, seen, {"skew": skew, "is_off": is_off})
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
@@ -186,22 +191,24 @@ class PostgresSharing:
                 opened_us=us,
                 is_heard=self._in_session if epoch == me else heard,
                 labels=labels,
+                skew=skew if epoch == me else ahead,
+                is_off=is_off if epoch == me else off,
             )
-            for epoch, name, left, form, us, heard, labels in agents
+            for epoch, name, left, form, us, heard, labels, ahead, off in agents
         )
         if not is_news:
             self._place.see(snapshot, seen)
         self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us, is_news=is_news)
         return self.last
 
-    def _renewed(self, me: int, seen: str) -> Row:
+    def _renewed(self, me: int, seen: str, clock: dict[str, float | None]) -> Row:
         if self._lease is None or self._lease.closed:
             self._lease = self._place.connect()
             self._in_session = self._lock(self._lease, me)
         connection = self._lease
         connection.patience, connection.silence = PATIENCE, 0
         try:
-            said = {"lease": LEASE, "in_session": self._in_session, "me": me, "seen": seen, "agent": str(me)}
+            said = {"lease": LEASE, "in_session": self._in_session, "me": me, "seen": seen, "agent": str(me)} | clock
             return one_row(connection.execute(self._statements.renew, said))
         except BaseException:
             connection.close()

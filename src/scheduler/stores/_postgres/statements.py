@@ -132,10 +132,11 @@ class Statements:
             " extract(epoch FROM until - clock_timestamp())::float8,"
             " (SELECT count(*) FROM {schema}.shard WHERE owner = epoch), count(job.id),"
             " coalesce(greatest(0, extract(epoch FROM clock_timestamp())"
-            " - min(least(next_us, retry_at_us)) FILTER (WHERE job.paused IS NULL) / 1e6), 0)::float8"
+            " - min(least(next_us, retry_at_us)) FILTER (WHERE job.paused IS NULL) / 1e6), 0)::float8,"
+            " skew, coalesce(is_off, false)"
             " FROM {schema}.agent LEFT JOIN {schema}.lease USING (epoch) LEFT JOIN {schema}.shard ON owner = epoch"
             " LEFT JOIN {schema}.job ON job.shard = shard.number LEFT JOIN {schema}.job_state ON job_id = job.id"
-            " GROUP BY epoch, agent.name, labels, opened_us, format, until ORDER BY epoch"
+            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off ORDER BY epoch"
         )
         self.open_work = self.of(
             "SELECT (SELECT count(*) FROM {schema}.shard WHERE owner IS NULL),"
