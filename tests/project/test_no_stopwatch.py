@@ -31,6 +31,7 @@ READERS = {
     "tests/fleet_members.py": "notes when it troubled an agent, to compare it with what its tasks wrote",
     "tests/notify_soak.py": "lasts as long as it is told, and notes when it broke a target",
     "tests/sharing_agent.py": "notes how late a run began",
+    "tests/scheduler/stores/test_clocks_that_are_off.py": "sets a clock, and sees that nothing begins too early",
     "tests/scheduler/stores/test_units_of_processes.py": "waits for a lease to end",
     "tests/units_processes.py": "notes when a process died",
     "tests/units_agent.py": "notes when a run began, on a clock that all processes have",

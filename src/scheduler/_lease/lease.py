@@ -58,6 +58,7 @@ class Lease:
         seen: Callable[[View, int], object],
         lost: Callable[[StoreTakenOver], object],
         failed: Callable[[], object],
+        *,
         clock: Clock,
     ) -> None:
         self._sharing = sharing

@@ -103,7 +103,7 @@ class Shards:
         self._crashes = crashes
         self._reconciler = reconciler
         self._intake = intake
-        self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed, core.clock)
+        self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed, clock=core.clock)
         self.on_news: Callable[[], object] = _nobody
         """Called when others have changed rows, or the store does not answer. Any thread."""
         core.runs.marks.rely_on(self.lease.is_held)

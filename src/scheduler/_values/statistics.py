@@ -315,10 +315,7 @@ class DispatchStatistics:
 
 @frozen
 class AgentStatistics:
-    """One of the agents that share a store: its name, the epoch of its incarnation, which no other has or will have,
-    and how many of the `SHARDS` parts of all jobs it has. `skew`: seconds by which its clock is ahead of the store's;
-    None: not known yet. `is_off`: that is too much, and so it has none.
-    """
+    """One of the agents that share a store, as a Peer of scheduler.stores. `shards`: so many of `SHARDS` are its."""
 
     name: str
     epoch: int

@@ -47,6 +47,7 @@ def test_a_clock_that_was_off_must_come_well_within():
 
 
 def test_nobody_cares_without_a_bound():
+    """An agent may be told to start its jobs whatever its clock shows."""
     assert not off(HOUR, most=None)
 
 

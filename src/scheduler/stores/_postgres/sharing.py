@@ -179,7 +179,9 @@ class PostgresSharing:
         me = self._place.epoch
         with translated(self._place.where):
             seen = self._place.seen
-            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(me, seen, {"skew": skew, "is_off": is_off})
+            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(
+                me, seen, {"skew": skew, "is_off": is_off}
+            )
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
