@@ -79,8 +79,7 @@ class PostgresStore:
         """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`.
 
         `shared`: with other agents, all of which say so. `name`: what the others call us; None: our process and host.
-        `labels`: where we stand, for who chooses among agents by that: `{"region": "eu"}`. `max_skew`: seconds by which
-        our wall clock may be off while we have a part of the jobs; None: whatever it shows.
+        `labels`: where we stand, for who chooses among agents by that: `{"region": "eu"}`. `max_skew`: see Sharing.
         """
         if (
             not schema
@@ -96,8 +95,7 @@ class PostgresStore:
         self._labels = json.dumps({} if labels is None else dict(labels))
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
-        fetch_load = self._statements.fetch_load
-        self._sharing = PostgresSharing(self, self._of_sharing, fetch_load, schema, max_skew) if shared else None
+        self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
         self._lending = PostgresLending(self, UnitStatements(self._statements), schema) if shared else None
         self._of_executions = ExecutionStatements(self._statements)

@@ -69,6 +69,7 @@ class SharingStatements:
         of = statements.of
         self._name = sql.Literal(f"timerqueue {schema}")
         self.answers = statements.answers
+        self.fetch_load = statements.fetch_load
         self.join = of(
             "INSERT INTO {schema}.lease (epoch, until, format) VALUES (%s, clock_timestamp() + %s * interval '1s', %s)"
         )
@@ -158,12 +159,9 @@ class SharingStatements:
 class PostgresSharing:
     """Our part in sharing one store, from its opening on."""
 
-    def __init__(
-        self, place: Place, statements: SharingStatements, fetch_load: sql.SQL, channel: str, max_skew: float | None
-    ) -> None:
+    def __init__(self, place: Place, statements: SharingStatements, channel: str, max_skew: float | None) -> None:
         self._place = place
         self._statements = statements
-        self._fetch_load = fetch_load
         self._channel = channel
         self._lease: Connection | None = None
         self._other: Connection | None = None
@@ -308,7 +306,7 @@ class PostgresSharing:
             connection.transaction_as("", ONE_SNAPSHOT),
         ):
             connection.execute(self._statements.declare_load, [number_array(shards)])
-            while rows := connection.fetch_more(self._fetch_load):
+            while rows := connection.fetch_more(self._statements.fetch_load):
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
