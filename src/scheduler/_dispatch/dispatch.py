@@ -255,8 +255,11 @@ class Dispatch:
         hold.gives_back |= is_to_begin
         waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
         leaves = (_is_idle(job) and not waits_here) or (self._is_over and not job.runs)
-        if leaves or hold.due_us is not None:  # else nobody else knows that it is with us, and might take it
-            batch.planned[job.id] = Planned(job.id, due_us, job.schedule_text or "", self._now_us())
+        planned = (due_us, job.schedule_text or "")
+        is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
+        if is_known and hold.planned != planned:  # the end of a run nearly always plans what its mark has planned
+            batch.planned[job.id] = Planned(job.id, *planned, self._now_us())
+            hold.planned = planned
         if leaves:
             self._core.queue.disarm(job)
             leave_to_others(job)

@@ -14,13 +14,15 @@ from ..stores import Shares, Sharing
 class Hold:
     """A job that is with us. `due_us`: the execution that it was taken for; None: it was added here.
 
-    `placed_us`: the execution that was put into the queue for it since, and not again. `gives_back`: nothing of it has
+    `placed_us`: the execution that was put into the queue for it since, and not again. `planned`: the execution that was
+    planned for it last, and its schedule. `gives_back`: nothing of it has
     begun here, and somebody else is to have it. `starts_here`: it is new, and its first start needs no queue.
     """
 
     due_us: int | None = None
     delivery: Delivery | None = None
     placed_us: int | None = None
+    planned: tuple[int | None, str] | None = None
     gives_back: bool = False
     starts_here: bool = False
 
