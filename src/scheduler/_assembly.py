@@ -117,7 +117,7 @@ def memory_of(
     def hint() -> None:
         memory.hint()  # which is made last
 
-    shards = dispatch = audit = requests = None
+    shards = dispatch = audit = None
     if queue is not None and isinstance(core.jobs.shares, Held):
         queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
         lines = {"store_line": writer, "queue_line": queue_line}
@@ -147,7 +147,8 @@ def memory_of(
                 intake=intake,
             ),
         )
-        requests = Requests(sharing, writer, core, commits, reconciler)
+    has_others = core.jobs.shares is not None
+    requests = fetched(Requests(sharing, writer, core, commits, reconciler), dispatch) if has_others else None
     parts: dict[str, Any] = {"core": core, "commits": commits, "reconciler": reconciler, "intake": intake}
     polling = Polling(store, writer, every=poll, requests=requests, **parts)
     memory = Memory(
@@ -164,6 +165,13 @@ def memory_of(
         **parts,
     )
     return memory
+
+
+def fetched(requests: Requests, dispatch: Dispatch | None) -> Requests:
+    """Have jobs that stand in a queue, if there is one, come to us for what is asked of them."""
+    if dispatch is not None:
+        requests.fetch, dispatch.fetching.carry_out = dispatch.fetching.fetch, requests.carry_out
+    return requests
 
 
 def check_retention(retention: Retention) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from logging import getLogger
-from typing import Any, Final, assert_never
+from typing import Final, assert_never
 
 from timerqueue import LifecycleError
 
@@ -23,7 +23,7 @@ from .._control import Registry
 from .._jobs import Job
 from .._loop import Core
 from .._restore import Intake, Lost, Reconciler, leave_to_others
-from .._values import DispatchStatistics
+from .._values import DispatchStatistics, MissedReason
 from ..queues import Delivery, Kind, Place, Queue, Tick
 from ..stores import (
     Batch,
@@ -36,6 +36,7 @@ from ..stores import (
     Standing,
     Taken,
 )
+from .fetching import Fetching
 from .held import Held, Hold
 from .line import Line
 from .next_execution import next_execution
@@ -45,6 +46,8 @@ logger = getLogger(__name__)
 
 AT_ONCE: Final = 1_000
 """Executions that are taken in one transaction."""
+
+SKIPPED: Final = MissedReason.SKIPPED.value
 
 AGAIN: Final = 1
 """Seconds after which an execution comes out again that nobody here could take just now."""
@@ -84,6 +87,7 @@ class Dispatch:
         self._reconciler = reconciler
         self._intake = intake
         self.puts = Puts(queue, core, queue_line)
+        self.fetching = Fetching(executions, held, core, store_line=store_line, reconciler=reconciler, intake=intake)
         self._dropped = dict.fromkeys(NotTaken, 0)
         self._taken = self._without_task = self._duplicates = 0
         self.missing = 0
@@ -233,21 +237,23 @@ class Dispatch:
 
     def _seal(self, batch: Batch) -> None:
         """Add to a batch that is about to be sent what follows from it for the executions of our jobs."""
+        skipped = {tick.job_id for tick in batch.ended if tick.reason == SKIPPED}
         for job_id in list(batch.states):
             hold, job = self._held.by_id.get(job_id), self._jobs.find(job_id)
             if hold is not None and job is not None:
-                self._plan(batch, job, hold)
+                self._plan(batch, job, hold, skips=job_id in skipped)
         gone = [job_id for job_id, row in batch.jobs.items() if row is None] + list(batch.finished)
         for job_id in gone:
             if job_id in self._held.by_id and self._jobs.find(job_id) is None:
                 batch.planned[job_id] = Planned(job_id, None, "", self._now_us())
                 self._release(batch, job_id)
 
-    def _plan(self, batch: Batch, job: Job, hold: Hold) -> None:
+    def _plan(self, batch: Batch, job: Job, hold: Hold, *, skips: bool) -> None:
         due_us = batch.states[job.id].next_us
         if job.unfit is not None:
             del batch.states[job.id]  # it stands where it stood, for somebody who can read it
-            due_us, hold.gives_back = hold.due_us, True
+            due_us = hold.planned[0] if hold.is_fetched and hold.planned else hold.due_us
+            hold.gives_back = True
             self._without_task += 1
         is_to_begin = hold.due_us is not None and due_us is not None and due_us <= hold.due_us
         if is_to_begin and not self._is_over and job.unfit is None:
@@ -258,7 +264,7 @@ class Dispatch:
         planned = (due_us, job.schedule_text or "")
         is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
         if is_known and hold.planned != planned:  # the end of a run nearly always plans what its mark has planned
-            batch.planned[job.id] = Planned(job.id, *planned, self._now_us())
+            batch.planned[job.id] = Planned(job.id, *planned, self._now_us(), skips=skips)
             hold.planned = planned
         if leaves:
             self._core.queue.disarm(job)
@@ -291,6 +297,8 @@ class Dispatch:
         ]
         if edited:
             self.reconcile(edited)
+        if batch.requests:
+            self.fetching.fetch(batch.requests)
 
     def _is_to_be_put(self, job_id: str, due_us: int) -> bool:
         hold = self._held.by_id.get(job_id) or self._held.leaving.get(job_id)
@@ -338,13 +346,7 @@ class Dispatch:
         self.puts.put([(Tick(job_id, due_us), None) for job_id, due_us in executions])
 
     def _cancel(self, executions: Iterable[Execution]) -> None:
-        places = [
-            (Tick(execution.job_id, execution.due_us), Place(execution.instance, execution.number))
-            for execution in executions
-            if execution.instance is not None and execution.number is not None
-        ]
-        if places:
-            self._queue_line.submit(lambda: self.queue.cancel(places), _nothing)
+        self.puts.cancel((Tick(each.job_id, each.due_us), _place(each)) for each in executions)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -371,7 +373,8 @@ def _is_idle(job: Job) -> bool:
     return not is_at_work and job.retry is None and job.owed is None
 
 
-def _nothing(_answer: Any, error: Exception | None) -> None:
-    """Take note of a cancel that failed: what is not cancelled comes out, and is dropped."""
-    if error is not None:
-        logger.debug("executions that were replaced stay in the queue: %s", error)
+def _place(execution: Execution) -> Place | None:
+    """Where it stands, if the store knows that."""
+    if execution.instance is None or execution.number is None:
+        return None
+    return Place(execution.instance, execution.number)

@@ -14,9 +14,10 @@ from ..stores import Shares, Sharing
 class Hold:
     """A job that is with us. `due_us`: the execution that it was taken for; None: it was added here.
 
-    `placed_us`: the execution that was put into the queue for it since, and not again. `planned`: the execution that was
-    planned for it last, and its schedule. `gives_back`: nothing of it has
-    begun here, and somebody else is to have it. `starts_here`: it is new, and its first start needs no queue.
+    `placed_us`: the execution that was put into the queue for it since, and not again. `planned`: the one that was
+    planned for it last, and its schedule. `gives_back`: nothing of it has begun here, and somebody else is to have it.
+    `starts_here`: it is new, and its first start needs no queue. `is_fetched`: it was taken out of its turn, and
+    `due_us` stands in no queue.
     """
 
     due_us: int | None = None
@@ -25,6 +26,7 @@ class Hold:
     planned: tuple[int | None, str] | None = None
     gives_back: bool = False
     starts_here: bool = False
+    is_fetched: bool = False
 
     def settle(self) -> None:
         """Say to the queue what has become of the execution, now that the store knows."""
@@ -38,8 +40,6 @@ class Hold:
 
 class Held(Shares):
     """The jobs that are with us, instead of shards: all others are nobody's, or another agent's."""
-
-    are_asked = False
 
     def __init__(self, sharing: Sharing | None) -> None:
         super().__init__(sharing)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from logging import getLogger
-from typing import Final
+from typing import Any, Final
 
 from .._loop import Core
 from ..queues import Place, Queue, Tick
@@ -35,6 +35,8 @@ class Puts:
         self.here: set[Key] = set()
         self._on_way: dict[Key, float] = {}
         """Since when, by the clock that is never set."""
+        self._withdrawn: set[Key] = set()
+        """Those that have given way on their way: nobody could say yet where they stand."""
         self._arrived: set[Key] | None = None
         """Those that have arrived while an audit read from the store. None: there is no audit."""
         self._queue = queue
@@ -67,10 +69,23 @@ class Puts:
 
     def arrived(self, placed: Iterable[Placed]) -> None:
         """Take note that the store knows where these stand."""
-        keys = {(each.job_id, each.due_us) for each in placed}
+        keys = {(each.job_id, each.due_us): each for each in placed}
+        withdrawn = self._withdrawn.intersection(keys)
+        self.cancel((Tick(*key), Place(keys[key].instance, keys[key].number)) for key in withdrawn)
         self._forget(keys)
         if self._arrived is not None:
-            self._arrived |= keys
+            self._arrived.update(keys)
+
+    def cancel(self, places: Iterable[tuple[Tick, Place | None]]) -> None:
+        """Take ticks out of the queue, which have given way: those on their way as soon as they arrive."""
+        there = list[tuple[Tick, Place]]()
+        for tick, place in places:
+            if place is not None:
+                there.append((tick, place))
+            elif _key(tick) in self._on_way:
+                self._withdrawn.add(_key(tick))
+        if there:
+            self._queue_line.submit(lambda: self._queue.cancel(there), _nothing)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -86,13 +101,23 @@ class Puts:
     def _forget(self, keys: Iterable[Key]) -> None:
         for key in keys:
             self._on_way.pop(key, None)
+            self._withdrawn.discard(key)
 
     def _stands(self, tick: Tick, place: Place | None, put_us: int) -> None:
         if place is None:
             self._forget([_key(tick)])
             self.here.add(_key(tick))
+        elif _key(tick) in self._withdrawn:
+            self._forget([_key(tick)])
+            self.cancel([(tick, place)])
         else:
             self._core.journal.placed(Placed(tick.job_id, tick.due_us, place.instance, place.number, put_us))
+
+
+def _nothing(_answer: Any, error: Exception | None) -> None:
+    """Take note of a cancel that failed: what is not cancelled comes out, and is dropped."""
+    if error is not None:
+        logger.debug("executions that were replaced stay in the queue: %s", error)
 
 
 def _key(tick: Tick) -> Key:

@@ -28,14 +28,14 @@ from .writer import Writer
 
 logger = getLogger(__name__)
 
-Done = Callable[["RequestedRun", MissedReason | None], None]
+Done = Callable[["RequestedRun", RunEnded | RunMissed], None]
 Answered = Callable[[str | None], None]
 AuditJob = Callable[[Job, bool, Answered], None]
 """Mend a job if anything is wrong with it, or with a record that says that it runs; tell what it was, None: nothing."""
 
 
 class RequestedRun(AskedRun):
-    """A run that another agent has asked for. `done`: told when there is an answer, with the reason if it is missed."""
+    """A run that another agent has asked for. `done`: told the answer when there is one."""
 
     __slots__ = ("_done",)
 
@@ -46,13 +46,15 @@ class RequestedRun(AskedRun):
     def settle(self, answer: RunEnded | RunMissed) -> None:
         """Let who has asked know."""
         super().settle(answer)
-        self._done(self, answer.reason if isinstance(answer, RunMissed) else None)
+        self._done(self, answer)
 
 
 class Requests:
     """The requests of others for our jobs, and ours for theirs."""
 
-    def __init__(self, sharing: Sharing, writer: Writer, core: Core, commits: Commits, reconciler: Reconciler) -> None:
+    def __init__(
+        self, sharing: Sharing | None, writer: Writer, core: Core, commits: Commits, reconciler: Reconciler
+    ) -> None:
         self._sharing = sharing
         self._writer = writer
         self._core = core
@@ -60,6 +62,10 @@ class Requests:
         self._commits = commits
         self._reconciler = reconciler
         commits.on_standing = self.give_way
+        self.fetch: Callable[[list[StoredRequest]], object] | None = None
+        """Have a job come to us that stands in a queue; None: there is none."""
+        self._seen: set[int] = set()
+        """Requests for such jobs. Who has asked fetches them: we do if they are seen again."""
         self._is_asking = False
         self._audited = set[int]()
         """Requests for audits that go on."""
@@ -84,7 +90,10 @@ class Requests:
     def carry_out(self, request: StoredRequest) -> None:
         """Do what is asked for, unless it is being done. What is not ours any more is left to whose it is."""
         job = self._core.jobs.find(request.job_id)
-        if job is None or job.task is None or job.is_elsewhere or self._core.runs.is_stopping:
+        if job is None or job.task is None or self._core.runs.is_stopping:
+            return
+        if job.is_elsewhere:
+            self._leave_to_who_asked(request)
             return
         number = request.number
         is_begun = number in self._audited or any(each.number == number for each in job.asked)
@@ -95,6 +104,16 @@ class Requests:
         except Exception:
             logger.exception("what another agent has asked of job %r cannot be done: %r", job.id, request)
             self._journal.done(job, request.number)
+
+    def _leave_to_who_asked(self, request: StoredRequest) -> None:
+        """Fetch the job of a request only if it is still there when it is looked at again: who has asked is gone."""
+        if self.fetch is None:
+            return
+        if request.number in self._seen:
+            self._seen.discard(request.number)
+            self.fetch([request])
+        else:
+            self._seen.add(request.number)
 
     def _do(self, job: Job, request: StoredRequest, act: Act) -> None:
         logger.info("job %r: another agent asks for this: %s", job.id, act.value)
@@ -114,6 +133,8 @@ class Requests:
                 supersede(self._core, job)
             case Act.RESUME:
                 self._core.pausing.enable(job)
+                counts = job.counts()  # the pause may have ended before the job came to us
+                counts.consecutive_failures = counts.consecutive_crashes = 0
             case Act.ANEW:
                 job = self._reconciler.begin_anew(job)
             case Act.AUDIT:
@@ -132,11 +153,16 @@ class Requests:
         self._audited.add(request.number)
         self.audit_job(job, request.at_us is not None, answered)
 
-    def _run_done(self, asked: RequestedRun, reason: MissedReason | None) -> None:
+    def _run_done(self, asked: RequestedRun, answer: RunEnded | RunMissed) -> None:
         """Note what has become of a run. One that our stop has kept from beginning is left to who has the job then."""
-        job = self._core.jobs.find(asked.job_id)
-        if job is not None and reason is not MissedReason.STOPPED:
-            self._journal.done(job, asked.number or 0, asked.due_us, None if reason is None else reason.value)
+        job, number = self._core.jobs.find(asked.job_id), asked.number or 0
+        reason = answer.reason if isinstance(answer, RunMissed) else None
+        if job is None or reason is MissedReason.STOPPED:
+            return
+        self._journal.done(job, number, asked.due_us, None if reason is None else reason.value)
+        ours = self._journal.awaited.pop(number, None)
+        if ours is not None:
+            ours.settle(answer)
 
     # -- for those of others -------------------------------------------------------------------------------------------
 
@@ -144,10 +170,10 @@ class Requests:
         """Read what has become of what we have asked for, if somebody waits for it."""
         if self._is_asking or not self._journal.awaited:
             return
-        numbers = self._journal.asked_for()
-        if numbers:
+        numbers, sharing = self._journal.asked_for(), self._sharing
+        if numbers and sharing is not None:
             self._is_asking = True
-            self._writer.submit(lambda: self._sharing.answers(numbers), self._answered)
+            self._writer.submit(lambda: sharing.answers(numbers), self._answered)
 
     def _answered(self, answers: Sequence[Answer] | None, error: Exception | None) -> None:
         self._is_asking = False

@@ -6,7 +6,7 @@ nothing here imports one. Nothing here knows a job, a run or a clock. `Store` sa
 """
 
 from .._values import EVERYTHING
-from ._executions import LIVE, PARTS, Audited, Decide, Executions, Mended, NotTaken, Standing, Taken
+from ._executions import LIVE, PARTS, Audited, Decide, Executions, Fetched, Mended, NotTaken, Standing, Taken
 from ._rows import (
     AT_LEAST,
     DONE,
@@ -77,6 +77,7 @@ __all__ = [
     "Doubted",
     "Execution",
     "Executions",
+    "Fetched",
     "FleetView",
     "JobPause",
     "Lending",

@@ -58,6 +58,17 @@ class Standing(NamedTuple):
     live: Execution | None
 
 
+@frozen(kw_only=True)
+class Fetched:
+    """A job that is ours out of its turn, until it is released. `due_us`: the execution that says so, which is in no
+    queue. `live`: the one that waits meanwhile as it did before.
+    """
+
+    taken: Taken
+    due_us: int
+    live: Execution | None
+
+
 Decide = Callable[[Standing], Planned | None]
 """What is to be planned for a job that stands so; None: all is well. It does not raise and asks nobody."""
 
@@ -93,6 +104,13 @@ class Executions(Protocol):
         """Take the executions of these ticks, (job id, due in microseconds), with their jobs.
 
         The answers stand in the order of the ticks. Taking again what we have is answered in the same way.
+        """
+
+    def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
+        """Take these jobs, each given once, though no execution of theirs has come out: there is something to be done.
+
+        The answers stand in the order of the ids. What waits for such a job in a queue stays there, and is live. A job
+        that is ours already is answered in the same way.
         """
 
     def waiting(

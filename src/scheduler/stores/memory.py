@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 from attrs import Factory, define, evolve
 
 from .._values import Outcome
-from ._executions import Audited, Decide, Mended, NotTaken, Taken
+from ._executions import Audited, Decide, Fetched, Mended, NotTaken, Taken
 from ._memory.executions import ExecutionTable, is_enabled
 from ._rows import (
     RUNNING,
@@ -229,11 +229,19 @@ class MemoryExecutions:
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
         """Take these, with their jobs."""
         with self._store.ours() as data:
-            asked = {job_id for job_id, _ in ticks}
-            cut_off = [tick for tick in data.ticks.values() if tick.outcome == RUNNING or tick.owed]
-            lost = [tick for tick in cut_off if tick.job_id in asked]
+            lost = _cut_off(data, {job_id for job_id, _ in ticks})
             answers = [data.executions.take(tick, data, data.epoch, {data.epoch}) for tick in ticks]
         return [answer if isinstance(answer, NotTaken) else _with_lost(answer, lost) for answer in answers]
+
+    def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
+        """Take these jobs out of their turn."""
+        with self._store.ours() as data:
+            lost = _cut_off(data, set(job_ids))
+            answers = [data.executions.fetch(id, now_us, data, data.epoch, {data.epoch}) for id in job_ids]
+        return [
+            answer if isinstance(answer, NotTaken) else evolve(answer, taken=_with_lost(answer.taken, lost))
+            for answer in answers
+        ]
 
     def waiting(
         self, status: str, *, before_us: int, after: tuple[int, str] = (-1, ""), limit: int = 1_000
@@ -271,6 +279,11 @@ class MemoryExecutions:
             jobs = [(job.id, audits.get(job.id)) for job in data.jobs.values() if is_enabled(job, data.pauses)]
         late = [(id, at_us) for id, at_us in jobs if at_us is None or at_us < since_us]
         return sorted(late, key=lambda found: (found[1] or 0, found[0]))[:limit]
+
+
+def _cut_off(data: _Data, job_ids: Collection[str]) -> list[StoredTick]:
+    cut_off = [tick for tick in data.ticks.values() if tick.outcome == RUNNING or tick.owed]
+    return [tick for tick in cut_off if tick.job_id in job_ids]
 
 
 def _with_lost(taken: Taken, lost: Collection[StoredTick]) -> Taken:

@@ -1,14 +1,15 @@
 """A scheduler whose next starts stand in a queue: they come out, are taken with their jobs, run, and go again."""
 
 from contextlib import asynccontextmanager
+from threading import Event
 
 import pytest
 
-from kit import settle
+from kit import PATIENCE, nothing, settle, until
 from scheduler import Overlap, Retry, Scheduler
 from scheduler.queues import Kind, Tick
 from scheduler.queues.local import LocalQueue
-from scheduler.stores import DONE, PENDING, SCHEDULED
+from scheduler.stores import DONE, PENDING, SCHEDULED, SUPERSEDED
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.sqlite import SQLiteStore
 
@@ -152,6 +153,38 @@ async def test_an_edit_replaces_the_execution(agents, clock):
         assert agents.queue.census(Kind.RUN).total == 1
         await clock.travel(25)
         assert len(agents.begun) in {2, 3}
+
+
+class SlowQueue(LocalQueue):
+    """A queue that takes a put only when it is let."""
+
+    is_immediate = False
+
+    def __init__(self):
+        super().__init__()
+        self.lets = Event()
+
+    def put(self, ticks):
+        assert self.lets.wait(PATIENCE)
+        return super().put(ticks)
+
+
+async def test_an_execution_that_gives_way_on_its_way_to_the_queue_does_not_stay_there(clock):
+    """Nobody knows yet where it will stand: it is taken out as soon as that is known."""
+    queue, store = SlowQueue(), MemoryStore()
+    s = Scheduler(store=store, queue=queue, clock=clock)
+    s.register("work", nothing)
+    async with s:
+        job = s.add("work", "@every 1h", id="job")
+        await s.flush()
+        await settle()
+        job.update(schedule="@every 2h")
+        await s.flush()
+        await settle()
+        queue.lets.set()
+        await until(lambda: [row.status for row in store.executions.of_job("job")] == [SCHEDULED, SUPERSEDED])
+        await until(lambda: queue.census(Kind.RUN).total == 1)
+        s.stop(grace=0)
 
 
 async def test_a_paused_job_has_no_execution_and_has_one_again_later(agents, clock):

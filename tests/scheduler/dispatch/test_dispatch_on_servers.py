@@ -1,13 +1,14 @@
 """Schedulers that share a real PostgreSQL and a real beanstalkd: each tick runs once, whatever happens to either."""
 
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 
 import pytest
 
 import beanstalkd_server
 from kit import settle, until
-from scheduler import Scheduler, current_run
+from scheduler import Outcome, Scheduler, current_run
 from scheduler.queues import Kind
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.stores import PENDING, SCHEDULED
@@ -96,6 +97,45 @@ async def test_agents_share_the_runs_of_all_jobs(fleet):
         assert fleet.begun["b"], "the one that has added nothing takes part"
     live = [row.job_id for row in fleet.live()]
     assert len(live) == len(set(live)), "a job has more than one"
+
+
+@asynccontextmanager
+async def queued(fleet):
+    """Two agents and a job that one of them has added; the other one's handle of it."""
+    async with fleet.agent("a") as a, fleet.agent("b") as b:
+        a.add("work", "@every 1h", id="job", start=datetime.now(UTC) + timedelta(minutes=30))
+        await a.flush()
+        await until(lambda: fleet.live() and is_settled(fleet) and any(job.id == "job" for job in b.jobs()))
+        yield b, b.get("job")
+        await until(lambda: b._memory.dispatch.queue.census(Kind.RUN).total == 1)
+        fleet.check()
+
+
+async def test_any_agent_is_asked_for_a_job_that_stands_in_the_queue(fleet):
+    """It is fetched, runs, is skipped and set, and stands in the queue once afterwards, as its row says."""
+    async with queued(fleet) as (s, job):
+        (first,) = fleet.live()
+        answer = await job.run_now()
+        assert (answer.outcome, len(fleet.runs)) == (Outcome.SUCCEEDED, 1)
+        job.skip()
+        await s.flush()
+        await until(
+            lambda: [row.due_us for row in fleet.live()] == [first.due_us + 3_600_000_000] and is_settled(fleet)
+        )
+        at = datetime.now(UTC) + timedelta(minutes=10)
+        job.set_next_start(at)
+        await s.flush()
+        await until(lambda: [row.due_us for row in fleet.live()] == [round(at.timestamp() * 1e6)])
+    assert len(fleet.runs) == 1
+
+
+async def test_what_was_asked_of_a_job_in_the_queue_is_done_though_the_asker_is_gone(fleet):
+    """It is a row, and whoever has the job's shard finds it."""
+    async with queued(fleet) as (s, job):
+        s._memory.dispatch.fetching.fetch = lambda requests: None
+        job.run_now()
+        await s.flush()
+        await until(lambda: len(fleet.runs) == 1)
 
 
 def is_settled(fleet):

@@ -8,7 +8,7 @@ from typing import Protocol
 from attrs import Factory, define
 
 from ..._values import EVERYTHING
-from .._executions import LIVE, PARTS, Audited, Decide, Mended, NotTaken, Standing, Taken
+from .._executions import LIVE, PARTS, Audited, Decide, Fetched, Mended, NotTaken, Standing, Taken
 from .._rows import (
     DONE,
     PENDING,
@@ -103,6 +103,23 @@ class ExecutionTable:
             self._put(held._replace(status=DONE, epoch=None))
         self._put(row._replace(status=TAKEN, epoch=epoch))
         return Taken(job, store.states.get(job.id))
+
+    def fetch(self, job_id: str, now_us: int, store: Rows, epoch: int, living: Collection[int]) -> Fetched | NotTaken:
+        """Take a job for that agent out of its turn, if it is with none that lives."""
+        job, held = store.jobs.get(job_id), self.taken(job_id)
+        if job is None:
+            return NotTaken.UNKNOWN
+        if held is not None and held.epoch != epoch:
+            if held.epoch in living:
+                return NotTaken.RUNNING
+            self._put(held._replace(status=DONE, epoch=None))
+            held = None
+        if held is None:
+            if self.at(job_id, now_us) is not None:
+                return NotTaken.RUNNING
+            held = self._put(Execution(job_id, now_us, TAKEN, job.schedule, now_us, epoch=epoch))
+        taken = Taken(job, store.states.get(job_id))
+        return Fetched(taken=taken, due_us=held.due_us, live=self.live(job_id))
 
     def reconcile(self, job_ids: Iterable[str], decide: Decide, store: Rows, living: Collection[int]) -> Mended:
         """Let `decide` plan for these jobs, but for those that are taken."""

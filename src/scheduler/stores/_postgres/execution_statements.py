@@ -12,6 +12,7 @@ GIVEN: Final = sql.SQL("unnest(%s::text[], %s::bigint[]) AS given (job_id, due_u
 IS_GIVEN: Final = sql.SQL("execution.job_id = given.job_id AND execution.due_us = given.due_us")
 IN_PART: Final = sql.SQL("job.shard BETWEEN %(first)s AND %(last)s")
 IS_LIVE: Final = sql.SQL("status IN ('pending', 'scheduled')")
+LIVE: Final = sql.SQL(", ").join(sql.Identifier("live", column) for column in EXECUTION.types)
 STAYS: Final = sql.SQL("execution.status IN ('pending', 'scheduled', 'taken')")
 
 
@@ -98,6 +99,27 @@ class ExecutionStatements:
             is_given=IS_GIVEN,
             is_live=IS_LIVE,
         )
+        self.end_all_left = of(
+            "UPDATE {schema}.execution SET status = 'done'"
+            " WHERE job_id = ANY (%s::text[]) AND status = 'taken' AND epoch IS NULL"
+        )
+        self.fetch = of(
+            "INSERT INTO {schema}.execution (job_id, due_us, status, schedule, made_us, epoch)"
+            " SELECT id, %(now_us)s, 'taken', schedule, %(now_us)s, %(epoch)s FROM {schema}.job"
+            " WHERE id = ANY (%(ids)s::text[]) AND NOT EXISTS (SELECT FROM {schema}.execution"
+            " WHERE job_id = job.id AND status = 'taken') ON CONFLICT (job_id, due_us) DO NOTHING"
+        )
+        self.fetched = of(
+            "SELECT held.due_us, {job}, {state}, {live} FROM {schema}.job"
+            " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+            " LEFT JOIN {schema}.execution AS live ON live.job_id = job.id AND live.{is_live}"
+            " LEFT JOIN {schema}.execution AS held ON held.job_id = job.id AND held.status = 'taken'"
+            " AND held.epoch = %s WHERE job.id = ANY (%s::text[])",
+            job=JOB.qualified,
+            state=STATE.qualified,
+            live=LIVE,
+            is_live=IS_LIVE,
+        )
         self.asked = of(
             "SELECT given.job_id, given.due_us, status, epoch, {job}, {state} FROM {given}"
             " LEFT JOIN {schema}.execution USING (job_id, due_us) LEFT JOIN {schema}.job ON job.id = given.job_id"
@@ -137,7 +159,7 @@ class ExecutionStatements:
             " AND taken.status = 'taken' AND taken.epoch IS NOT NULL)",
             job=JOB.qualified,
             state=STATE.qualified,
-            live=sql.SQL(", ").join(sql.Identifier("live", column) for column in EXECUTION.types),
+            live=LIVE,
             is_live=IS_LIVE,
         )
         self.standing = of(

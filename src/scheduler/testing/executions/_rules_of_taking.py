@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from ...stores import DONE, PENDING, SCHEDULED, SKIPPED, TAKEN, Batch, NotTaken, StoredState, StoreTakenOver, Taken
+from ...stores import (
+    DONE,
+    PENDING,
+    SCHEDULED,
+    SKIPPED,
+    SUPERSEDED,
+    TAKEN,
+    Batch,
+    Fetched,
+    NotTaken,
+    StoredState,
+    StoreTakenOver,
+    Taken,
+)
 from .._store_rows import MakeStore, due_at, end, job, mark
 from ._rows import ExecutingStore, ExecutionFixtures, another, by_job, plan, planned, put, statuses
 
@@ -34,6 +47,41 @@ class RulesOfTaking(ExecutionFixtures):
         """The answer was lost."""
         plan(store, planned())
         assert store.executions.take([A]) == store.executions.take([A])
+
+    def test_a_job_is_fetched_out_of_its_turn(self, store: ExecutingStore) -> None:
+        """Somebody asks something of it. What waits for it in the queue stays there, and is planned for as ever."""
+        plan(store, planned("a"), planned("b"))
+        store.commit(Batch(placed=[put("a")]))
+        now_us = due_at(7)
+        one, two, gone = store.executions.fetch(["a", "b", "nobody"], now_us)
+        assert isinstance(one, Fetched)
+        assert isinstance(two, Fetched)
+        assert gone is NotTaken.UNKNOWN
+        assert (one.taken, one.due_us) == (Taken(job("a"), StoredState("a", next_us=due_at(60))), now_us)
+        assert one.live is not None
+        assert (one.live.due_us, one.live.status, one.live.number) == (due_at(60), SCHEDULED, 1)
+        assert store.executions.fetch(["b", "a"], due_at(8)) == [two, one]
+        assert store.executions.take([A]) == [NotTaken.RUNNING]
+        store.commit(Batch(released={"a": None}, planned=by_job(planned("a", 90))))
+        assert statuses(store) == [(7, DONE), (60, SUPERSEDED), (90, PENDING)]
+
+    def test_a_job_that_has_nothing_live_is_fetched_too(self, store: ExecutingStore) -> None:
+        """It is paused, say."""
+        plan(store, planned(seconds=None))
+        (found,) = store.executions.fetch(["a"], due_at(7))
+        assert isinstance(found, Fetched)
+        assert found.live is None
+
+    def test_a_job_that_an_agent_has_is_not_fetched(self, store: ExecutingStore, make_store: MakeStore) -> None:
+        """Unless that has died. Then it comes with what that was cut off at."""
+        plan(store, planned())
+        store.executions.take([A])
+        store.commit(Batch(marks=[mark("a", 60, fence=1)], planned=by_job(planned(seconds=120))))
+        with another(make_store) as other:
+            (found,) = other.executions.fetch(["a"], due_at(70))
+            assert isinstance(found, Fetched)
+            assert [tick.due_us for tick in found.taken.running] == [due_at(60)]
+            assert statuses(other) == [(60, DONE), (70, TAKEN), (120, PENDING)]
 
     def test_what_is_not_live_is_not_taken(self, store: ExecutingStore) -> None:
         """And it is said why."""

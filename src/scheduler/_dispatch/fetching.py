@@ -1,0 +1,99 @@
+"""Fetching: a job that stands in the queue comes to us out of its turn, for somebody asks something of it.
+
+What is asked of a job is a row of the store first, in the commit of whoever asks. Then the job is fetched: it is with
+us as if its execution had come out, what is asked is carried out, and the next commit says that it is done, what
+follows from it, and that the job may go. What waits in the queue meanwhile stays there, unless it was replaced.
+If the job is with another agent, that one finds the request. If we die, whoever has its shard does. Lives on the loop.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from logging import getLogger
+
+from .._loop import Core
+from .._restore import Intake, Lost, Reconciler
+from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest
+from .held import Held, Hold
+from .line import Line
+
+logger = getLogger(__name__)
+
+Asked = dict[str, list[StoredRequest]]
+"""What is asked of jobs, by their ids."""
+
+
+class Fetching:
+    """The fetching of one scheduler."""
+
+    def __init__(
+        self,
+        executions: Executions,
+        held: Held,
+        core: Core,
+        *,
+        store_line: Line,
+        reconciler: Reconciler,
+        intake: Intake,
+    ) -> None:
+        self.carry_out: Callable[[StoredRequest], object] = _nobody
+        """Called with what is asked of a job that is with us."""
+        self._executions = executions
+        self._held = held
+        self._core = core
+        self._store_line = store_line
+        self._reconciler = reconciler
+        self._intake = intake
+
+    def fetch(self, requests: Iterable[StoredRequest]) -> None:
+        """Have these carried out, of jobs that nobody has. They are durable."""
+        asked: Asked = defaultdict(list)
+        for request in requests:
+            job = self._core.jobs.find(request.job_id)
+            if job is None or job.unfit is not None:
+                continue  # nobody can do it, or not we
+            if job.is_elsewhere:
+                asked[job.id].append(request)
+            else:
+                self.carry_out(request)
+        if asked:
+            ids, now_us = list(asked), self._core.timeline.us(self._core.monotonic(), steady=False)
+            self._store_line.submit(
+                lambda: self._executions.fetch(ids, now_us), lambda found, error: self._fetched(asked, found, error)
+            )
+
+    def _fetched(self, asked: Asked, answers: Sequence[Fetched | NotTaken] | None, error: Exception | None) -> None:
+        if answers is None:
+            logger.warning("what is asked of %d jobs waits until the store answers: %s", len(asked), error)
+            return
+        for (job_id, requests), answer in zip(asked.items(), answers, strict=True):
+            if isinstance(answer, Fetched):
+                self._take_up(answer)
+            else:
+                logger.debug("job %r is not fetched: %s", job_id, answer.value)
+            job = self._core.jobs.find(job_id)
+            if job is None or job.is_elsewhere:
+                continue  # the agent that has it sees to it
+            for request in requests:
+                self.carry_out(request)
+            self._core.journal.touch(job)  # so that it is released with the next commit
+
+    def _take_up(self, fetched: Fetched) -> None:
+        """Let a job go on here that nobody has had."""
+        taken, live = fetched.taken, fetched.live
+        row, state = self._intake.job(taken.job), self._intake.state(taken.state)
+        if row is None or row.id in self._held.by_id:
+            return
+        hold = self._held.by_id[row.id] = Hold(fetched.due_us, is_fetched=True)
+        if live is not None:
+            hold.planned = (live.due_us, live.schedule)
+            hold.placed_us = live.due_us if live.status == SCHEDULED else None
+            if state is not None and state.next_us is not None and state.next_us < live.due_us:
+                state = state._replace(next_us=live.due_us)  # what was due before was paused
+        lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
+        self._reconciler.take_over(row, state, lost)
+
+
+def _nobody(_request: StoredRequest) -> None:
+    """Nobody carries anything out."""
