@@ -26,7 +26,7 @@ from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import check_made, preflight, prepare
-from ._postgres.sharing import PostgresSharing, SharingStatements
+from ._postgres.sharing import PostgresSharing, SharingStatements, make_way, show_presence
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements
@@ -189,25 +189,11 @@ class PostgresStore:
 
     def _take(self, connection: Connection, now_us: int) -> Opened:
         epoch, instance = one_row(connection.execute(self._statements.take_epoch))
-        self._refuse(connection)
-        if self._sharing is None:
-            connection.execute(self._statements.forget_agents)  # waits for a commit of theirs that is under way
+        make_way(connection, self._of_sharing, self._where, epoch, shared=self._sharing is not None)
         connection.execute(self._statements.add_agent, [epoch, self._name, now_us, self._labels])
         if self._sharing is not None:
             connection.execute(self._of_sharing.join, [epoch, LEASE, FORMAT])
         return Opened(epoch, instance)
-
-    def _refuse(self, connection: Connection) -> None:
-        """Raise StoreUnusable if others have the store in another way than we want it."""
-        if self._sharing is None:
-            found = connection.execute(self._of_sharing.others).fetchone()
-            why = "agents share it"
-        else:
-            found = connection.execute(self._of_sharing.unshared).fetchone()
-            why = "an agent has it for itself"
-        if found is not None:
-            msg = f"{self._where}: {why}, such as {found[0]}: open it as they do (shared={self._sharing is None})"
-            raise StoreUnusable(msg)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
         """Yield all jobs as they were at one moment, over a connection of its own."""
@@ -341,6 +327,8 @@ class PostgresStore:
         with translated(self._where):
             if self._connection is None or self._connection.closed:
                 self._connection = self.connect()
+                if self._sharing is None:
+                    show_presence(self._connection, self._of_sharing, self.epoch)
             with self._connection.transaction_as(agent, isolation):
                 yield self._connection
 

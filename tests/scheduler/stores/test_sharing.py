@@ -114,9 +114,51 @@ def test_who_takes_a_shard_reads_its_jobs_and_what_was_cut_off(agent):
     assert [tick.job_id for tick in two.sharing.owed(mine)] == ["a"]
 
 
+@pytest.mark.parametrize("end", ["stopped", "killed", "behind a pooler"])
+def test_who_had_the_store_for_itself_and_has_gone_keeps_nobody_from_sharing_it(
+    agent, postgres_server, postgres_schema, end
+):
+    """Its row stays, and kept everybody from it for good. Should it live after all, it has lost the store."""
+    pooler = PgBouncer(postgres_server) if end == "behind a pooler" else None
+    dsn = postgres_server.dsn if pooler is None else pooler.dsn
+    alone = PostgresStore(dsn, schema=postgres_schema)
+    try:
+        alone.open(0, lambda: None)
+        if end == "stopped":
+            alone.close()
+        elif end == "killed":
+            with connect(postgres_server.dsn, autocommit=True) as admin:
+                admin.execute(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                    " AND backend_type = 'client backend'"
+                )
+        assert agent().sharing.renew().peers
+        if end == "killed":
+            with pytest.raises(StoreUnavailable):  # its session has ended
+                alone.commit(Batch(states={"a": StoredState("a")}))
+        if end != "stopped":
+            with pytest.raises(StoreTakenOver):
+                alone.commit(Batch(states={"a": StoredState("a")}))
+    finally:
+        alone.close()
+        if pooler is not None:
+            pooler.close()
+
+
+def test_who_has_the_store_for_itself_is_seen_again_after_a_restart_of_the_server(agent, postgres_server):
+    """Its lock went with the session, and comes with the next."""
+    alone = agent(shared=False)
+    postgres_server.restart("immediate")
+    with pytest.raises(StoreUnavailable):
+        alone.commit(Batch(states={"a": StoredState("a")}))
+    alone.commit(Batch(states={"a": StoredState("a")}))
+    with pytest.raises(StoreUnusable, match="for itself"):
+        agent()
+
+
 @pytest.mark.parametrize("shared", [True, False])
 def test_who_shares_and_who_does_not_are_kept_apart(agent, shared):
-    """Each is told whom it would disturb."""
+    """While they live, each is told whom it would disturb."""
     first = agent(shared=shared)
     with pytest.raises(StoreUnusable, match=f"process .*shared={shared}"):
         agent(shared=not shared)

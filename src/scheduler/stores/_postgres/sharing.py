@@ -76,10 +76,15 @@ class SharingStatements:
         self.others = of(
             "SELECT name FROM {schema}.agent JOIN {schema}.lease USING (epoch) WHERE until > clock_timestamp() LIMIT 1"
         )
+        without_lease = of("NOT EXISTS (SELECT FROM {schema}.lease WHERE lease.epoch = agent.epoch)")
         self.unshared = of(
-            "SELECT name FROM {schema}.agent WHERE NOT EXISTS (SELECT FROM {schema}.lease WHERE lease.epoch ="
-            " agent.epoch) LIMIT 1"
+            "SELECT name FROM {schema}.agent WHERE {without_lease}"
+            " AND NOT pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer) LIMIT 1",
+            without_lease=without_lease,
+            name=self._name,
         )
+        self.forget = of("DELETE FROM {schema}.agent")
+        self.forget_unshared = of("DELETE FROM {schema}.agent WHERE {without_lease}", without_lease=without_lease)
         self.renew = of(
             "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
             " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s"
@@ -156,6 +161,39 @@ class SharingStatements:
         return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch))
 
 
+def make_way(connection: Connection, statements: SharingStatements, where: str, epoch: int, *, shared: bool) -> None:
+    """Let a new agent have the store: for itself, which takes it over from who had it so; or beside others.
+
+    Raises StoreUnusable if living agents have it in the other way. One that shares it has a lease. Whether one that has
+    it for itself lives is seen where it holds a lock (`show_presence`); elsewhere, and of versions that held none, it
+    cannot be told from one that has stopped: then the store is taken over, and it hears of that with its next commit.
+    """
+    if shared:
+        found, why = connection.execute(statements.unshared).fetchone(), "an agent has it for itself"
+    else:
+        found, why = connection.execute(statements.others).fetchone(), "agents share it"
+    if found is not None:
+        raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
+    # Either waits for a commit of theirs that is under way.
+    connection.execute(statements.forget_unshared if shared else statements.forget)
+    if not shared:
+        show_presence(connection, statements, epoch)
+
+
+def show_presence(connection: Connection, statements: SharingStatements, epoch: int) -> bool:
+    """Hold a lock for as long as the session lasts, by which others see that we live. False: it is no session of ours,
+    or somebody else has the lock.
+    """
+    return _is_direct(connection, statements) and bool(one_row(connection.execute(statements.lock, [epoch]))[0])
+
+
+def _is_direct(connection: Connection, statements: SharingStatements) -> bool:
+    """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its own
+    then, and gives each transaction, or session, to a server of its choice.
+    """
+    return bool(one_row(connection.execute(statements.pid))[0] == connection.info.backend_pid)
+
+
 class PostgresSharing:
     """Our part in sharing one store, from its opening on."""
 
@@ -216,20 +254,14 @@ class PostgresSharing:
 
     def _lock(self, connection: Connection, me: int) -> bool:
         """Hold a lock for as long as the session lasts, on which others wait. False: it is no session of ours."""
-        return self._is_direct(connection) and bool(one_row(connection.execute(self._statements.lock, [me]))[0])
-
-    def _is_direct(self, connection: Connection) -> bool:
-        """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its
-        own then, and gives each transaction, or session, to a server of its choice.
-        """
-        return bool(one_row(connection.execute(self._statements.pid))[0] == connection.info.backend_pid)
+        return show_presence(connection, self._statements, me)
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
         """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended."""
         with translated(self._place.where):
             if self._waiting is None or self._waiting.closed:
                 self._waiting = connect = self._place.connect()
-                self._can_hear = self._is_direct(connect)
+                self._can_hear = _is_direct(connect, self._statements)
                 connect.execute(self._statements.longest_wait, [LONGEST_WAIT])
             if not self._can_hear:
                 raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")

@@ -21,7 +21,6 @@ class Statements:
         self._schema = sql.Identifier(schema)
         self.name_of_tick = sql.Identifier(schema, "tick").as_string()
         self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = epoch + 1 RETURNING epoch, instance")
-        self.forget_agents = self.of("DELETE FROM {schema}.agent")
         self.add_agent = self.of("INSERT INTO {schema}.agent (epoch, name, opened_us, labels) VALUES (%s, %s, %s, %s)")
         self.hold = self.of(
             "SELECT FROM {schema}.agent, {schema}.meta WHERE agent.epoch = %s AND meta.instance = %s"

@@ -1,0 +1,177 @@
+"""The version before stores were shared, as a real process, beside this one on one database: both ways.
+
+Either it hears that it has lost the store, or it is refused and told what to do. No tick runs twice, and none is lost.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from collections import Counter
+from io import BytesIO
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from kit import PATIENCE, wait_until
+
+ROOT = Path(__file__).parents[3]
+BEFORE = "416eaa3661ce0ec6c46362d2a62c0590928850d2"
+"""The last commit before stores were shared."""
+
+JOBS = 20
+EVERY_US = 200_000
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory):
+    """Return where the code of that version is, out of the history of this checkout."""
+    packed = subprocess.run(["git", "archive", BEFORE, "src"], cwd=ROOT, capture_output=True, check=False)
+    if packed.returncode:
+        pytest.skip(f"needs the history of the repository, for its commit {BEFORE[:7]}: {packed.stderr.decode()}")
+    folder = tmp_path_factory.mktemp("older")
+    with tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "src"
+
+
+class Agents:
+    """Agents as processes, and what their tasks have written."""
+
+    def __init__(self, dsn, schema, folder, older):
+        self._config = {"dsn": dsn, "schema": schema, "log": str(folder / "runs"), "jobs": JOBS, "every": "200ms"}
+        self._folder = folder
+        self._older = older
+        self._running = []
+
+    def start(self, name):
+        """Start one: "older" of the old code, "newer" of this that shares the store, "sole" of this that does not."""
+        program = "sharing_agent.py" if name == "newer" else "older_agent.py"
+        environment = os.environ | ({"PYTHONPATH": str(self._older)} if name == "older" else {})
+        config = json.dumps(self._config | {"name": name})
+        with (self._folder / name).open("a") as errors:
+            process = subprocess.Popen(
+                [sys.executable, ROOT / "tests" / program, config],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=environment,
+            )
+        self._running.append(process)
+        process.is_running = process.stdout.readline() == "runs\n"
+        return process
+
+    def said(self, name):
+        return (self._folder / name).read_text()
+
+    def runs(self):
+        log = Path(self._config["log"])
+        return [line.split()[:3] for line in log.read_text().splitlines()] if log.exists() else []
+
+    def wait_until_all_run(self, name):
+        """Wait until that one has run each job since now."""
+        since = len(self.runs())
+        wait_until(lambda: len({job for by, job, _ in self.runs()[since:] if by == name}) == JOBS)
+
+    def end(self, process):
+        process.communicate(timeout=PATIENCE)
+        return process.returncode
+
+    def close(self):
+        for process in self._running:
+            process.kill()
+            process.communicate(timeout=PATIENCE)
+
+
+@pytest.fixture
+def agents(postgres_server, postgres_schema, tmp_path, older):
+    agents = Agents(postgres_server.dsn, postgres_schema, tmp_path, older)
+    yield agents
+    agents.close()
+
+
+def check_ticks(agents, postgres_server, postgres_schema):
+    """See that no tick has run twice, and that each from a job's first to its last has run, or has a record."""
+    runs = Counter((job, int(due)) for _, job, due in agents.runs())
+    assert [tick for tick, count in runs.items() if count > 1] == []
+    with psycopg.connect(postgres_server.dsn) as connection:
+        rows = connection.execute(f"SELECT job_id, due_us, coalesce(last_due_us, due_us) FROM {postgres_schema}.tick")
+        known = {(job, due) for job, first, last in rows for due in range(first, last + 1, EVERY_US)}
+    for number in range(JOBS):
+        dues = [due for job, due in runs if job == f"job-{number}"]
+        slots = {(f"job-{number}", due) for due in range(min(dues), max(dues) + 1, EVERY_US)}
+        assert slots <= known | set(runs)
+
+
+@pytest.mark.slow
+def test_agents_that_share_take_the_store_over_from_an_older_one(agents, postgres_server, postgres_schema):
+    """It hears that with its next commit, and begins nothing more. If it starts again, it is told to be updated."""
+    older = agents.start("older")
+    agents.wait_until_all_run("older")
+    newer = agents.start("newer")
+    assert newer.is_running, agents.said("newer")
+    agents.wait_until_all_run("newer")
+    assert agents.end(older) == 0
+    assert "taken it over" in agents.said("older")
+    assert {by for by, *_ in agents.runs()[-JOBS:]} == {"newer"}
+    again = agents.start("older")
+    assert not again.is_running
+    assert agents.end(again) == 3
+    assert "update timerqueue" in agents.said("older").splitlines()[-1]
+    agents.wait_until_all_run("newer")
+    agents.end(newer)
+    check_ticks(agents, postgres_server, postgres_schema)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["stopped", "killed"])
+def test_agents_that_share_go_on_where_an_older_one_ended(agents, end, postgres_server, postgres_schema):
+    """However it ended. Their part was refused to them for good."""
+    older = agents.start("older")
+    agents.wait_until_all_run("older")
+    if end == "killed":
+        older.kill()
+    agents.end(older)
+    newer = agents.start("newer")
+    assert newer.is_running, agents.said("newer")
+    agents.wait_until_all_run("newer")
+    agents.end(newer)
+    check_ticks(agents, postgres_server, postgres_schema)
+
+
+@pytest.mark.slow
+def test_an_older_agent_is_refused_by_a_store_that_is_shared(agents, postgres_server, postgres_schema):
+    """It changes nothing, disturbs nobody, and says what to do."""
+    newer = agents.start("newer")
+    agents.wait_until_all_run("newer")
+    older = agents.start("older")
+    assert not older.is_running
+    assert agents.end(older) == 3
+    assert "and this timerqueue knows 3: update timerqueue" in agents.said("older")
+    agents.wait_until_all_run("newer")
+    agents.end(newer)
+    check_ticks(agents, postgres_server, postgres_schema)
+
+
+@pytest.mark.slow
+def test_one_agent_follows_an_older_one_as_ever(agents, postgres_server, postgres_schema):
+    """It takes the store over, brings it up to date, and the older one ends."""
+    older = agents.start("older")
+    agents.wait_until_all_run("older")
+    sole = agents.start("sole")
+    assert sole.is_running, agents.said("sole")
+    assert agents.end(older) == 0
+    agents.wait_until_all_run("older")  # as its tasks call themselves, too
+    agents.end(sole)
+    check_ticks(agents, postgres_server, postgres_schema)
+
+
+def test_the_code_of_that_version_is_what_runs(older):
+    """And not this, which is installed beside it."""
+    asked = "import scheduler, timerqueue, schedule; print(scheduler.__file__, timerqueue.__file__, schedule.__file__)"
+    environment = os.environ | {"PYTHONPATH": str(older)}
+    said = subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, text=True, check=True)
+    assert all(file.startswith(str(older)) for file in said.stdout.split())
