@@ -8,7 +8,7 @@ import pytest
 
 import beanstalkd_server
 from kit import settle, until
-from scheduler import Outcome, Scheduler, current_run
+from scheduler import Outcome, RunEnded, Scheduler, current_run
 from scheduler.queues import Kind
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.stores import PENDING, SCHEDULED
@@ -29,9 +29,10 @@ class Fleet:
         self.early = []
 
     @asynccontextmanager
-    async def agent(self, name, **options):
+    async def agent(self, name, reservers=1, **options):
         store = PostgresStore(self.dsn, schema=self.schema, shared=True, name=name)
-        s = Scheduler(store=store, queue=BeanstalkdQueue(self.broker.address, ttr=10), **options)
+        queue = BeanstalkdQueue(self.broker.address, ttr=10, reservers=reservers)
+        s = Scheduler(store=store, queue=queue, **options)
         ours = self.begun.setdefault(name, [])
 
         async def work():
@@ -48,6 +49,11 @@ class Fleet:
     @property
     def runs(self):
         return list(chain(*self.begun.values()))
+
+    async def goes_on(self, runs):
+        """Wait until there have been so many more."""
+        before = len(self.runs)
+        await until(lambda: len(self.runs) >= before + runs)
 
     def live(self):
         """Return all live executions, as a visitor of the store sees them."""
@@ -143,6 +149,17 @@ def is_settled(fleet):
     return all(row.status == SCHEDULED for row in fleet.live())
 
 
+async def test_an_agent_without_reservers_adds_jobs_and_leaves_their_runs_to_others(fleet):
+    """It may live as long as it likes: nothing comes out to it."""
+    async with fleet.agent("adds", reservers=0) as s, fleet.agent("runs"):
+        for number in range(20):
+            s.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len({job_id for job_id, _ in fleet.begun["runs"]}) == 20)
+        assert fleet.begun["adds"] == []
+        assert s.statistics().queue.held == 0
+    fleet.check()
+
+
 async def test_a_server_that_loses_everything_has_all_again_after_one_audit(fleet, broker):
     """Each job has exactly one execution in it, and no tick has run twice."""
     async with fleet.agent("a") as a:
@@ -172,6 +189,23 @@ async def test_a_server_that_keeps_its_log_has_all_without_an_audit(fleet, broke
         before = len(fleet.runs)
         await until(lambda: len(fleet.runs) >= before + 60)
         fleet.check()
+
+
+async def test_what_comes_out_again_while_it_is_at_work_is_no_crash(fleet, broker):
+    """A server that kept its log gives all of it anew that we had taken, also what is just about to end."""
+    ended = []
+    async with fleet.agent("one") as s:
+        s.listen(ended.append, RunEnded)
+        for number in range(60):
+            s.add("work", "@every 1s", id=f"job-{number}")
+        for _ in range(3):
+            await fleet.goes_on(120)
+            broker.restart()
+        before = len(fleet.runs)
+        await fleet.goes_on(120)
+        assert [event for event in ended if event.outcome is Outcome.CRASHED] == []
+        assert len({job_id for job_id, _ in fleet.runs[before:]}) == 60
+    fleet.check()
 
 
 async def test_a_server_that_is_drained_makes_nothing_late(fleet, broker):
