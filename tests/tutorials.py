@@ -1,7 +1,8 @@
 r"""Pages that are carried out as they stand: their files are saved, their commands run, their output comes.
 
-A comment above a block says in which terminal it stands. There a line that begins with `$ ` is typed, ^C and ^\ are
-pressed, and any other line has to come; of a command that ends, these are all lines. Numbers are not compared.
+A comment above a block says in which terminal it stands, or as which file it is saved. In a terminal a line that begins
+with `$ ` is typed, ^C and ^\ are pressed, and any other line has to come; of a command that ends, these are all lines.
+Numbers are not compared, nor is what stands for `...` at the end of a line.
 """
 
 import os
@@ -16,20 +17,32 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from kit import PATIENCE
 
-BLOCK = re.compile(r"(?:<!-- terminal: (?P<terminal>\w+) -->\n)?```(?P<kind>toml|console)\n(?P<text>.*?)```", re.DOTALL)
+BLOCK = re.compile(
+    r"(?:<!-- (?:terminal|file): (?P<place>[\w.]+) -->\n)?(?:<!-- not run: [^\n]* -->\n)?"
+    r"```(?P<kind>toml|console|python)\n(?P<text>.*?)```",
+    re.DOTALL,
+)
 KEYS = {"^C": signal.SIGINT, "^\\": signal.SIGQUIT}
 GO_ON = ("python3 -m http.server", "timerqueue run", "timerqueue worker", "env TIMERQUEUE_", "beanstalkd ")
 """Commands that run until a key is pressed."""
+TELLS = "timerqueue worker"
+"""One of them that also says on standard error what a page shows."""
 
 
 def blocks(page):
-    """Return the terminal, the kind and the lines of each block of a page."""
-    return [(found["terminal"], found["kind"], found["text"].splitlines()) for found in BLOCK.finditer(page)]
+    """Return the terminal or file, the kind and the lines of each block of a page."""
+    return [(found["place"], found["kind"], found["text"].splitlines()) for found in BLOCK.finditer(page)]
 
 
 def masked(line):
     """Return a line without its numbers, times and their units, and without the columns that these make."""
     return re.sub(r" +", " ", re.sub(r"# (?:us|ms|s)\b", "#", re.sub(r"[0-9][0-9TZmsh:.,-]*", "#", line.rstrip())))
+
+
+def is_like(line, found):
+    """Say whether that was found, masked, which a line of a page shows."""
+    shown = masked(line)
+    return found.startswith(shown.removesuffix("...")) if shown.endswith("...") else found == shown
 
 
 class Terminal:
@@ -76,7 +89,7 @@ class Terminal:
                 ["/bin/sh", "-c", f"exec {command}" if self.goes_on else command],
                 cwd=self.folder,
                 env=self.environment,
-                stderr=None if self.goes_on else -2,
+                stderr=-2 if not self.goes_on or command.startswith(TELLS) else None,
             )
         )
         self.stack.callback(self.kill, self.process)
@@ -91,8 +104,8 @@ class Terminal:
     async def see(self, line):
         """Wait for a line like that."""
         seen = []
-        with anyio.move_on_after(PATIENCE / 3):
-            while masked(line) != (seen or [""])[-1]:
+        with anyio.move_on_after(PATIENCE):
+            while not is_like(line, (seen or [""])[-1]):
                 seen.append(masked((await self.output.receive_until(b"\n", 100_000)).decode()))
             return
         pytest.fail(f"expected: {masked(line)}\nseen: " + "\n      ".join(seen))
@@ -101,7 +114,9 @@ class Terminal:
         """See all that a command says to its end."""
         said = b"".join([part async for part in self.output])
         assert await self.process.wait() == 0, said.decode()
-        assert [*map(masked, said.decode().splitlines())] == [*map(masked, lines)]
+        found = said.decode().splitlines()
+        assert len(found) == len(lines), said.decode()
+        assert all(map(is_like, lines, map(masked, found))), said.decode()
 
 
 def environment_of(folder):
@@ -120,8 +135,8 @@ async def carry_out(page, folder, environment, file):
     async with AsyncExitStack() as stack:
         terminals = {}
         for terminal, kind, lines in blocks(page):
-            if kind == "toml":
-                with (folder / file).open("a") as written:
+            if kind != "console":
+                with (folder / (terminal or file)).open("a") as written:
                     written.write("\n".join([*lines, "", ""]))
             else:
                 found = terminals.setdefault(terminal, Terminal(folder, environment, stack))

@@ -31,6 +31,13 @@ Tasks = Mapping[str, Callable[..., Any]]
 @click.option("--tube", default="timerqueue", show_default=True, help="Its tube, if several fleets share it.")
 @click.option("--limit", type=click.IntRange(1), default=500, show_default=True, help="How many runs at a time.")
 @click.option("--needs", "limits", multiple=True, metavar="NAME=N", help="Units of a limit that jobs need; repeatable.")
+@click.option(
+    "--crash-floor",
+    type=Duration(),
+    default="5m",
+    show_default=True,
+    help="How long a job rests after a crash.",
+)
 @click.option("--name", help="What the others call this worker. [default: its process and host]")
 @click.option("--grace", type=Duration(), default="30s", show_default=True, help="How long runs may go on at the end.")
 @click.pass_obj
@@ -42,6 +49,7 @@ def worker(  # noqa: PLR0917 - the options, in their order
     tube: str,
     limit: int,
     limits: Sequence[str],
+    crash_floor: float,
     name: str | None,
     grace: float,
 ) -> None:
@@ -60,7 +68,8 @@ def worker(  # noqa: PLR0917 - the options, in their order
     log_to_stderr(verbosity, Redactor(store.secrets))
     found = tasks_or_end(tasks)
     try:
-        made = partial(_scheduler, store, queue, found, tube=tube, limit=limit, limits=_limits(limits), name=name)
+        options = {"limit": limit, "limits": _limits(limits), "crash_floor": crash_floor}
+        made = partial(_scheduler, store, queue, found, tube=tube, name=name, options=options)
         anyio.run(_serve, made, grace, len(found))
     except StoreError as exc:
         refuse(store, str(exc))
@@ -80,7 +89,7 @@ def _limits(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _scheduler(
-    place: StorePlace, queue: str, tasks: Tasks, *, tube: str, limit: int, limits: dict[str, float], name: str | None
+    place: StorePlace, queue: str, tasks: Tasks, *, tube: str, name: str | None, options: Mapping[str, Any]
 ) -> Scheduler:
     from scheduler import Scheduler
     from scheduler.queues.beanstalkd import BeanstalkdQueue
@@ -90,8 +99,7 @@ def _scheduler(
     if place.dsn is None:
         end('--store: workers share a store in PostgreSQL, "postgresql://..."', BAD_USAGE)
     made = Scheduler(
-        limit=limit,
-        limits=limits,
+        **options,
         store=PostgresStore(place.dsn, schema=place.schema, shared=True, name=name),
         queue=BeanstalkdQueue(queue, tube=tube),
     )
@@ -109,10 +117,15 @@ async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> Non
     from .signals import listen_to_signals
 
     scheduler = make()
+
+    def stop() -> None:
+        click.echo(f"takes nothing more; runs have {grace:g} s to end, and another signal cuts them off")
+        scheduler.stop(grace=grace)
+
     async with anyio.create_task_group() as group:
         await group.start(
             listen_to_signals,
-            lambda: scheduler.stop(grace=grace),
+            stop,
             group.cancel_scope.cancel,
             lambda: None,  # there is nothing to be read again
         )
