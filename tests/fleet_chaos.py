@@ -47,6 +47,9 @@ SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
 QUEUED = 0.2
 """Of the jobs, if there is a broker."""
 
+SHOWN = (0.5, 0.99, 1)
+"""Quantiles of lateness."""
+
 USED = 0.5
 """How much of the limit its jobs need, if nothing befalls them: the rest makes up for what did."""
 
@@ -178,11 +181,12 @@ def told(evidence):
     yield "troubles (with a commit in flight): " + ", ".join(
         f"{kind} {befell[kind]} ({in_flight[kind]})" for kind in befell
     )
-    late = lateness(evidence)
-    shown = ", ".join(f"{share:.0%} {late[int(share * (len(late) - 1))] * 1e3:,.1f} ms" for share in (0.5, 0.99, 1))
     cut_off = sum(each.outcome == "crashed" for each in evidence.records)
     yield f"{len(evidence.begun):,} runs of {len(evidence.by_tick):,} ticks by {len(evidence.gone)} incarnations"
-    yield f"begun late: {shown}"
+    for kind in ("", "once", "again", "limited", "queued"):
+        if late := lateness(evidence, kind):
+            shown = ", ".join(f"{share:.0%} {late[int(share * (len(late) - 1))] * 1e3:,.1f} ms" for share in SHOWN)
+            yield f"begun late, {kind or 'all'}: {shown}"
     yield f"cut off, with a record: {cut_off}; in quarantine: {len(evidence.quarantined)}; edits: {len(evidence.edits)}"
 
 
@@ -192,6 +196,16 @@ def seconds(text):
     if not found:
         raise argparse.ArgumentTypeError(f"expected a length such as 30s or 10m, found {text!r}")
     return float(found[1]) * UNITS[found[2]]
+
+
+def new_folder(text):
+    """Make a folder that is not there yet: logs of another run would be taken for this one's."""
+    folder = Path(text)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"expected a folder that can be made: {error}") from error
+    return folder
 
 
 def arguments(given=None):
@@ -209,7 +223,7 @@ def arguments(given=None):
     parser.add_argument("--kinds", nargs="+", choices=KINDS | ALSO, default=list(KINDS))
     parser.add_argument("--schema", default="chaos", help="in which all of it stands")
     parser.add_argument("--defect", default="", help="plant this one: the judge has to find it")
-    parser.add_argument("--keep", type=Path, help="a folder for the files, to be looked at afterwards")
+    parser.add_argument("--keep", type=new_folder, help="a folder for the files, to be looked at afterwards")
     return parser.parse_args(given)
 
 
@@ -221,7 +235,6 @@ def main(given=None, server=None):
         return 2
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
-        folder.mkdir(exist_ok=not options.keep, parents=True)
         server = server or stack.enter_context(PostgresServer())
         broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
         evidence, errors = chaos(server, broker, folder, options)

@@ -2,7 +2,7 @@
 
 A tick is a job and a due instant. Of each that was to be it holds:
 
-    twice        it was begun once at most; at least once: each attempt under a higher fence than the one before
+    twice        it was begun once at most; at least once: each attempt has a higher number than the one before
     unexplained  it was begun, or a death has cut it off between its mark and its beginning, and a record says so;
                  of one agent these are a batch
     unended      it ended, or its agent cut it off or was killed, and a record says so
@@ -147,8 +147,8 @@ def twice(evidence):
         for before, after in pairwise(all_begun):
             if kind_of(job) != "again":
                 yield f"{job} due {due} was begun by {before.incarnation} and by {after.incarnation}"
-            elif after.fence <= before.fence:
-                yield f"{job} due {due}: attempt {after.attempt} has fence {after.fence}, after {before.fence}"
+            elif after.attempt <= before.attempt or after.fence == before.fence:
+                yield f"{job} due {due}: attempt {after.attempt} of {after.incarnation} came after {before.attempt}"
 
 
 def unexplained(evidence):
@@ -300,7 +300,8 @@ def read_log(path, process):
     return begun, ended, cut_off
 
 
-def lateness(evidence):
-    """Return the seconds by which runs were begun late, sorted; without edited jobs and later attempts."""
+def lateness(evidence, kind=""):
+    """Return the seconds by which runs were begun late, sorted: of that kind of jobs, or of all but edited ones."""
     first = (each[0] for each in evidence.by_tick.values())
-    return sorted((each.at + evidence.wall - each.due) / 1e6 for each in first if kind_of(each.job) != "edited")
+    wanted = (each for each in first if kind_of(each.job) == kind or not (kind or kind_of(each.job) == "edited"))
+    return sorted((each.at + evidence.wall - each.due) / 1e6 for each in wanted)

@@ -73,9 +73,14 @@ class Member:
         return filter(None, (self.proxy, self.broker_proxy))
 
     def start(self, jobs=()):
-        """Start an agent here and wait until it runs."""
+        """Start an agent here and wait until it runs, or another one that was started in its place."""
         self.launch(jobs)
-        assert self._answers.get(timeout=PATIENCE) == {"runs": True}, f"{self.name} did not start"
+        wait_until(self._runs)
+
+    def _runs(self):
+        with contextlib.suppress(queue.Empty):
+            return self._answers.get_nowait() == {"runs": True}
+        return False
 
     def launch(self, jobs=()):
         """Start an agent here."""

@@ -20,8 +20,8 @@ class CurrentRun:
     """The run that the calling task belongs to.
 
     `due` and `deadline` are aware, in UTC; `deadline` None: there is no timeout, or it ends after the year 9999.
-    `attempt` counts from 1. `fence` rises with every attempt at the same tick: hand it to whatever must refuse a late
-    writer.
+    `attempt` counts from 1. `fence` is unique, and rises with every attempt at the same tick: hand it to whatever must
+    refuse a late writer. It does not rise from one agent to another that shares its store: compare `attempt` there.
     """
 
     job_id: str

@@ -103,7 +103,7 @@ def test_what_is_as_it_should_be_is_no_violation(innocent):
     ("guilty", "words"),
     [
         (evidence(MINUTES[0], begun(by=2, at=5)), "twice: once-1 due 0 was begun by 1 and by 2"),
-        (evidence(begun("again-1"), begun("again-1", at=5)), "twice: again-1 due 0: attempt 1 has fence"),
+        (evidence(begun("again-1"), begun("again-1", at=5)), "twice: again-1 due 0: attempt 1 of 1 came after 1"),
         (evidence(MINUTES[0], MINUTES[2]), f"unexplained: once-1 due {MINUTE} "),
         (evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE, "running")]), "unexplained: once-1"),
         (evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE, "missed", reason="late")]), "unexplained"),
