@@ -32,7 +32,7 @@ if importlib.util.find_spec("anyio") is None:  # an interpreter without our depe
     os.execv(sys.executable, [sys.executable, str(dev), "chaos", *sys.argv[1:]])
 
 import beanstalkd_server
-from fleet_judge import judge, lateness
+from fleet_judge import judge, lateness, unexplained
 from fleet_members import Fleet, us_now
 from fleet_troubles import ALSO, AT_THE_BROKER, KINDS, LEASE, ONE_AT_A_TIME
 from postgres_server import PostgresServer
@@ -156,11 +156,21 @@ def chaos(server, broker, folder, options):
         fleet.start(options.agents, counts)
         operator = Operator(fleet, seed=options.seed, wanted=options.kinds, pace=options.pace)
         operator.trouble(options.seconds)
-        quiet = us_now()
-        time.sleep(2 * every + LEASE + 2 + (options.audits if broker else 0))
+        found = {"quiet": us_now(), "batch": 50 + 5 * options.rate, "limit": options.limit}
+        time.sleep(every + LEASE + 2 + (options.audits if broker else 0))
+        if not options.defect:
+            await_the_rest(fleet, found)
         fleet.end()
-        evidence = fleet.evidence(quiet=quiet, batch=50 + 5 * options.rate, limit=options.limit)
+        evidence = fleet.evidence(**found)
     return evidence, operator.errors
+
+
+def await_the_rest(fleet, found):
+    """Wait until all that was due has begun, on a slow machine too; or until it does not get less."""
+    before, lacking = float("inf"), len(list(unexplained(fleet.evidence(**found))))
+    while 0 < lacking < before:
+        time.sleep(2 * LEASE)
+        before, lacking = lacking, len(list(unexplained(fleet.evidence(**found))))
 
 
 def is_inconclusive(evidence, options):

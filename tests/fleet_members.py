@@ -225,8 +225,8 @@ class Fleet:
         with self._lock:
             self.edits.append(Edit(verb, job, every, asked, us_now() if is_done else None))
 
-    def runs_begun(self):
-        """How many bytes the tasks have written so far: they go on."""
+    def bytes_written(self):
+        """How many the tasks have written so far."""
         return sum(self.log_of(number).stat().st_size for number in range(1, self._numbers + 1) if self.has(number))
 
     def has(self, number):
@@ -237,7 +237,7 @@ class Fleet:
         """Read what the store has recorded, and let all of them end in order: the last one looks at all once more."""
         self._is_over.set()
         self._watch.join(PATIENCE)
-        self.records = [Record(*row) for row in self._ask(RECORDS)]
+        self.records = self._records()
         for member in self.members:
             if member.process is not None and member.process.poll() is None:
                 member.leave()
@@ -259,7 +259,7 @@ class Fleet:
             ended=ended,
             cut_off=cut_off,
             troubles=self.troubles,
-            records=self.records,
+            records=self.records or self._records(),
             edits=self.edits,
             gone=gone,
             quarantined=quarantined,
@@ -269,6 +269,9 @@ class Fleet:
             quiet=quiet,
             wall=wall,
         )
+
+    def _records(self):
+        return [Record(*row) for row in self._ask(RECORDS)]
 
     def _ask(self, question):
         """Ask it of each schema. Returns all rows of the answers."""
@@ -299,5 +302,5 @@ def freeze(member, seconds):
 
 def await_runs(fleet):
     """Wait until tasks have written more than now."""
-    before = fleet.runs_begun()
-    wait_until(lambda: fleet.runs_begun() > before)
+    before = fleet.bytes_written()
+    wait_until(lambda: fleet.bytes_written() > before)
