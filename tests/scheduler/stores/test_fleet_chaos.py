@@ -6,7 +6,7 @@ import beanstalkd_server
 import fleet_chaos
 from fleet_judge import Begun, Edit, Evidence, Record, Trouble, judge, read_log
 
-FEW = ["--jobs", "10", "--rate", "20", "--limit", "2", "--audits", "3"]
+FEW = ["--jobs", "20", "--rate", "10", "--limit", "2", "--audits", "3"]
 MINUTE = 60_000_000
 
 
@@ -25,8 +25,8 @@ def played(postgres_server, postgres_schema, capsys):
 def test_a_fleet_that_is_troubled_keeps_its_promises(played):
     """So few troubles may be inconclusive (2); what must never be found is a violation (1)."""
     kinds = ["kill", "half_open", "restart", "edit"]
-    kinds += [] if beanstalkd_server.why_not(steps=True) else ["broker_cut", "broker_loss", "broker_clock"]
-    status, said = played("--for", "7s", "--seed", "1", "--pace", "1", "--least", "1", "--kinds", *kinds)
+    kinds += [] if beanstalkd_server.why_not(steps=True) else ["broker_loss"]
+    status, said = played("--for", "5s", "--seed", "1", "--pace", "1", "--least", "1", "--kinds", *kinds)
     assert status in {0, 2}, said
     assert "violations 0" in said
 
