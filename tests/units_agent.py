@@ -3,8 +3,8 @@
     python units_agent.py '{"dsn": ..., "schema": ..., "name": ..., "log": ..., "jobs": 60, "fleet": 7, ...}'
 
 Each line of the log is one write: "+" or "-", the agent, the job, and seconds of the machine's steady clock, which is
-the same for all processes. It says "runs" on standard output once it runs, and stops when standard input ends. Without
-"shared" the limit is one of this agent alone, for comparison.
+the same for all processes. With "window" the limit is a rate: so many in so many seconds. It says "runs" on standard
+output once it runs, and stops when standard input ends. Without "shared" the limit is one of this agent alone.
 """
 # ruff: noqa: T201 - it speaks to who started it
 
@@ -17,7 +17,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from schedule import Every
-from scheduler import Scheduler, fleet
+from scheduler import Scheduler, fleet, rate
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -37,6 +37,7 @@ async def main(config):
 
     is_shared = config.get("shared", True)
     store = PostgresStore(config["dsn"], schema=config["schema"], shared=is_shared)
+    size = rate(size, config["window"]) if "window" in config else size
     limits = {"http": fleet(size) if is_shared else size}
     s = Scheduler(store=store, poll="1s", crash_floor="50ms", limits=limits)
     s.register("work", work)

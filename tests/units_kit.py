@@ -4,7 +4,7 @@ between them in which answers may be lost.
 
 from attrs import define, field
 
-from scheduler import Scheduler
+from scheduler import Rate, Scheduler
 from scheduler._lending import Units
 from scheduler.stores import StoreTakenOver, StoreUnavailable
 from scheduler.stores._units import FRESH, Books, decide
@@ -21,6 +21,8 @@ class Ledger:
     rounds: dict = field(factory=dict)
     sizes: dict = field(factory=dict)
     units: dict = field(factory=dict)
+    rests: dict = field(factory=dict)
+    """Seconds for which the units of a limit rest, by its name, as they were lent last."""
     wishes: dict = field(factory=dict)
     hearers: list = field(factory=list)
     count: int = 0
@@ -33,9 +35,9 @@ class Ledger:
     def bury(self, epoch):
         """Remove an agent, whose units stay lent until its lease ends."""
         until = self.leases.pop(epoch)
-        for key, (holder, _) in self.units.items():
-            if holder == epoch:
-                self.units[key] = (holder, until)
+        for key, (holder, end) in self.units.items():
+            if holder == epoch and end is None:
+                self.units[key] = (holder, until + self.rests.get(key[0], 0.0))
         for table in (self.sizes, self.wishes):
             for key in [key for key in table if key[1] == epoch]:
                 del table[key]
@@ -57,6 +59,7 @@ class Ledger:
             for unit in decided.takes:
                 assert (name, unit) not in self.units
                 self.units[name, unit] = (epoch, None)
+            self.rests[name] = decided.lent.window
             self.moved += len(decided.takes)
             self.wishes[name, epoch] = (self.now(), ask.wishes)
             is_news = is_news or decided.is_to_be_told
@@ -75,13 +78,14 @@ class Ledger:
         for key in (family, name):
             sizes |= {who: size for (limit, who), size in self.sizes.items() if limit == key}
         return Books(
-            min(sizes.values()),
+            min(size for size, _ in sizes.values()),
             {number: who for (limit, number), (who, _) in self.units.items() if limit == name},
             {
                 who: wishes
                 for (limit, who), (at, wishes) in self.wishes.items()
                 if limit == name and who != epoch and wishes and at > self.now() - FRESH
             },
+            max(window for _, window in sizes.values()),
         )
 
     def lent(self, name, epoch):
@@ -98,8 +102,8 @@ class Lending:
         self.sizes = {}
         ledger.join(epoch)
 
-    def declare(self, sizes):
-        self.sizes = dict(sizes)
+    def declare(self, sizes, windows):
+        self.sizes = {name: (size, windows.get(name, 0.0)) for name, size in sizes.items()}
 
     def hear(self, hint):
         self.ledger.hearers.append(hint)
@@ -109,7 +113,14 @@ class Lending:
         return self.ledger.round(self.epoch, self.number, self.sizes, asked)
 
     def give_back(self):
-        self.ledger.units = {key: each for key, each in self.ledger.units.items() if each[0] != self.epoch}
+        ledger, kept = self.ledger, {}
+        for key, (holder, until) in ledger.units.items():
+            rest = ledger.rests.get(key[0], 0.0)
+            if holder != self.epoch or until is not None:
+                kept[key] = (holder, until)
+            elif rest:
+                kept[key] = (holder, ledger.now() + rest)
+        ledger.units = kept
 
     def loans(self):
         return []
@@ -152,7 +163,14 @@ class Agent:
         core = self.scheduler._core
         self.lending = Lending(ledger, number)
         self.writer = SlowWriter(core, delay)
-        self.units = Units(self.lending, limits, self.writer, core, lambda: self.is_held)
+        self.units = Units(
+            self.lending,
+            {name: size.units if isinstance(size, Rate) else size for name, size in limits.items()},
+            rests=self.scheduler._rests,
+            writer=self.writer,
+            core=core,
+            holds_lease=lambda: self.is_held,
+        )
 
     async def __aenter__(self):
         await self.scheduler.__aenter__()

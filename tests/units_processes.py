@@ -63,6 +63,11 @@ class Agents:
             what, name, job, at = line.split()
             yield what, name, job, float(at)
 
+    def most_within(self, seconds):
+        """Count from the log alone how many runs began within less than that."""
+        begun = sorted(at for what, _, _, at in self.notes() if what == "+")
+        return max(sum(0 <= at - first < seconds for at in begun) for first in begun)
+
     def most_at_once(self):
         """Count from the log alone how many runs went on at a time. Those of the dead end with their process."""
         changes, open_runs = [], {}

@@ -24,6 +24,9 @@ class Process:
     ahead: float
     account: Account = field(init=False)
     running: int = 0
+    """How many units are in use."""
+    begun: list = field(factory=list)
+    """When work began with those that rest."""
     waiting: list = field(factory=list)
     believed_until: float = 0.0
     is_paused: bool = False
@@ -42,9 +45,17 @@ class Process:
 
 
 class World:
-    """`size`: of the limit. `freezes`: an agent waits for the answer of a round before it uses what was idle."""
+    """`size`: of the limit. `freezes`: an agent waits for the answer of a round before it uses what was idle.
+    `rest`: of a limit on the pace. `rests_after_death`: the store lets units of the dead rest. `ends_rest`: the end of
+    a run ends that.
+    """
 
-    def __init__(self, size, agents, *, freezes=True, keeps_loans=True):
+    def __init__(
+        self, size, agents, *, freezes=True, keeps_loans=True, rest=0.0, rests_after_death=True, ends_rest=False
+    ):
+        self.rest, self.said_rest, self.ends_rest = rest, rest if rests_after_death else 0.0, ends_rest
+        self.begun = []
+        """When any work has begun."""
         self.time = 100.0
         self.size = size
         self.freezes = freezes
@@ -60,7 +71,7 @@ class World:
         self.epochs += 1
         process = Process(Lending(self.ledger, self.epochs), self.size, ahead)
         process.believed_until = self.time + ahead + LEASE - MARGIN
-        process.lending.declare({NAME: self.size})
+        process.lending.declare({NAME: self.size}, {NAME: self.said_rest})
         self.processes.append(process)
 
     def running(self):
@@ -86,12 +97,20 @@ class World:
             self._look_at_lease(each)
         self.most = max(self.most, self.running())
 
+    def most_in_a_window(self):
+        """Count what began at most within so many seconds as units rest."""
+        return max((sum(0 <= at - first < self.rest - 1e-9 for at in self.begun) for first in self.begun), default=0)
+
     def believes(self, process):
         return self.time + process.ahead < process.believed_until
 
     def _look_at_lease(self, process):
         """Whoever does not hold its lease for sure cuts off what runs: within the margin, so at once here."""
-        if not process.is_paused and not self.believes(process):
+        if self.rest:
+            rested = [at for at in process.begun if at + self.rest <= self.time]
+            process.running -= len(rested)
+            del process.begun[: len(rested)]
+        elif not process.is_paused and not self.believes(process):
             process.running = 0
 
     def _wish(self, process, draw):
@@ -105,16 +124,22 @@ class World:
             process.waiting.pop(0)
             process.running += 1
             self.starts += 1
+            if self.rest:
+                process.begun.append(self.time)
+                self.begun.append(self.time)
 
     def _end(self, process, draw):
-        if not process.is_paused and process.running:
+        if self.rest and self.ends_rest and process.begun:
+            process.begun.pop(0)
+            process.running -= 1
+        elif not self.rest and not process.is_paused and process.running:
             process.running -= 1
 
     def _send(self, process, draw):
         if process.is_paused or not self.believes(process):
             return
         wishes = tuple(Wish(due * 1_000_000, 1) for due in sorted(process.waiting)[: self.size])
-        ask = Ask(self.size, process.running, wishes, keeps=draw(2) * self.size)
+        ask = Ask(self.size, process.running, wishes, keeps=draw(2) * self.size, window=self.said_rest)
         process.lending.number += 1
         process.awaited = process.lending.number
         if self.freezes:

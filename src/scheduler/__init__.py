@@ -9,7 +9,8 @@ from timerqueue import LifecycleError, UnknownLimit
 
 from ._audit_store import Became, Finding, StoreAudit, audit_store
 from ._control import NewJob
-from ._jobs import AskedRun, CurrentRun, Fleet, Handle as Job, JobChanges, current_run, fleet
+from ._jobs import AskedRun, CurrentRun, Handle as Job, JobChanges, current_run
+from ._lending import Fleet, Rate, fleet, rate
 from ._memory import Record
 from ._running import SchedulerState
 from ._runs import Subtask
@@ -115,6 +116,7 @@ __all__ = [
     "Outcome",
     "Overlap",
     "Pause",
+    "Rate",
     "Record",
     "Retention",
     "Retry",
@@ -152,6 +154,7 @@ __all__ = [
     "audit_store",
     "current_run",
     "fleet",
+    "rate",
     "tune_gc",
 ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from timerqueue import Alarm, Clock, Random, TaskPool, TimerQueue
+from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue
 
 from ._control import Registry
 from ._dispatch import Dispatch, Held, QueueAudit
@@ -92,6 +92,11 @@ def core_of(
     )
 
 
+def rests_of(core: Core, windows: Mapping[str, float]) -> Rests:
+    """Put together what keeps the pace, by the windows of limits in seconds."""
+    return Rests(core.pool, core.queue.push, core.monotonic, windows)
+
+
 def memory_of(
     store: Store,
     core: Core,
@@ -102,6 +107,7 @@ def memory_of(
     retention: Retention,
     poll: float,
     of_fleet: Mapping[str, int],
+    rests: Rests,
     queue: Queue | None = None,
 ) -> Memory:
     """Put together what deals with the store. Raises TypeError for what is no Retention, and for a queue beside a store
@@ -113,6 +119,7 @@ def memory_of(
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
     reconciler = Reconciler(registry, core, tasks, crashes)
     intake = Intake()
+    parts: dict[str, Any] = {"core": core, "commits": commits, "reconciler": reconciler, "intake": intake}
 
     def hint() -> None:
         memory.hint()  # which is made last
@@ -131,25 +138,12 @@ def memory_of(
             sharing,
             core.jobs.shares,
             writer,
-            core=core,
-            commits=commits,
             crashes=crashes,
-            reconciler=reconciler,
-            intake=intake,
-            rejoining=Rejoining(
-                lambda now_us: store.open(now_us, hint),
-                sharing,
-                core.jobs.shares,
-                writer,
-                core=core,
-                commits=commits,
-                reconciler=reconciler,
-                intake=intake,
-            ),
+            rejoining=Rejoining(lambda now_us: store.open(now_us, hint), sharing, core.jobs.shares, writer, **parts),
+            **parts,
         )
     has_others = core.jobs.shares is not None
     requests = fetched(Requests(sharing, writer, core, commits, reconciler), dispatch) if has_others else None
-    parts: dict[str, Any] = {"core": core, "commits": commits, "reconciler": reconciler, "intake": intake}
     polling = Polling(store, writer, every=poll, requests=requests, **parts)
     memory = Memory(
         store,
@@ -161,7 +155,7 @@ def memory_of(
         sharing=sharing,
         dispatch=dispatch,
         audit=audit,
-        units=None if shards is None else units_of(of_fleet, store, core, shards),
+        units=None if shards is None else units_of(of_fleet, rests, store, core, shards),
         **parts,
     )
     return memory
@@ -235,12 +229,13 @@ def store_of(store: Store | str | None, queue: Queue | None, of_fleet: Mapping[s
     return store
 
 
-def units_of(of_fleet: Mapping[str, int], store: Store, core: Core, shards: Shards) -> Units | None:
+def units_of(of_fleet: Mapping[str, int], rests: Rests, store: Store, core: Core, shards: Shards) -> Units | None:
     """Put together what borrows units of the fleet's limits. None: there are no such limits."""
     lending = lending_of(store)
     if not of_fleet or lending is None:
         return None
-    return Units(lending, of_fleet, ThreadWriter(core.loop.call_soon), core, shards.lease.is_held)
+    writer = ThreadWriter(core.loop.call_soon)
+    return Units(lending, of_fleet, rests=rests, writer=writer, core=core, holds_lease=shards.lease.is_held)
 
 
 def lending_of(store: Store | None) -> Lending | None:

@@ -13,10 +13,9 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import audit_of, core_of, memory_of, shares_of, store_of, watchdog_of
+from ._assembly import audit_of, core_of, memory_of, rests_of, shares_of, store_of, watchdog_of
 from ._control import OnConflict, Registry, SomeJob, fleet_of
 from ._jobs import (
-    Fleet,
     Handle as Job,
     Policies,
     Tasks,
@@ -29,12 +28,11 @@ from ._jobs import (
     part_of,
     poll_of,
     seconds_of,
-    sizes_of,
     some_seconds_of,
     tag_of,
     text_of,
 )
-from ._lending import resize
+from ._lending import Fleet, Rate, resize, sizes_of
 from ._lifespan import Lifespan
 from ._memory import Record, record_of
 from ._plan import Start, aware, us_of
@@ -54,12 +52,12 @@ class Scheduler(Running):
     """A scheduler runs jobs on their schedules, under limits, until you stop it. It runs once.
 
     `limit`: how many tasks run at a time, subtasks too. `limits`: how many units there are of each name in `needs`;
-    "server:*" gives each name that begins with "server:" a limit of its own, and a size of fleet(200) is that of all
-    agents together that share the store. `max_subtasks`: how many one run may have.
-    `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how long the event
-    loop may stand still before a LoopBlocked event; None: for ever. `audit`: how often the watchdog looks at all jobs;
-    "auto": every five minutes, if there is a store that outlives the process; None: only when `audit()` is called.
-    `random`: where the jitter of retries comes from.
+    "server:*" gives each name that begins with "server:" a limit of its own, a size of fleet(200) is that of all
+    agents together that share the store, and rate(10, "1s") lets so many begin in any second. `max_subtasks`: how many
+    one run may have. `kill_after`: how long a cancelled run may take to end before it is given up. `blocked_after`: how
+    long the event loop may stand still before a LoopBlocked event; None: for ever. `audit`: how often the watchdog
+    looks at all jobs; "auto": every five minutes, if there is a store that outlives the process; None: only when
+    `audit()` is called. `random`: where the jitter of retries comes from.
 
     `store`: where to keep jobs, their counts and the history of their runs: a Store, or a URL such as
     "sqlite:///jobs.db" or "postgresql://user@host/database". Then a job names a registered task, its
@@ -75,7 +73,7 @@ class Scheduler(Running):
     def __init__(
         self,
         limit: float = 500,
-        limits: Mapping[str, float | Fleet] | None = None,
+        limits: Mapping[str, float | Fleet | Rate] | None = None,
         *,
         clock: Clock | None = None,
         max_subtasks: int = 10_000,
@@ -90,9 +88,9 @@ class Scheduler(Running):
         random: Random | None = None,
     ) -> None:
         self._clock: Clock = SystemClock() if clock is None else part_of("clock", clock, "make_wake", "ManualClock()")
-        sizes, of_fleet = sizes_of(limits)
-        store = store_of(store, queue, of_fleet)
-        self._pool = TaskPool(limit_of("limit", limit), sizes, clock=self._clock)
+        sizes = sizes_of(limits)
+        store = store_of(store, queue, sizes.of_fleet)
+        self._pool = TaskPool(limit_of("limit", limit), sizes.units, clock=self._clock)
         self._lifecycle = Lifecycle("Scheduler")
         self._core = core_of(
             self._clock,
@@ -102,6 +100,7 @@ class Scheduler(Running):
             kill_after=seconds_of("kill_after", kill_after),
             shares=shares_of(store, queue),
         )
+        self._rests = rests_of(self._core, sizes.windows)
         self._listeners = self._core.listeners
         self._jobs = self._core.jobs
         self._tasks = Tasks(has_store=store is not None)
@@ -118,7 +117,8 @@ class Scheduler(Running):
                 retention=Retention() if retention is None else retention,
                 poll=poll_of("poll", poll),
                 queue=None if queue is None else part_of("queue", queue, "census", "BeanstalkdQueue(...)"),
-                of_fleet=of_fleet,
+                of_fleet=sizes.of_fleet,
+                rests=self._rests,
             )
         )
         self._policies = Policies()
@@ -370,13 +370,13 @@ class Scheduler(Running):
         """
         return self._listeners.add(listener, *kinds)
 
-    def resize(self, limit: float | None = None, limits: Mapping[str, float | Fleet] | None = None) -> None:
+    def resize(self, limit: float | None = None, limits: Mapping[str, float | Fleet | Rate] | None = None) -> None:
         """Change the limit, change named limits, or add some. Runs go on: a smaller limit drains. Any thread.
 
         Raises InvalidJob for a size that makes no sense, or if a limit would change between the fleet's and our own.
         """
         size = None if limit is None else limit_of("limit", limit)
-        resize(self._core, self._memory, size, *sizes_of(limits))
+        resize(self._core, self._memory, self._rests, size, sizes_of(limits))
 
     def statistics(self) -> SchedulerStatistics:
         """Return the counts of all jobs together at this moment."""

@@ -9,6 +9,7 @@ from ._limit import Lender, LimitStatistics
 from ._needs import Needs, needs_of
 from ._pool import PoolStatistics, TaskPool
 from ._queue import Alarm, QueueStatistics, Timer, TimerQueue
+from ._rests import Rests
 from ._wake import Pulse
 from ._work import HELD, Bundle, Detached, Held, Host, Runner, Work, is_async
 from ._worker import Worker
@@ -39,6 +40,7 @@ __all__ = [
     "Pulse",
     "QueueStatistics",
     "Random",
+    "Rests",
     "Runner",
     "SystemClock",
     "TaskPool",

@@ -38,6 +38,9 @@ class Limits(Generic[C]):
         self._reserved: Line[C] | None = None
         self._lender: Lender | None = None
         self._lent: Collection[str] = ()
+        self._rest: Collection[str] = ()
+        self._begun: set[C] = set()
+        """Work that has begun, whose units rest from then on."""
         self.plain: PlainLine[C] = PlainLine()
         """The work that needs capacity alone: the same as a line, without what lines cost."""
         self.waiting = 0
@@ -117,8 +120,23 @@ class Limits(Generic[C]):
         """Return everything that it took."""
         self.used -= 1
         if claim.needs:
-            self._use(claim.needs, -1)
-            self._look_again(claim.needs)
+            needs = claim.needs
+            if claim in self._begun:
+                self._begun.discard(claim)
+                needs = tuple(need for need in needs if not self.rests(need[0]))
+            self.rested(needs)
+
+    def begins(self, claim: C) -> Needs:
+        """Work begins: those of its units that rest are `rested` when that is over, whenever it ends. Return them."""
+        resting = tuple(need for need in claim.needs if self.rests(need[0]))
+        if resting:
+            self._begun.add(claim)
+        return resting
+
+    def rested(self, needs: Needs) -> None:
+        """Return units to their limits. Call `admit` next."""
+        self._use(needs, -1)
+        self._look_again(needs)
 
     def admit(self) -> Iterator[C]:
         """Give out, best first, all the waiting work for which there is room, each with its units taken."""
@@ -175,6 +193,14 @@ class Limits(Generic[C]):
     def lend(self, names: Collection[str], lender: Lender) -> None:
         """Have the units of these limits, families too, from a lender. Before anything has used them."""
         self._lent, self._lender = names, lender
+
+    def let_rest(self, names: Collection[str]) -> None:
+        """Let the units of these limits, families too, rest from the begin of work on."""
+        self._rest = names
+
+    def rests(self, name: str) -> bool:
+        """Whether the units of that limit rest."""
+        return bool(self._rest) and self._of(name) in self._rest
 
     def look_again(self, names: Collection[str]) -> None:
         """Units of these limits have come: open the lines whose turn it is. Call `admit` next."""

@@ -260,6 +260,23 @@ class TaskPool:
         """
         self._limits.lend(names, lender)
 
+    def let_rest(self, names: Collection[str], begins: Callable[[Needs], object]) -> None:
+        """Let the units of these limits, families too, stay in use from the begin of work on until `rested` says so,
+        whenever the work ends: `begins` is told of them. Call it before anything has used them.
+        """
+        self._limits.let_rest(names)
+
+        def tell(work: Work) -> None:
+            if needs := self._limits.begins(work):
+                begins(needs)
+
+        self._workers.begins = tell
+
+    def rested(self, needs: Needs) -> None:
+        """Let others have these units, which have rested."""
+        self._limits.rested(needs)
+        self._fill()
+
     def units_came(self, names: Collection[str]) -> None:
         """Let begin what has waited for units of these limits, if the lender has more by now."""
         self._limits.look_again(names)

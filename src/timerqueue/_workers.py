@@ -48,6 +48,8 @@ class Workers(Host):
         self.monotonic = monotonic
         self._release = release
         self._submit_rest = submit_rest
+        self.begins: Callable[[Work], None] | None = None
+        """Told of work that needs something, when it begins. None: nobody asks."""
         self.habits = Habits()
         self.context = Context()
         self._tasks: Tasks | None = None
@@ -227,6 +229,8 @@ class Workers(Host):
                 self.held.add(work)
                 return None
             if running is not None:
+                if work.needs and self.begins is not None:
+                    self.begins(work)
                 if not self.habits.of(work.func).is_quiet:
                     self._begin(worker, work, context, running)
                     return None

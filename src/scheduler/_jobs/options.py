@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final, TypeGuard, TypeVar
 
-from attrs import evolve, frozen
+from attrs import evolve
 
 from schedule import Missed, Schedule, ScheduleError, duration, parse
 from schedule._errors import shown
@@ -19,7 +19,6 @@ from timerqueue import needs_of
 
 from .._plan import aware
 from .._values import LONGEST, OPTIONS, Delivery, InvalidJob, Overlap, Policy, Retry
-from ..stores import MOST_UNITS
 from .json_text import LARGEST, check_text
 
 T = TypeVar("T")
@@ -31,8 +30,6 @@ SHORTEST_POLL: Final = 0.001
 """Seconds. To ask a store more often than that would cost a core."""
 
 LONGEST_PLACE: Final = 1_000
-LONGEST_NAME: Final = 512
-"""Characters in the name of a limit of the fleet."""
 
 SHARED_POLICIES: Final = 1_000
 """Distinct sets of options that are kept to be shared."""
@@ -75,53 +72,6 @@ def limit_of(name: str, value: Any) -> float:
         return value  # type: ignore[no-any-return]
     msg = f"{name} must be a whole number from 1, or math.inf for no limit, not {shown(value)}"
     raise InvalidJob(msg)
-
-
-@frozen
-class Fleet:
-    """The size of a limit that all agents of a store have together. Made by `fleet`."""
-
-    units: int
-
-    def __repr__(self) -> str:
-        return f"fleet({self.units})"
-
-
-def fleet(units: int) -> Fleet:
-    """Make the size of a limit that all agents of a store have together, to be given in `limits`.
-
-    A family, "host:*", has so many for each of its names. Raises InvalidJob for anything but 1 to 10,000.
-    """
-    if count_of("the units of fleet()", units) > MOST_UNITS:
-        msg = f"fleet({units}) is too much to be lent unit by unit: give {MOST_UNITS:,} at most, or each agent its part"
-        raise InvalidJob(msg)
-    return Fleet(units)
-
-
-def sizes_of(limits: Mapping[str, float | Fleet] | None) -> tuple[Mapping[str, float] | None, dict[str, int]]:
-    """The sizes of all limits, and of those among them that are the fleet's. Raises InvalidJob as `limits_of` does, and
-    for the name of a limit of the fleet that no store could tell from others.
-    """
-    if not isinstance(limits, Mapping):
-        return limits_of(limits), {}
-    of_fleet = {name: size.units for name, size in limits.items() if isinstance(size, Fleet)}
-    plain = {name: of_fleet.get(name, size) for name, size in limits.items()}
-    sizes = limits_of(plain)  # type: ignore[arg-type] # what is a Fleet stands there as its number
-    for name in of_fleet:
-        _check_limit_of_fleet(name)
-    return sizes, of_fleet
-
-
-def _check_limit_of_fleet(name: str) -> None:
-    """Raise InvalidJob for a name that a store could take for another one, or that it could not hold."""
-    if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
-        msg = f"a limit of the fleet has a name of 1 to {LONGEST_NAME} printable characters, not {shown(name)}"
-        raise InvalidJob(msg)
-    if name.endswith(":*") and ":" in name[:-2]:
-        msg = (
-            f"limit {name!r}: a family is what stands before the first colon, such as {name.partition(':')[0] + ':*'!r}"
-        )
-        raise InvalidJob(msg)
 
 
 def limits_of(limits: Mapping[str, float] | None) -> Mapping[str, float] | None:

@@ -1,13 +1,15 @@
-"""How many units of limits that are the fleet's may be in use here now.
+"""How large limits are, and how many units of those that are the fleet's may be in use here now.
 
-Units borrows them in rounds from what the stores' seam calls Lending, and gives them back. Account is our part of one
-limit, wishes say what waits here, and sizes what changes while agents live.
+Sizes are what users say: so many at a time or in a window, for this agent or for all. Units borrows what is the
+fleet's, in rounds, from what the stores' seam calls Lending, and gives it back. Account is our part of one limit,
+wishes say what waits here, and resizing what changes while agents live.
 
 Knows no commit, no shard and no driver: rounds go through a writer that it is given, in a thread of its own. All else
 lives on the loop's thread.
 """
 
-from .sizes import resize
+from .resizing import resize
+from .sizes import Fleet, Rate, Sizes, fleet, rate, sizes_of
 from .units import Units
 
-__all__ = ["Units", "resize"]
+__all__ = ["Fleet", "Rate", "Sizes", "Units", "fleet", "rate", "resize", "sizes_of"]

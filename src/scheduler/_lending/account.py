@@ -18,6 +18,8 @@ class Account:
     """Our part of one limit. `spare`: how many units have been idle at every look until `until`."""
 
     size: int
+    window: float = 0.0
+    """Seconds for which a unit rests, as we were told. Then it comes back by itself: nobody looks for it meanwhile."""
     held: int = 0
     owed: int = 0
     most: float = inf

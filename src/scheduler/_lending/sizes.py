@@ -1,50 +1,116 @@
-"""New sizes of limits, while agents live that share them."""
+"""Sizes of limits as users give them: so many at a time, or so many in a window; for this agent, or for the fleet."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from datetime import timedelta
+from typing import Final
 
-from .._loop import Core
+from attrs import field, frozen
+
+from schedule._errors import shown
+
+from .._jobs import count_of, limits_of, seconds_of
 from .._values import InvalidJob
-from .units import Units
+from ..stores import MOST_UNITS
+
+LONGEST_NAME: Final = 512
+"""Characters in the name of a limit of the fleet."""
+
+SHORTEST_WINDOW: Final = 0.001
+LONGEST_WINDOW: Final = 7 * 86_400.0
+"""Seconds."""
 
 
-class HasUnits(Protocol):
-    """A memory, as far as it borrows units."""
+@frozen
+class Rate:
+    """The size of a limit on the pace: at most `units` begin in any window of so many `seconds`. Made by `rate`."""
 
-    units: Units | None
+    units: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        return f'rate({self.units}, "{self.seconds:g}s")'
 
 
-def resize(
-    core: Core,
-    memory: HasUnits | None,
-    limit: float | None,
-    sizes: Mapping[str, float] | None,
-    of_fleet: Mapping[str, int],
-) -> None:
-    """Change sizes of limits here, and tell the other agents of those that are the fleet's. Any thread.
+@frozen
+class Fleet:
+    """The size of a limit that all agents of a store have together. Made by `fleet`.
 
-    Raises InvalidJob if a limit would become the fleet's by these sizes, or would be it no more.
+    `seconds`: the window of a rate; 0: so many at a time.
     """
-    units = None if memory is None else memory.units
-    _check_same_kind(sizes or {}, of_fleet, {} if units is None else units.sizes)
 
-    def act() -> None:
-        core.pool.resize(limit, sizes)
-        if of_fleet and units is not None:
-            units.resize(of_fleet)
+    units: int
+    seconds: float = 0.0
 
-    core.loop.call(act)
+    def __repr__(self) -> str:
+        return f"fleet({Rate(self.units, self.seconds) if self.seconds else self.units})"
 
 
-def _check_same_kind(sizes: Mapping[str, float], of_fleet: Mapping[str, int], known: Mapping[str, int]) -> None:
-    for name in sizes:
-        if name in of_fleet and name not in known:
-            msg = (
-                f"limit {name!r} cannot become the fleet's while the scheduler lives: give it to Scheduler(limits=...)"
-            )
-            raise InvalidJob(msg)
-        if name in known and name not in of_fleet:
-            msg = f"limit {name!r} is the fleet's: give its new size as fleet({sizes[name]:g})"
-            raise InvalidJob(msg)
+@frozen(kw_only=True)
+class Sizes:
+    """Limits by their names. `of_fleet`: those that are the fleet's. `windows`: those on the pace, in seconds."""
+
+    units: Mapping[str, float] | None
+    of_fleet: Mapping[str, int] = field(factory=dict)
+    windows: Mapping[str, float] = field(factory=dict)
+
+
+def rate(units: int, window: timedelta | float | str) -> Rate:
+    """Make the size of a limit on the pace, to be given in `limits`: so many begin at most in any such window.
+
+    A unit that work needs is used from before it begins until a window after that, whether it still runs or not.
+    Raises InvalidJob for anything but 1 to 10,000, and for a window that is not between a millisecond and a week.
+    """
+    seconds = seconds_of("the window of rate()", window)
+    if count_of("the units of rate()", units) > MOST_UNITS:
+        msg = f"rate({units}, ...) is more than can be counted one by one: give {MOST_UNITS:,} at most"
+        raise InvalidJob(msg)
+    if not SHORTEST_WINDOW <= seconds <= LONGEST_WINDOW:
+        msg = f"the window of rate() must be between a millisecond and a week, not {shown(window)}"
+        raise InvalidJob(msg)
+    return Rate(units, seconds)
+
+
+def fleet(units: int | Rate) -> Fleet:
+    """Make the size of a limit that all agents of a store have together, to be given in `limits`: a number, or a rate.
+
+    A family, "host:*", has so many for each of its names. Raises InvalidJob for anything but 1 to 10,000.
+    """
+    if isinstance(units, Rate):
+        return Fleet(units.units, units.seconds)
+    if count_of("the units of fleet()", units) > MOST_UNITS:
+        msg = f"fleet({units}) is too much to be lent unit by unit: give {MOST_UNITS:,} at most, or each agent its part"
+        raise InvalidJob(msg)
+    return Fleet(units)
+
+
+def sizes_of(limits: Mapping[str, float | Fleet | Rate] | None) -> Sizes:
+    """The sizes of all limits. Raises InvalidJob for one that makes no sense, and for the name of a limit of the fleet
+    that no store could tell from others.
+    """
+    if not isinstance(limits, Mapping):
+        return Sizes(units=limits_of(limits))
+    made = {name: size for name, size in limits.items() if isinstance(size, (Fleet, Rate))}
+    plain = {name: made[name].units if name in made else size for name, size in limits.items()}
+    units = limits_of(plain)  # type: ignore[arg-type] # what is made stands there as its number
+    of_fleet = {name: size.units for name, size in made.items() if isinstance(size, Fleet)}
+    for name in of_fleet:
+        _check_name(name)
+    return Sizes(
+        units=units,
+        of_fleet=of_fleet,
+        windows={name: size.seconds for name, size in made.items() if size.seconds},
+    )
+
+
+def _check_name(name: str) -> None:
+    """Raise InvalidJob for a name that a store could take for another one, or that it could not hold."""
+    if not name.isprintable() or not 1 <= len(name) <= LONGEST_NAME:
+        msg = f"a limit of the fleet has a name of 1 to {LONGEST_NAME} printable characters, not {shown(name)}"
+        raise InvalidJob(msg)
+    if name.endswith(":*") and ":" in name[:-2]:
+        msg = (
+            f"limit {name!r}: a family is what stands before the first colon, such as {name.partition(':')[0] + ':*'!r}"
+        )
+        raise InvalidJob(msg)

@@ -20,7 +20,7 @@ from logging import getLogger
 from math import inf
 from typing import Any, Final, Protocol
 
-from timerqueue import LifecycleError, Timer
+from timerqueue import LifecycleError, Rests, Timer
 
 from .._loop import Core
 from .._runs import Run
@@ -61,10 +61,18 @@ class Units:
     """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too."""
 
     def __init__(
-        self, lending: Lending, sizes: Mapping[str, int], writer: Writer, core: Core, holds_lease: Callable[[], bool]
+        self,
+        lending: Lending,
+        sizes: Mapping[str, int],
+        *,
+        rests: Rests,
+        writer: Writer,
+        core: Core,
+        holds_lease: Callable[[], bool],
     ) -> None:
         self._lending = lending
         self.sizes = dict(sizes)
+        self._rests = rests
         self._writer = writer
         self._core = core
         self._pool = core.pool
@@ -84,21 +92,22 @@ class Units:
         self._sent_at = -inf
         self._timer: Timer | None = None
         self._next = inf
+        rests.rested = self._rested
         core.pool.lend(self.sizes, self)
         lending.hear(partial(core.loop.call_soon, self._hear))
 
     def begin(self) -> None:
         """Borrow from now on: the store is open."""
         self._has_begun = True
-        self._lending.declare(self.sizes)
+        self._declare()
         self._arm(self._core.monotonic())
 
     def resize(self, sizes: Mapping[str, int]) -> None:
         """Tell the others of other sizes of limits that are the fleet's already."""
         self.sizes.update(sizes)
         for name, account in self._accounts.items():
-            account.size = self._size_of(name)
-        self._lending.declare(self.sizes)
+            account.size, account.window = self._size_of(name), self._rests.seconds_of(name)
+        self._declare()
         self._is_to_declare = True
         self._arm(self._core.monotonic())
 
@@ -121,9 +130,14 @@ class Units:
     def refused(self, name: str) -> None:
         """Take note that work wants more of that limit."""
         if name not in self._accounts:
-            self._accounts[name] = Account(self._size_of(name))
+            self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
         self._is_wanted = True
         self._arm(self._sent_at + SOON)
+
+    def _rested(self) -> None:
+        """Units that others wait for may be idle now."""
+        if any(account.owed for account in self._accounts.values()):
+            self._arm(self._sent_at + SOON)
 
     # -- looks ---------------------------------------------------------------------------------------------------------
 
@@ -163,7 +177,7 @@ class Units:
         self._arm_next(now)
 
     def _arm_next(self, now: float) -> None:
-        if any(account.owed for account in self._accounts.values()):
+        if any(account.owed and not account.window for account in self._accounts.values()):
             self._arm(now + SOON)
         elif self._accounts:
             self._arm(now + max(LOOK, 10 * (self._core.monotonic() - now)))
@@ -180,7 +194,9 @@ class Units:
                 run.terminate(Cause.LEASE)
 
     def _uses_units(self, run: Run) -> bool:
-        return any(self._pool.is_lent(name) for needs in run.all_needs() for name, _ in needs)
+        """Whether it may go on only with units of ours. Of those that rest it had to have them when it began."""
+        names = {name for needs in run.all_needs() for name, _ in needs}
+        return any(self._pool.is_lent(name) and not self._rests.seconds_of(name) for name in names)
 
     def _asks(self, now: float) -> dict[str, Ask]:
         """Say what there is to be said of each limit."""
@@ -202,7 +218,9 @@ class Units:
                 or (idle and account.owed)
                 or account.most < inf
             ):
-                asked[name] = Ask(account.size, used, wished, keeps=idle - spare, is_news=is_news)
+                asked[name] = Ask(
+                    account.size, used, wished, keeps=idle - spare, is_news=is_news, window=account.window
+                )
             elif not (account.held or used or wished):
                 del self._accounts[name]
         return asked
@@ -213,11 +231,14 @@ class Units:
         idle = {name: account.held - self._pool.used_of(name) for name, account in self._accounts.items()}
         wanted = wishes_of(self._pool.waiting_for_lent(MOST), idle, self._pool.is_lent)
         for name in wanted.keys() - self._accounts.keys():
-            self._accounts[name] = Account(self._size_of(name))
+            self._accounts[name] = Account(self._size_of(name), self._rests.seconds_of(name))
         return {
             name: bounded((Wish(us(rank, steady=False), units) for rank, units in wishes), self._accounts[name].size)
             for name, wishes in wanted.items()
         }
+
+    def _declare(self) -> None:
+        self._lending.declare(self.sizes, {name: self._rests.seconds_of(name) for name in self.sizes})
 
     def _size_of(self, name: str) -> int:
         return self.sizes.get(name) or self.sizes[f"{name.partition(':')[0]}:*"]
@@ -243,6 +264,7 @@ class Units:
             if name in lent:
                 before = account.usable()
                 account.answered(lent[name])
+                self._rests.lengthen(name, lent[name].window)
                 self._compare(name, account.size, lent[name].size)
                 if account.usable() > before:
                     more.append(name)

@@ -4,6 +4,9 @@ A limit of N is N numbered units, never a counter: a unit is lent to one agent a
 the epoch of that incarnation for as long as it is lent. A living agent gives its units back itself. Those of a dead one
 stay lent until the end of its last lease, by the store's clock: until then its runs may still go on somewhere.
 
+A limit on the pace is a limit of N whose units rest: with each, work begins once in a window. One that rests is in use;
+those of a dead agent rest from the end of its lease on, for until then it may have begun work with them.
+
 Agents speak in rounds. In each an agent says how many units it uses, and who waits there for more since when; the store
 is read, `decide` says from that what the agent takes and gives back, and the rows are written, all in one transaction:
 
@@ -49,7 +52,8 @@ class Ask:
 
     `size`: how many units the limit has, as this agent was told. `used`: those that run there. `wishes`: those that
     wait, best first, also for units that the agent holds and that are idle. `keeps`: so many
-    idle units may stay while nobody waits for them anywhere. `is_news`: nobody lacked any before.
+    idle units may stay while nobody waits for them anywhere. `is_news`: nobody lacked any before. `window`: in seconds,
+    of a limit on the pace: of `used` are those, too, with which work has begun no longer ago. 0: it is none.
     """
 
     size: int
@@ -57,6 +61,7 @@ class Ask:
     wishes: tuple[Wish, ...] = ()
     keeps: int = 0
     is_news: bool = False
+    window: float = 0.0
 
 
 @frozen
@@ -64,24 +69,28 @@ class Lent:
     """An agent's part of one limit after a round.
 
     `held`: its units. `owed`: as many of those that are in use others get when their runs have ended. `size`: how many
-    units the limit has, by the lowest word of all agents. `lacks`: how many it has wished for and not got.
+    units the limit has, by the lowest word of all agents. `lacks`: how many it has wished for and not got. `window`: by
+    the longest word of all agents.
     """
 
     held: int
     owed: int
     size: int
     lacks: int = 0
+    window: float = 0.0
 
 
 @frozen
 class Books:
     """A limit as the store has it. `size`: by the lowest word of all agents. `units`: those that are lent, by their
-    numbers, with the epochs of who has them. `wishes`: of others, by their epochs, those that are fresh.
+    numbers, with the epochs of who has them. `wishes`: of others, by their epochs, those that are fresh. `window`: by
+    the longest word of all agents.
     """
 
     size: int
     units: Mapping[int, int]
     wishes: Mapping[int, Sequence[Wish]]
+    window: float = 0.0
 
 
 @frozen
@@ -133,7 +142,7 @@ def decide(me: int, asked: Ask, books: Books) -> Decision:
     return Decision(
         takes=takes,
         gives=mine[held:],
-        lent=Lent(min(held, len(mine) + len(takes)), owed, books.size, lacks),
+        lent=Lent(min(held, len(mine) + len(takes)), owed, books.size, lacks, books.window),
         is_to_be_told=bool((others_wish and mine[held:]) or (asked.is_news and lacks)),
     )
 
@@ -168,9 +177,9 @@ class Lending(Protocol):
     def epoch(self) -> int:
         """Our incarnation; 0: the store is not open. Any thread."""
 
-    def declare(self, sizes: Mapping[str, int]) -> None:
-        """Say with the next round which limits of the fleet we know, families too, and how many units each has. The
-        lowest word of all living agents holds.
+    def declare(self, sizes: Mapping[str, int], windows: Mapping[str, float]) -> None:
+        """Say with the next round which limits of the fleet we know, families too, how many units each has, and in
+        which window if they limit the pace. The lowest word of all living agents holds, and the longest window.
         """
 
     def hear(self, hint: Callable[[], None]) -> None:
@@ -184,7 +193,9 @@ class Lending(Protocol):
         """
 
     def give_back(self) -> None:
-        """Give back all that we have, at the end, when nothing of us runs any more."""
+        """Give back all that we have, at the end, when nothing of us runs any more. What limits the pace is free after
+        its window.
+        """
 
     def loans(self) -> Collection[Loan]:
         """Return who has how many units, and how many wait, for people."""

@@ -10,6 +10,8 @@ import pytest
 from kit import until
 from schedule import Every
 from scheduler import Scheduler, current_run, fleet
+from scheduler.stores import Ask, Wish
+from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore
 
 LIMIT = 3
@@ -58,15 +60,15 @@ def add(s, count, task="work", every="100ms", needs="http"):
 
 
 async def test_all_agents_together_have_no_more_runs_than_the_limit_of_the_fleet(place):
-    """Each of three agents could have as many alone."""
+    """Each of three agents could have as many alone. There is time between runs, in which jobs go to who has come."""
     log = Log()
-    async with scheduler(place, {"http": fleet(LIMIT)}, work=log.task("one")) as one:
-        add(one, 30)
+    async with scheduler(place, {"http": fleet(LIMIT)}, work=log.task("one", 0.03)) as one:
+        add(one, 30, every="1s")
         async with (
-            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("two")) as two,
-            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("three")),
+            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("two", 0.03)) as two,
+            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("three", 0.03)),
         ):
-            await until(lambda: len(log.runs) == 3 and min(log.runs.values()) > 20)
+            await until(lambda: len(log.runs) == 3 and min(log.runs.values()) > 10)
             assert two.statistics().limits["http"].size == LIMIT
     assert log.most == LIMIT
 
@@ -100,6 +102,29 @@ async def test_it_is_seen_who_has_units_and_who_waits(place):
         assert loan.agent.startswith("process ")
         s.stop(0)
     assert log.most == LIMIT
+
+
+def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(place, monkeypatch):
+    """Also when another agent waits, and when they go back."""
+    stores = [place(), place()]
+    for store in stores:
+        store.open(1, lambda: None)
+        store.lending.declare({"http": 400}, {})
+    said, execute = [], Connection.execute
+    monkeypatch.setattr(Connection, "execute", lambda self, *asked: (said.append(asked[0]), execute(self, *asked))[1])
+    costs = {}
+    for units in (1, 200):
+        for store in stores:
+            asks = [Ask(400, 0, (Wish(1, units),)), Ask(400, units, (Wish(2, 400),)), Ask(400, 0)]
+            held = []
+            for ask in asks:
+                before = len(said)
+                held.append(store.lending.round({"http": ask})["http"].held)
+                costs.setdefault((store, len(held)), []).append(len(said) - before)
+            assert held == [units, 400, 0]
+    for store in stores:
+        store.close()
+    assert all(one >= many for one, many in costs.values())
 
 
 async def test_jobs_of_one_place_keep_a_limit_of_their_agent_without_units(place):

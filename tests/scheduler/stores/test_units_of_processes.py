@@ -12,6 +12,9 @@ from units_processes import Agents
 LIMIT = 7
 
 
+WINDOW = 1.0
+
+
 @pytest.fixture
 def agents(postgres_schema, tmp_path):
     agents = Agents(postgres_schema, tmp_path / "log", jobs=40, fleet=LIMIT)
@@ -42,3 +45,19 @@ def test_three_processes_never_run_more_than_the_limit_of_the_fleet_through_kill
             agents.until_more(f"a{number}-1", 5)
         agents.stop()
     assert agents.most_at_once() == LIMIT
+
+
+@pytest.mark.slow
+def test_three_processes_never_begin_more_in_a_window_than_a_rate_of_the_fleet_through_kills(postgres_server, agents):
+    """Each is killed and started again. What the dead had rests from the end of their leases on."""
+    agents.config |= {"window": WINDOW, "every": "4s"}
+    for number in range(3):
+        agents.start(f"a{number}-0", postgres_server.dsn)
+    agents.until_more(more=LIMIT)
+    for number in range(3):
+        agents.kill(f"a{number}-0")
+        agents.until_more(more=LIMIT)
+        agents.start(f"a{number}-1", postgres_server.dsn)
+        agents.until_more(more=LIMIT)
+    agents.stop()
+    assert agents.most_within(WINDOW) == LIMIT

@@ -6,7 +6,7 @@ from typing import Final
 
 from .._store import StoreUnusable
 from .connection import Connection, psycopg, sql
-from .units import TABLES as UNITS
+from .units import RESTS, TABLES as UNITS
 
 OLDEST_SERVER: Final = 130_000
 """The first with xid8 and gen_random_uuid() of its own."""
@@ -279,6 +279,7 @@ MIGRATIONS: Final = (
     sql.SQL(REQUESTS),
     sql.SQL(UNITS),
     sql.SQL(SKEW),
+    sql.SQL(RESTS),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import count
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from .._store import StoreTakenOver, StoreUnavailable
@@ -31,8 +31,17 @@ HINT: Final = "units"
 Cursor = psycopg.Cursor[Row]
 Rows = Iterable[Row]
 Round = Sequence[tuple[str, Decision, Ask]]
-Said = dict[str, dict[int, int]]
-"""By the names of limits, how many units each agent says that there are."""
+
+
+class Size(NamedTuple):
+    """The word of an agent on a limit. `rest`: seconds for which a unit rests with which work has begun."""
+
+    units: int
+    rest: float
+
+
+Said = dict[str, dict[int, Size]]
+"""By the names of limits, what each agent says of them."""
 
 TABLES: Final = """
 -- The rounds of an agent by which it borrows units: the last one that was carried out.
@@ -81,6 +90,18 @@ CREATE TRIGGER end_loans BEFORE DELETE ON {schema}.lease FOR EACH ROW EXECUTE FU
 """
 """Units of the limits that are the fleet's, as a step of the schema."""
 
+RESTS: Final = """
+ALTER TABLE {schema}.fleet_limit ADD COLUMN rest double precision NOT NULL DEFAULT 0;
+ALTER TABLE {schema}.unit ADD COLUMN rest double precision NOT NULL DEFAULT 0;
+CREATE OR REPLACE FUNCTION {schema}.end_loans() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    UPDATE {schema}.unit SET until = OLD.until + rest * interval '1s' WHERE epoch = OLD.epoch AND until IS NULL;
+    RETURN OLD;
+END
+$body$;
+"""
+"""Units of limits on the pace: for how many seconds one rests when work has begun with it."""
+
 
 class UnitStatements:
     """The statements of units, in one schema."""
@@ -91,8 +112,9 @@ class UnitStatements:
         self.join = of("INSERT INTO {schema}.borrower (epoch, round) VALUES (%s, 0) ON CONFLICT DO NOTHING")
         self.forget_sizes = of("DELETE FROM {schema}.fleet_limit WHERE epoch = %s")
         self.put_sizes = of(
-            'INSERT INTO {schema}.fleet_limit ("limit", epoch, units)'
-            " SELECT given.name, %s, given.units FROM unnest(%s::text[], %s::bigint[]) AS given (name, units)"
+            'INSERT INTO {schema}.fleet_limit ("limit", epoch, units, rest)'
+            " SELECT given.name, %s, given.units, given.rest"
+            " FROM unnest(%s::text[], %s::bigint[], %s::double precision[]) AS given (name, units, rest)"
         )
         self.begin = of("UPDATE {schema}.borrower SET round = %s WHERE epoch = %s AND round < %s")
         self.lock = of(
@@ -103,7 +125,7 @@ class UnitStatements:
             'DELETE FROM {schema}.unit WHERE "limit" = ANY (%s::text[]) AND until < clock_timestamp()'
         )
         self.units = of('SELECT "limit", number, epoch FROM {schema}.unit WHERE "limit" = ANY (%s::text[])')
-        self.sizes = of('SELECT "limit", epoch, units FROM {schema}.fleet_limit WHERE "limit" = ANY (%s::text[])')
+        self.sizes = of('SELECT "limit", epoch, units, rest FROM {schema}.fleet_limit WHERE "limit" = ANY (%s::text[])')
         self.wishes = of(
             'SELECT "limit", epoch, dues, units FROM {schema}.wish WHERE "limit" = ANY (%s::text[])'
             " AND epoch <> %s AND at > clock_timestamp() - %s * interval '1s'"
@@ -113,8 +135,8 @@ class UnitStatements:
             ' WHERE unit."limit" = given.name AND unit.number = given.number AND unit.epoch = %s'
         )
         self.take = of(
-            'INSERT INTO {schema}.unit ("limit", number, epoch)'
-            " SELECT given.name, given.number, %s FROM unnest(%s::text[], %s::bigint[]) AS given (name, number)"
+            'INSERT INTO {schema}.unit ("limit", number, epoch, rest) SELECT given.name, given.number, %s, given.rest'
+            " FROM unnest(%s::text[], %s::bigint[], %s::double precision[]) AS given (name, number, rest)"
         )
         self.put_wishes = of(
             'INSERT INTO {schema}.wish ("limit", epoch, dues, units, at)'
@@ -123,7 +145,11 @@ class UnitStatements:
             ' ON CONFLICT ("limit", epoch) DO UPDATE SET dues = excluded.dues, units = excluded.units, at = excluded.at'
         )
         self.forget_wishes = of('DELETE FROM {schema}.wish WHERE epoch = %s AND "limit" = ANY (%s::text[])')
-        self.give_all = of("DELETE FROM {schema}.unit WHERE epoch = %s")
+        self.let_rest = of(
+            "UPDATE {schema}.unit SET until = clock_timestamp() + rest * interval '1s'"
+            " WHERE epoch = %s AND until IS NULL AND rest > 0"
+        )
+        self.give_all = of("DELETE FROM {schema}.unit WHERE epoch = %s AND until IS NULL")
         self.forget_all_wishes = of("DELETE FROM {schema}.wish WHERE epoch = %s")
         self.hint = of("SELECT pg_notify(%s, %s)")
         self.loans = of(
@@ -135,7 +161,7 @@ class UnitStatements:
             " FROM {schema}.wish WHERE at > clock_timestamp() - %s * interval '1s') AS wished"
             ' USING ("limit", epoch) LEFT JOIN {schema}.agent USING (epoch) ORDER BY "limit", epoch'
         )
-        self.all_sizes = of('SELECT "limit", epoch, units FROM {schema}.fleet_limit')
+        self.all_sizes = of('SELECT "limit", epoch, units, rest FROM {schema}.fleet_limit')
 
 
 class PostgresLending:
@@ -147,8 +173,8 @@ class PostgresLending:
         self._channel = channel
         self._connection: Connection | None = None
         self._numbers = count(1)
-        self._sizes: Mapping[str, int] = {}
-        self._declared: tuple[int, Mapping[str, int]] | None = None
+        self._sizes: Mapping[str, Size] = {}
+        self._declared: tuple[int, Mapping[str, Size]] | None = None
         """What has been said, by which incarnation."""
         self._is_asked = Lock()
         self._hint: Callable[[], None] | None = None
@@ -158,9 +184,9 @@ class PostgresLending:
         """Our incarnation; 0: the store is not open."""
         return self._place.epoch_now
 
-    def declare(self, sizes: Mapping[str, int]) -> None:
+    def declare(self, sizes: Mapping[str, int], windows: Mapping[str, float]) -> None:
         """Say with the next round which limits of the fleet we know."""
-        self._sizes = dict(sizes)
+        self._sizes = {name: Size(units, windows.get(name, 0.0)) for name, units in sizes.items()}
 
     def hear(self, hint: Callable[[], None]) -> None:
         """Have `hint` called when others wait for units, or have given back some."""
@@ -189,6 +215,7 @@ class PostgresLending:
         try:
             with self._transaction() as connection, connection.pipeline():
                 connection.execute(self._statements.begin, [number, me, number])
+                connection.execute(self._statements.let_rest, [me])
                 connection.execute(self._statements.give_all, [me])
                 connection.execute(self._statements.forget_all_wishes, [me])
                 connection.execute(self._statements.hint, [self._channel, HINT])
@@ -202,8 +229,9 @@ class PostgresLending:
             rows = connection.execute(self._statements.loans, [FRESH]).fetchall()
             said = _said(connection.execute(self._statements.all_sizes))
         return [
-            Loan(limit=name, epoch=epoch, agent=agent, units=units, size=_size(said, name), waiting=waiting, left=left)
+            Loan(limit=name, epoch=epoch, agent=agent, units=units, size=size, waiting=waiting, left=left)
             for name, epoch, agent, units, waiting, left in rows
+            for size in [min((each.units for each in _sizes(said, name)), default=None)]
         ]
 
     def close(self) -> None:
@@ -218,7 +246,8 @@ class PostgresLending:
         with connection.pipeline():
             connection.execute(self._statements.join, [me])
             connection.execute(self._statements.forget_sizes, [me])
-            sizes = [text_array(self._sizes), number_array(self._sizes.values())]
+            units, rests = zip(*self._sizes.values(), strict=True) if self._sizes else ((), ())
+            sizes = [text_array(self._sizes), number_array(units), number_array(rests)]
             connection.execute(self._statements.put_sizes, [me, *sizes])
 
     def _begin(self, connection: Connection, me: int, asked: Mapping[str, Ask]) -> dict[str, Books]:
@@ -250,13 +279,14 @@ class PostgresLending:
     def _write(self, connection: Connection, me: int, decided: Round) -> None:
         gives = [(name, number) for name, decision, _ in decided for number in decision.gives]
         takes = [(name, number) for name, decision, _ in decided for number in decision.takes]
+        rests = [decision.lent.window for _, decision, _ in decided for _ in decision.takes]
         wishing = {name: ask.wishes for name, _, ask in decided if ask.wishes}
         silent = [name for name, _, ask in decided if not ask.wishes]
         with connection.pipeline():
             if gives:
                 connection.execute(self._statements.give, [*_columns(gives), me])
             if takes:
-                connection.execute(self._statements.take, [me, *_columns(takes)])
+                connection.execute(self._statements.take, [me, *_columns(takes), number_array(rests)])
             if wishing:
                 dues = text_array(number_array([wish.due_us for wish in wishes]) for wishes in wishing.values())
                 units = text_array(number_array([wish.units for wish in wishes]) for wishes in wishing.values())
@@ -283,23 +313,24 @@ def _books(asked: Mapping[str, Ask], unit_rows: Rows, size_rows: Rows, wish_rows
     for name, epoch, dues, wanted in wish_rows:
         wishes[name][epoch] = [Wish(*each) for each in zip(dues, wanted, strict=True)]
     said = _said(size_rows)
-    return {
-        name: Books(min(ask.size, _size(said, name) or ask.size), units[name], wishes[name])
-        for name, ask in asked.items()
-    }
+    books = {}
+    for name, ask in asked.items():
+        sizes = [Size(ask.size, ask.window), *_sizes(said, name)]
+        least, longest = min(each.units for each in sizes), max(each.rest for each in sizes)
+        books[name] = Books(least, units[name], wishes[name], longest)
+    return books
 
 
 def _said(rows: Rows) -> Said:
     said: Said = {}
-    for name, epoch, units in rows:
-        said.setdefault(name, {})[epoch] = units
+    for name, epoch, units, rest in rows:
+        said.setdefault(name, {})[epoch] = Size(units, rest)
     return said
 
 
-def _size(said: Said, name: str) -> int | None:
-    """The lowest word on a limit, of each agent the one on this very name, or else on its family."""
-    of_agents = said.get(_family(name), {}) | said.get(name, {})
-    return min(of_agents.values(), default=None)
+def _sizes(said: Said, name: str) -> Iterable[Size]:
+    """The words on a limit, of each agent the one on this very name, or else on its family."""
+    return (said.get(_family(name), {}) | said.get(name, {})).values()
 
 
 def _family(name: str) -> str:

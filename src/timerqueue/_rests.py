@@ -1,0 +1,79 @@
+"""Rests: units of a limit on the pace, which are free again some seconds after work has begun with them.
+
+A limit of n whose units rest for a second lets n begin in any second, and never more, however long each of them runs:
+every begin has a unit for itself, and nobody else has that before the second is over.
+
+The seconds count from the turn of the loop after the begin. By then the work has taken its first step, so two first
+steps with one unit are at least so far apart. Lives on the loop.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from ._errors import LifecycleError
+from ._needs import Needs
+from ._pool import TaskPool
+
+LONG_AGO: Final = 0.0
+
+
+class Rests:
+    """Units of a pool that rest. `seconds`: for how long, by the names of limits, families too.
+
+    `push`: calls a function at an instant of `monotonic`. `rested`: called with the names of limits whose units are
+    free again.
+    """
+
+    def __init__(
+        self,
+        pool: TaskPool,
+        push: Callable[..., object],
+        monotonic: Callable[[], float],
+        seconds: Mapping[str, float],
+    ) -> None:
+        self._pool = pool
+        self._push = push
+        self._monotonic = monotonic
+        self.seconds = dict(seconds)
+        self._longer: dict[str, float] = {}
+        self._begun: Counter[str] = Counter()
+        self.rested: Callable[[], object] = lambda: None
+        if seconds:
+            pool.let_rest(self.seconds, self._begins)
+
+    def seconds_of(self, name: str) -> float:
+        """For how long a unit of that limit rests. 0: not at all."""
+        family = f"{name.partition(':')[0]}:*"
+        return max(self.seconds.get(name, self.seconds.get(family, 0.0)), self._longer.get(name, 0.0))
+
+    def lengthen(self, name: str, seconds: float) -> None:
+        """Let units of that limit rest for so long, as others say, or as we say, if that is longer."""
+        self._longer.pop(name, None)
+        if seconds > self.seconds_of(name):
+            self._longer[name] = seconds
+
+    def _begins(self, needs: Needs) -> None:
+        """Work begins with these units."""
+        if not self._begun:
+            with suppress(LifecycleError):  # nothing begins any more
+                self._push(LONG_AGO, self._have_begun)
+        self._begun.update(dict(needs))
+
+    def _have_begun(self) -> None:
+        begun, self._begun = self._begun, Counter()
+        by_length = defaultdict[float, list[tuple[str, int]]](list)
+        for name, units in begun.items():
+            by_length[self.seconds_of(name)].append((name, units))
+        now = self._monotonic()
+        for seconds, needs in by_length.items():
+            with suppress(LifecycleError):
+                self._push(now + seconds, partial(self._are_free, tuple(needs)))
+
+    def _are_free(self, needs: Needs) -> None:
+        self._pool.rested(needs)
+        self.rested()
