@@ -366,13 +366,15 @@ class Audit:
 @frozen(kw_only=True)
 class WatchdogStatistics:
     """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked. `failing`: jobs that the last
-    audit could not mend.
+    audit could not mend. `oldest`: the job that was last found well longest ago, of those that the last audit looked
+    at, and when that was in UTC seconds, None: never. Each job's own is in its statistics.
     """
 
     interval: float | None
     audits: int
     last: Audit | None
     failing: tuple[str, ...] = ()
+    oldest: tuple[str, float | None] | None = None
 
 
 @frozen(kw_only=True)
@@ -380,7 +382,7 @@ class SchedulerStatistics:
     """A scheduler at one moment. `active_jobs` have a run, even if that still waits for room.
 
     `lateness` is by type: the first of a job's needs, or "default". `missed_is_exact`: False, if at least so many were
-    missed.
+    missed. `fleet`: None, if no others share the store; `queue`: None, if next starts stand in none outside of us.
     """
 
     jobs: int
@@ -394,7 +396,5 @@ class SchedulerStatistics:
     store: StoreStatistics | None = None
     missed_is_exact: bool = True
     fleet: FleetStatistics | None = None
-    """None: no other agents share the store."""
     queue: DispatchStatistics | None = None
-    """None: next starts stand in no queue outside of this process."""
     watchdog: WatchdogStatistics | None = None

@@ -8,7 +8,7 @@ whoever asks for another meanwhile is told that it had no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from logging import getLogger
@@ -55,6 +55,21 @@ class _Pass:
     closed: int = 0
     trouble: str | None = None
     suspects: list[tuple[Job, Flaw]] = Factory(list)
+    oldest: tuple[str, float | None] | None = None
+
+    def name_one(self, jobs: Iterable[Job]) -> None:
+        """Name one that was found well: as long as none is failing, all are as old as that."""
+        if self.oldest is None:
+            well = next((job for job in jobs if getattr(job, "audited", None) == self.at), None)
+            self.oldest = None if well is None else (well.id, self.at)
+
+    def found_failing(self, job: Job) -> None:
+        """Count and name the job, which keeps its stamp, if it has one."""
+        self.failed += 1
+        self.failing += [job.id][: MOST_NAMED - len(self.failing)]
+        since = getattr(job, "audited", None)
+        if self.oldest is None or (since or 0.0) < (self.oldest[1] or 0.0):
+            self.oldest = (job.id, since)
 
     def audit(self, now: float) -> Audit:
         return Audit(
@@ -84,6 +99,7 @@ class Watchdog:
         self._audits = 0
         self._last: Audit | None = None
         self._failing: tuple[str, ...] = ()
+        self._oldest: tuple[str, float | None] | None = None
         self._is_over = False
         self._asked: list[Callable[[str | None], object]] = []
         """Told what came of two audits in a row."""
@@ -111,7 +127,13 @@ class Watchdog:
 
     def statistics(self) -> WatchdogStatistics:
         """The counts of its audits, and the last of them."""
-        return WatchdogStatistics(interval=self._interval, audits=self._audits, last=self._last, failing=self._failing)
+        return WatchdogStatistics(
+            interval=self._interval,
+            audits=self._audits,
+            last=self._last,
+            failing=self._failing,
+            oldest=self._oldest,
+        )
 
     def look_at(self, job: Job) -> str | None:
         """Mend the job now, if anything is wrong with it. Return what was; None: nothing."""
@@ -177,6 +199,7 @@ class Watchdog:
         slice_ = list(islice(jobs, SLICE))
         for job in slice_:
             self._look(current, job)
+        current.name_one(slice_)
         if len(slice_) == SLICE:
             self._soon(self._look_on, current, jobs)
         elif current.suspects:
@@ -204,6 +227,7 @@ class Watchdog:
             if not (job.is_paused or job.is_removed) and job.id not in current.failing:
                 job.audited = current.at
                 current.jobs += 1
+        current.name_one(job for job, _ in current.suspects)
         self._finish(current)
 
     def _mend(self, job: Job, flaw: Flaw, current: _Pass | None) -> None:
@@ -215,8 +239,7 @@ class Watchdog:
             logger.exception("job %r cannot be mended", job.id)
             self._core.starts.parking.park(job, exc)
             if current is not None:
-                current.failed += 1
-                current.failing += [job.id][: MOST_NAMED - len(current.failing)]
+                current.found_failing(job)
             return
         if current is not None:
             current.found[flaw] += 1
@@ -225,7 +248,7 @@ class Watchdog:
         self._current = None
         audit = current.audit(self._core.monotonic())
         self._audits += 1
-        self._last, self._failing = audit, tuple(current.failing)
+        self._last, self._failing, self._oldest = audit, tuple(current.failing), current.oldest
         level = logger.info if audit.mended or audit.failed else logger.debug
         level("audit of %d jobs: %d mended, %d failed", audit.jobs, audit.mended, audit.failed)
         self._core.listeners.tell(AuditEnded(audit))

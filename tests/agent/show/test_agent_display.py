@@ -8,7 +8,7 @@ from attrs import evolve
 from rich.cells import cell_len
 from rich.console import Console
 
-from scheduler import MissedReason, Outcome, RunEnded, RunMissed, Scheduler
+from scheduler import Audit, MissedReason, Outcome, RunEnded, RunMissed, Scheduler
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.show.display import View
 from scheduler.agent.show.lines import JsonLines, PlainLines
@@ -217,6 +217,23 @@ def test_the_table_fits_its_terminal(view, width):
     lines = drawn(view, width, 24)
     assert all(len(line) <= width for line in lines)
     assert len([line for line in lines if line.startswith(("sh", "api", "ap"))]) == 2
+
+
+def test_the_table_says_when_audits_fail_or_stay_away(view):
+    """With the job that was well longest ago. Where nothing is wrong there is nothing of audits."""
+    watchdog = view.scheduler._watchdog
+    watchdog._interval = 300.0
+
+    def foot(at, *failing, oldest=None):
+        watchdog._last, watchdog._failing, watchdog._oldest = Audit(at=at, interval=300.0), failing, oldest
+        return drawn(view, 140, 24)[-2]
+
+    assert foot(166.0) == foot(1065.0)
+    assert foot(164.0).endswith("no audit for 15m01s")
+    assert foot(1065.0, "api", "shop", oldest=("api", 165.0)).endswith(
+        "2 jobs cannot be started; api was last well 15m00s ago"
+    )
+    assert foot(1065.0, "api", oldest=("api", None)).endswith("1 job cannot be started; api was last well never")
 
 
 WHY = [

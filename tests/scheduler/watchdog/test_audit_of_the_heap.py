@@ -123,6 +123,22 @@ async def test_it_audits_by_itself(clock, events):
         assert job.statistics().last_audit == T0 + 610
         found = s.statistics().watchdog
         assert (found.audits, found.interval, found.last.jobs) == (3, 300, 1)
+        assert found.oldest == ("a", T0 + 610)
+
+
+async def test_the_job_that_was_found_well_longest_ago_is_named(clock):
+    """It cannot be mended; all others are as old as the last audit."""
+    async with Scheduler(clock=clock, audit="5m") as s:
+        moody = Moody()
+        s.add(nothing, Every("1h"), id="well")
+        broken = s.add(nothing, moody, id="broken")
+        assert s.statistics().watchdog.oldest is None
+        await clock.travel(20)
+        assert s.statistics().watchdog.oldest[1] == T0 + 10
+        moody.is_broken = True
+        lose_plan(s, broken)
+        await clock.travel(300)
+        assert s.statistics().watchdog.oldest == ("broken", T0 + 10)
 
 
 async def test_it_is_not_kept_from_its_work_by_jobs(clock, events):

@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from scheduler import JobNotFound, RunMissed
+from scheduler import JobNotFound, RunMissed, WatchdogStatistics
 
 from ..checks import CheckResult, Status
 from ..targets import Summary, TargetStatus, Verdict
@@ -19,6 +19,9 @@ from .layout import Row, fitted
 from .lines import change_text, missed_text, result_text, summary_text
 
 REFRESH: Final = 0.25
+STALE: Final = 3
+"""Intervals after which it is told that nobody has audited the jobs."""
+
 _FRAME: Final = 6
 """Lines of the terminal that are not rows: head, rules, footer and the cursor's line."""
 
@@ -143,6 +146,8 @@ def _footer(view: View, left_out: int) -> list[Text]:
     if counts[None]:
         states.append(f"{counts[None]:,} waiting for the first check", "dim")
     statistics = view.scheduler.statistics()
+    if (trouble := _trouble_of(statistics.watchdog, view.now())) is not None:
+        states.append(trouble, "bold red")
     used = [
         f"{name} {each.used}/{each.size:g}" for name, each in statistics.limits.items() if not name.startswith("host:")
     ]
@@ -153,3 +158,18 @@ def _footer(view: View, left_out: int) -> list[Text]:
         f" {statistics.runs:,} done, {least} missed; Ctrl-C stops{limits}"
     )
     return [states, Text(load, "dim", no_wrap=True, overflow="ellipsis")]
+
+
+def _trouble_of(watchdog: WatchdogStatistics | None, now: float) -> str | None:
+    """Say what is wrong with the audits of jobs; None: nothing."""
+    if watchdog is None or watchdog.last is None or watchdog.interval is None:
+        return None
+    since = now - watchdog.last.at
+    if since > STALE * watchdog.interval:
+        return f"no audit for {wording.span(since)}"
+    if not watchdog.failing or watchdog.oldest is None:
+        return None
+    found = watchdog.oldest[1]
+    when = "never" if found is None else f"{wording.span(now - found)} ago"
+    job = wording.printable(watchdog.oldest[0])
+    return f"{wording.count(len(watchdog.failing), 'job')} cannot be started; {job} was last well {when}"
