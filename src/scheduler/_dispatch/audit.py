@@ -65,6 +65,8 @@ class QueueAudit:
                     await self.audit()
                 except (StoreError, QueueUnavailable) as exc:
                     logger.warning("the queue is not audited now: %s", exc)
+                except Exception:
+                    logger.exception("an audit of the queue has failed; the next one comes in %g s", EVERY)
                 await self._core.clock.sleep(EVERY)
 
     async def audit(self) -> int:
@@ -90,14 +92,14 @@ class QueueAudit:
 
     async def _audit(self, counts: _Found) -> None:
         dispatch, executions = self._dispatch, self._dispatch.executions
-        instance = await _answer(self._queue_line, dispatch.queue.instance)
+        await _answer(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
         now_us = self._now_us()
         orphans = 0
         for part in range(PARTS):
             found = await _answer(
                 self._store_line,
                 lambda part=part: executions.audit(  # type: ignore[misc] # a default cannot be typed
-                    part, now_us=now_us, instance=instance, decide=counts.decide
+                    part, now_us=now_us, instance=None, decide=counts.decide
                 ),
             )
             if found is not None:
@@ -114,8 +116,10 @@ class QueueAudit:
 
     async def _put_orphans(self, rows: list[Execution], before_us: int) -> None:
         orphans = [row for row in rows if row.made_us < before_us]
-        self._dispatch.missing += len(orphans)
-        self._dispatch.puts.put([(Tick(row.job_id, row.due_us), None) for row in orphans])
+        puts = self._dispatch.puts
+        self._dispatch.missing += sum((row.job_id, row.due_us) not in puts.here for row in orphans)
+        puts.put([(Tick(row.job_id, row.due_us), None) for row in orphans])
+        puts.move([Tick(row.job_id, row.due_us) for row in orphans])
 
     async def _look_at_scheduled(self) -> None:
         await self._page(SCHEDULED, self._look)

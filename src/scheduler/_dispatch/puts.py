@@ -67,6 +67,33 @@ class Puts:
 
         self._queue_line.submit(put, answered)
 
+    def move(self, ticks: Sequence[Tick]) -> None:
+        """Put those of these ticks that stand here into the queue, if it takes the first of them by now.
+
+        Their copies in this process stay: whichever comes out second is dropped.
+        """
+        here = [tick for tick in ticks if _key(tick) in self.here and _key(tick) not in self._on_way]
+        if not here:
+            return
+        self._on_way.update(dict.fromkeys(map(_key, here), self._core.monotonic()))
+        put_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+
+        def put() -> list[Place | None]:
+            first = self._queue.put(here[:1])
+            return first + (self._queue.put(here[1:]) if first[0] is not None else [None] * (len(here) - 1))
+
+        def answered(places: list[Place | None] | None, error: Exception | None) -> None:
+            if places is None:
+                logger.warning("%d executions still wait in this process: %s", len(here), error)
+            for tick, place in zip(here, places or [None] * len(here), strict=True):
+                if place is not None:
+                    self.here.discard(_key(tick))
+                    self._stands(tick, place, put_us)
+                else:
+                    self._forget([_key(tick)])
+
+        self._queue_line.submit(put, answered)
+
     def arrived(self, placed: Iterable[Placed]) -> None:
         """Take note that the store knows where these stand."""
         keys = {(each.job_id, each.due_us): each for each in placed}

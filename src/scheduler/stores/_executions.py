@@ -130,14 +130,15 @@ class Executions(Protocol):
         Waits for who writes these jobs. What `decide` plans is there, and its job stands as it was seen, or nothing is.
         """
 
-    def audit(self, part: int, *, now_us: int, instance: str, decide: Decide) -> Audited | None:
+    def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
         """Find what is broken in one part of all jobs, and mend it. None: somebody else is at this part.
 
-        `part`: 0 to PARTS - 1. `instance`: the server that is the queue. An execution in another one is lost; so is one
-        whose agent has died and whose job has no live one: these are pending once more. `decide` is asked for jobs
-        that are not paused and have no live execution, that are paused and have one, and whose live one followed from
-        another schedule. Live executions of jobs that are gone are superseded. Rows that somebody else is writing are
-        passed over. Jobs that are not paused are stamped with `now_us`.
+        `part`: 0 to PARTS - 1. `instance`: the server that is the queue; an execution in another one is lost. None: no
+        one is, for a server with a log is another one once it has restarted, and has what it had: look there. One whose
+        agent has died and whose job has no live one is lost, too. Lost ones are pending once more. `decide` is asked
+        for jobs that are not paused and have no live execution, that are paused and have one, and whose live one
+        followed from another schedule. Live executions of jobs that are gone are superseded. Rows that somebody else is
+        writing are passed over. Jobs that are not paused are stamped with `now_us`.
         """
 
     def last_audit(self, job_id: str) -> int | None:

@@ -262,7 +262,7 @@ class MemoryExecutions:
         with self._store.ours() as data:
             return data.executions.reconcile(job_ids, decide, data, {data.epoch})
 
-    def audit(self, part: int, *, now_us: int, instance: str, decide: Decide) -> Audited | None:
+    def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
         """Find what is broken in one part, and mend it."""
         with self._store.ours() as data:
             return data.executions.audit(part, now_us, instance, decide, data, {data.epoch})

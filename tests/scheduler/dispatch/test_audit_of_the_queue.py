@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from kit import nothing, settle
-from scheduler import AuditEnded, AuditStarted, Scheduler
+from scheduler import AuditEnded, AuditStarted, Scheduler, SchedulerState
 from scheduler.queues import Kind, QueueUnavailable, Tick
 from scheduler.queues.local import LocalQueue
 from scheduler.stores import PENDING, SCHEDULED, SUPERSEDED, Batch, Planned, StoredJob, StoreUnavailable
@@ -179,3 +179,36 @@ async def test_a_tick_that_nobody_asked_for_is_no_execution(world):
         await world.clock.travel(1)
         assert (await world.audit()).mended == 0
         assert world.queue.census(Kind.RUN).total == 1
+
+
+async def test_an_audit_that_raises_is_followed_by_the_next(world, monkeypatch):
+    """Whatever it raises: its scheduler goes on, and listeners are told that it has ended."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        del world.events[:]
+        with monkeypatch.context() as patch:
+            patch.setattr(type(world.queue), "instance", lambda _: 1 / 0)
+            await world.clock.travel(301)
+        assert [type(event) for event in world.events] == [AuditStarted, AuditEnded]
+        await world.clock.travel(300)
+        assert world.events[-1].audit.jobs == 1
+        assert s.state is SchedulerState.RUNNING
+
+
+async def test_what_waits_in_the_process_goes_into_the_queue_once_it_takes_it(world, monkeypatch):
+    """As long as it does not, one of them is tried in each audit."""
+    async with world.scheduler() as s:
+        tried = []
+        with monkeypatch.context() as patch:
+            patch.setattr(type(world.queue), "put", lambda _, ticks: tried.append(ticks) or [None] * len(ticks))
+            await add(s, world, "a", "b", "c")
+            assert world.live() == [(id, PENDING) for id in "abc"]
+            del tried[:]
+            await world.clock.travel(5)
+            await world.audit()
+            assert [len(ticks) for ticks in tried] == [1]
+            assert s.statistics().queue.here == 3
+        await world.audit()
+        assert world.live() == [(id, SCHEDULED) for id in "abc"]
+        assert s.statistics().queue.here == 0
+        assert world.queue.census(Kind.RUN).total == 3

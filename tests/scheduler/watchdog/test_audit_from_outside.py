@@ -119,6 +119,7 @@ async def test_what_a_heap_has_lost_its_agent_puts_back(place):
         lost = [next(s.get(id) for id in IDS if s.get(id).agent == name) for name, s in (("one", one), ("two", two))]
         for s, job in zip((one, two), lost, strict=True):
             s._core.queue.disarm(job)
+            await s.flush()
         well = next(id for id in IDS if id not in {job.id for job in lost})
         place.is_long_ago(well, *(job.id for job in lost))
         found = await place.audit()

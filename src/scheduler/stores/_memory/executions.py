@@ -138,7 +138,7 @@ class ExecutionTable:
         return Mended(planned=tuple(planned), gone=tuple(gone))
 
     def audit(  # noqa: PLR0917 - what the verb is given, and what it is done to
-        self, part: int, now_us: int, instance: str, decide: Decide, store: Rows, living: Collection[int]
+        self, part: int, now_us: int, instance: str | None, decide: Decide, store: Rows, living: Collection[int]
     ) -> Audited:
         """Find what is broken in a part, and mend it."""
         ours = [job for job in store.jobs.values() if part_of(job.id) == part]
@@ -151,8 +151,8 @@ class ExecutionTable:
         self.audits.update((job.id, now_us) for job in enabled)
         return Audited(planned=mended.planned, gone=mended.gone, jobs=len(enabled), orphans=orphans)
 
-    def _orphan(self, row: Execution, instance: str, living: Collection[int]) -> bool:
-        is_lost = row.status == SCHEDULED and row.instance != instance
+    def _orphan(self, row: Execution, instance: str | None, living: Collection[int]) -> bool:
+        is_lost = row.status == SCHEDULED and instance not in {None, row.instance}
         is_left = row.status == TAKEN and row.epoch not in living and self.live(row.job_id) is None
         if is_lost or is_left:
             self._put(row._replace(status=PENDING, instance=None, number=None, put_us=None, epoch=None))

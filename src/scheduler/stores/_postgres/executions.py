@@ -136,13 +136,13 @@ class PostgresExecutions:
             gone=tuple(Execution(*row) for row in gone),
         )
 
-    def audit(self, part: int, *, now_us: int, instance: str, decide: Decide) -> Audited | None:
+    def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
         """Find what is broken in one part, and mend it, in one transaction."""
         width = SHARDS // PARTS
         asked = {
             "first": part * width,
             "last": (part + 1) * width - 1,
-            "instance": storable(instance),
+            "instance": None if instance is None else storable(instance),
             "now_us": now_us,
             "everything": EVERYTHING,
             "limit": AT_A_TIME,
@@ -152,8 +152,9 @@ class PostgresExecutions:
             if not one_row(connection.execute(statements.try_lock, [self._name, part]))[0]:
                 return None
             with connection.pipeline():
-                lost = connection.execute(statements.find_lost, asked)
-                left = connection.execute(statements.find_left, asked)
+                found = [connection.execute(statements.find_left, asked)]
+                if instance is not None:
+                    found.append(connection.execute(statements.find_lost, asked))
             gone = [] if part else self._clear(connection)
             planned = list[Execution]()
             for standings in self._broken(connection, asked):
@@ -161,7 +162,9 @@ class PostgresExecutions:
                 planned += mended.planned
                 gone += mended.gone
             jobs = one_row(connection.execute(statements.stamp, asked))[0]
-            return Audited(planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=lost.rowcount + left.rowcount)
+            return Audited(
+                planned=tuple(planned), gone=tuple(gone), jobs=jobs, orphans=sum(each.rowcount for each in found)
+            )
 
     def _clear(self, connection: Connection) -> list[Execution]:
         """Supersede what jobs have left that are gone. They are in no part."""

@@ -99,6 +99,14 @@ class RulesOfAudits(ExecutionFixtures):
         audit(store, asked.append)
         assert asked == []
 
+    def test_without_a_server_s_name_nothing_is_lost_with_a_server(self, store: ExecutingStore) -> None:
+        """One with a log has another name after a restart, and holds what it held."""
+        plan(store, planned("b"))
+        store.commit(Batch(placed=[put("b", instance="server-0")]))
+        found = [store.executions.audit(part, now_us=NOW_US, instance=None, decide=nothing) for part in range(PARTS)]
+        assert [part.orphans for part in found if part is not None] == [0] * PARTS
+        assert in_line(store, SCHEDULED) == ["b"]
+
     def test_what_another_server_had_is_pending_again(self, store: ExecutingStore) -> None:
         """It has come up without its log."""
         plan(store, planned("a"), planned("b"))
