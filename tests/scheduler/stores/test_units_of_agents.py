@@ -9,7 +9,7 @@ import pytest
 
 from kit import until
 from schedule import Every
-from scheduler import Scheduler, current_run, fleet
+from scheduler import Scheduler, current_run, fleet, rate
 from scheduler.stores import Ask, Wish
 from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore
@@ -102,6 +102,23 @@ async def test_it_is_seen_who_has_units_and_who_waits(place):
         assert loan.agent.startswith("process ")
         s.stop(0)
     assert log.most == LIMIT
+
+
+async def test_units_of_a_rate_rest_when_their_agent_has_stopped(place):
+    """Who comes after it does not begin more in the window, whoever that is."""
+    log = Log()
+    async with scheduler(place, {"api": fleet(rate(2, "1h"))}, work=log.task("one")) as s:
+        add(s, 5, every="1s", needs="api")
+        await until(lambda: len(log.dues) == 2)
+    store = place()
+    async with Scheduler(store=store, limits={"api": fleet(rate(2, "1h"))}) as s:
+        s.register("work", log.task("two"))
+        await until(lambda: any(loan.waiting for loan in store.lending.loans()))
+        (resting,) = [loan for loan in store.lending.loans() if loan.units]
+        assert (resting.units, resting.agent) == (2, None)
+        assert 0 < resting.left <= 3600
+        s.stop(0)
+    assert len(log.dues) == 2
 
 
 def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(place, monkeypatch):
