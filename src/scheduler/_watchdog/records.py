@@ -34,7 +34,16 @@ class Records:
     def look(self, done: Callable[[int, str | None], object]) -> None:
         """Call `done` with how many records were closed, and why the store could not be asked, if it could not."""
         known = self._known()
-        self._ask(lambda ticks, error: done(*self._answered(known, ticks, error)))
+
+        def answered(ticks: list[StoredTick] | None, error: Exception | None) -> None:
+            try:
+                found = self._answered(known, ticks, error)
+            except Exception as exc:
+                logger.exception("what runs cannot be compared with what the store says")
+                found = 0, f"the records were left out: {type(exc).__name__}: {exc}"
+            done(*found)
+
+        self._ask(answered)
 
     def _known(self) -> set[Key]:
         """Ticks whose runs go on here, or have ended and are not durable yet."""

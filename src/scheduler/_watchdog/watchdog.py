@@ -174,7 +174,7 @@ class Watchdog:
             return
         self._current = current = _Pass(interval, at, now, done)
         if self._records is None:
-            self._look_on(current, iter(core.jobs.jobs()))
+            self._step(current, self._begin_to_look)
         else:
             self._records.look(lambda closed, trouble: self._records_seen(current, closed, trouble))
 
@@ -189,21 +189,32 @@ class Watchdog:
 
     def _records_seen(self, current: _Pass, closed: int, trouble: str | None) -> None:
         current.closed, current.trouble = closed, trouble
-        if current is self._current:
-            self._look_on(current, iter(self._core.jobs.jobs()))
+        self._step(current, self._begin_to_look)
+
+    def _step(self, current: _Pass, step: Callable[..., object], *args: object) -> None:
+        """Go on with that audit, unless it is over. Whatever is raised in it ends this audit, and no other."""
+        if current is not self._current:
+            return
+        try:
+            step(current, *args)
+        except Exception as exc:
+            logger.exception("an audit has failed; the next one comes all the same")
+            current.trouble = f"it has failed: {type(exc).__name__}: {exc}"
+            self._finish(current)
+
+    def _begin_to_look(self, current: _Pass) -> None:
+        self._look_on(current, iter(self._core.jobs.jobs()))
 
     def _look_on(self, current: _Pass, jobs: Iterator[Job]) -> None:
         """Look at some of the jobs, and at the rest in turns to come."""
-        if current is not self._current:
-            return
         slice_ = list(islice(jobs, SLICE))
         for job in slice_:
             self._look(current, job)
         current.name_one(slice_)
         if len(slice_) == SLICE:
-            self._soon(self._look_on, current, jobs)
+            self._soon(self._step, current, self._look_on, jobs)
         elif current.suspects:
-            self._soon(self._look_again, current)
+            self._soon(self._step, current, self._look_again)
         else:
             self._finish(current)
 
@@ -219,8 +230,6 @@ class Watchdog:
         current.jobs += 1
 
     def _look_again(self, current: _Pass) -> None:
-        if current is not self._current:
-            return
         for job, flaw in current.suspects:
             if flaw_of(job) is flaw and not self._core.trust.has_left(job):
                 self._mend(job, flaw, current)

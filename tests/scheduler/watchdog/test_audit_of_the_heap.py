@@ -167,15 +167,36 @@ async def test_one_audit_goes_on_at_a_time(clock, events):
 
 
 async def test_an_audit_that_raises_is_followed_by_the_next(clock, events, monkeypatch):
-    """Whatever happened in it."""
+    """Whatever happened in it, and wherever: it ends, says why, and the next one looks at all jobs."""
     async with Scheduler(clock=clock, audit="5m") as s:
+        job = s.add(nothing, EVERY, id="a")
+        s.listen(events, AuditEnded)
         monkeypatch.setattr(s._core.jobs, "jobs", lambda: 1 / 0)
         await clock.travel(20)
         monkeypatch.undo()
-        s._watchdog._current = None
-        s.listen(events, AuditEnded)
+        lose_plan(s, job)
+        monkeypatch.setattr(s._watchdog, "_mend", lambda *_: 1 / 0)
         await clock.travel(300)
-        assert [event.audit.at - T0 for event in events] == [310]
+        monkeypatch.undo()
+        await clock.travel(300)
+        audits = [event.audit for event in events]
+        assert [audit.trouble for audit in audits] == ["it has failed: ZeroDivisionError: division by zero"] * 2 + [
+            None
+        ]
+        assert (audits[-1].has_lock, audits[-1].planned) == (True, 1)
+
+
+async def test_records_that_cannot_be_closed_end_their_part_alone(clock, monkeypatch):
+    """The heap is audited all the same, and so it is the next time."""
+    async with Scheduler(clock=clock, store=MemoryStore()) as s:
+        s.register("nothing", nothing)
+        s.add("nothing", EVERY, id="a")
+        await s.flush()
+        monkeypatch.setattr(s._watchdog._records, "_answered", lambda *_: 1 / 0)
+        for _ in range(2):
+            audit = await s.audit()
+            assert (audit.has_lock, audit.jobs) == (True, 1)
+            assert "ZeroDivisionError" in audit.trouble
 
 
 async def test_a_watchdog_that_was_lost_is_found_missing(clock, events):
