@@ -32,7 +32,7 @@ from .config import Config, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import NotListening, Signals, listen, serve
-from .quorum import poll_of
+from .quorum import duties_of, poll_of
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -165,6 +165,7 @@ class _Agent:
             learn=ways.redactor.learn,
             say=self._monitor.notice,
             is_once=plan.once,
+            duties=None if plan.once else duties_of(store),
         )
         if self._probing.places:
             self._resize()

@@ -91,7 +91,6 @@ def test_the_store_of_agents_that_share_is_opened_as_they_do():
     [
         ('[[group]]\nname = "all"\nmembers = ["tcp://localhost:1"]\n', "[[group]]: the targets of a group"),
         ('[[check]]\nurl = "tcp://localhost:2"\ndepends_on = "tcp://localhost:1"\n', "depends_on: what it depends on"),
-        ('[[postgres]]\nhost = "localhost"\n', "[[postgres]]: each agent would probe each server"),
     ],
 )
 def test_what_one_agent_has_to_see_as_a_whole_is_not_shared(more, said):

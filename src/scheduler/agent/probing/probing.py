@@ -17,6 +17,7 @@ from timerqueue import Clock, SystemClock
 
 from ..checks import Resolver
 from ..config import Config
+from ..quorum import LOOKS_EVERY, Duties
 from ..text import wording
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class Probing:
     """The servers that are probed by now: those of the file, and those of tables that it names.
 
     `resized` is called when `places` has changed, `learn` with passwords, `say` with what people should know of tables.
+    `duties`: which of them are for us to probe, where agents share a store; None: all.
     """
 
     def __init__(
@@ -67,8 +69,10 @@ class Probing:
         learn: Callable[[frozenset[str]], None],
         say: Callable[[str], None],
         is_once: bool = False,
+        duties: Duties | None = None,
     ) -> None:
         self._is_once = is_once
+        self._duties = duties
         self._config = config
         self._scheduler = scheduler
         self._resolver = resolver
@@ -79,11 +83,12 @@ class Probing:
         self._found: Found | None = None
         """What stands in the tables; None: nothing, as far as is known."""
         self._following: anyio.CancelScope | None = None
+        self._following_duties: anyio.CancelScope | None = None
         self._is_unread = False
         self._group: TaskGroup | None = None
         self._over = anyio.Event()
         self._store: ReadableStore | None = None
-        self._fleet: Fleet | None = self._made(config.postgres) if config.postgres else None
+        self._fleet: Fleet | None = self._made(self._servers) if config.postgres else None
 
     @property
     def places(self) -> int:
@@ -116,8 +121,12 @@ class Probing:
                 self._enter_tables(group, self._config.tables)
             if self._fleet is not None:
                 await group.start(self._live, self._fleet)
+            if self._duties is not None:
+                group.start_soon(self._follow_duties, self._duties)
             yield
             self._over.set()
+            if self._following_duties is not None:
+                self._following_duties.cancel()
             self._leave_tables()
 
     async def follow(self, config: Config) -> Changes[str] | None:
@@ -132,6 +141,11 @@ class Probing:
 
     @property
     def _servers(self) -> tuple[PostgresTarget, ...]:
+        """The servers that are probed here by now."""
+        return tuple(each for each in self._all_servers if self._duties is None or self._duties.is_ours(_duty(each)))
+
+    @property
+    def _all_servers(self) -> tuple[PostgresTarget, ...]:
         """All servers by now. Of two of one name that of the file counts."""
         own = self._config.postgres
         names = {each.name for each in own}
@@ -151,7 +165,7 @@ class Probing:
         self._learn(frozenset().union(*(each.server.secrets for each in servers)))
         changes = self._fleet.follow(servers)
         if self._store is not None:
-            self._store.retention = self._config.metrics.retention(self._config.store, servers)
+            self._store.retention = self._config.metrics.retention(self._config.store, self._all_servers)
         if self.places != before:
             self._resized()
         return changes
@@ -180,6 +194,17 @@ class Probing:
         changes = await self._act()
         if changes:
             self._say(f"{self._config.tables}: {in_words(changes)}")
+
+    async def _follow_duties(self, duties: Duties) -> None:
+        """Begin to probe what has become ours, and stop with what another agent has."""
+        probed: list[str] = []
+        with anyio.CancelScope() as self._following_duties:
+            while True:
+                duties.look()
+                before, probed = probed, [each.name for each in self._servers]
+                if probed != before and (changes := await self._act()):
+                    self._say(f"servers that this agent probes: {in_words(changes)}")
+                await self._clock.sleep(LOOKS_EVERY)
 
     def _leave_tables(self) -> None:
         if self._following is not None:
@@ -213,7 +238,7 @@ class Probing:
     def _made(self, servers: tuple[PostgresTarget, ...]) -> Fleet:
         from ..postgres import CATALOGUE, Fleet
 
-        self._store, spool = self._config.metrics.make(self._config.store, servers)
+        self._store, spool = self._config.metrics.make(self._config.store, self._all_servers)
         return Fleet(
             servers,
             CATALOGUE,
@@ -224,3 +249,7 @@ class Probing:
             clock=self._clock,
             is_once=self._is_once,
         )
+
+
+def _duty(server: PostgresTarget) -> str:
+    return f"postgres:{server.name}"

@@ -21,7 +21,6 @@ LABELS: Final = "TIMERQUEUE_FLEET_LABELS"
 _LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
 _ALONE: Final = {
     "group": "the targets of a group may be on several agents",
-    "postgres": "each agent would probe each server",
 }
 _KEYS: Final = dict.fromkeys(("where", "agents", "apart", "votes", "min_agents"), None)
 
