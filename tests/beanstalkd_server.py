@@ -6,6 +6,7 @@ server is the child of the process that started it, and ends with the block that
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -69,6 +70,7 @@ class BeanstalkdServer:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
+                restore_signals=False,  # a file that may not grow is an error for it, and no end
             )
         until(self._answers, "beanstalkd starts")
 
@@ -98,6 +100,23 @@ class BeanstalkdServer:
             yield
         finally:
             self._process.send_signal(signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def full(self):
+        """The disk has no room for another file of its log, for as long as the block lasts. It was started with `-s`,
+        the size of these files.
+        """
+        size = int(self._options[self._options.index("-s") + 1])
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (size - 1, resource.RLIM_INFINITY))
+        for length in (20_000, 2_000, 20):  # the file that there is takes no more then
+            until(lambda length=length: self._takes_no(length), "the log is full")
+        try:
+            yield
+        finally:
+            resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+    def _takes_no(self, length):
+        return self.ask(b"put 0 1000000 60 %d\r\n%b" % (length, b"x" * length)).startswith(b"OUT_OF_MEMORY")
 
     def step(self, seconds):
         """Set the server's wall clock, and have it look at it."""

@@ -46,7 +46,8 @@ class BeanstalkdQueue:
 
     `tube` tells fleets apart that share a server. `ttr`: whole seconds after which the server gives a tick to others if
     its worker, alive or not, has not been heard of; runs may take longer, for they are touched. `reservers`:
-    connections that take ticks, each in a thread of its own; 0: this one only puts. `window`: how many ticks each takes
+    connections that take ticks, each in a thread of its own; 0: this one only puts. With thousands a second two or more
+    are better: at each end the server goes through all that the connection holds. `window`: how many ticks each takes
     that have not ended.
     """
 

@@ -1,21 +1,21 @@
 """Schedulers that share a real PostgreSQL and a real beanstalkd: each tick runs once, whatever happens to either."""
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 
+import psycopg
 import pytest
 
 import beanstalkd_server
 from kit import settle, until
 from scheduler import Outcome, RunEnded, Scheduler, current_run
-from scheduler.queues import Kind
+from scheduler.queues import Kind, Place, QueueUnavailable, Tick
+from scheduler.queues._beanstalkd import connection
 from scheduler.queues.beanstalkd import BeanstalkdQueue
-from scheduler.stores import PENDING, SCHEDULED
+from scheduler.stores import SCHEDULED, Execution
 from scheduler.stores.postgres import PostgresStore
 from timerqueue import SystemClock
-
-FOREVER = 2**62
 
 
 class Fleet:
@@ -25,6 +25,7 @@ class Fleet:
         self.dsn = dsn
         self.schema = schema
         self.broker = broker
+        self.connection = psycopg.connect(dsn, autocommit=True)
         self.begun = {}
         self.early = []
 
@@ -56,16 +57,12 @@ class Fleet:
         await until(lambda: len(self.runs) >= before + runs)
 
     def live(self):
-        """Return all live executions, as a visitor of the store sees them."""
-        store = PostgresStore(self.dsn, schema=self.schema, shared=True, name="visitor")
-        store.open(0, lambda: None)
-        try:
-            return [
-                row for status in (PENDING, SCHEDULED) for row in store.executions.waiting(status, before_us=FOREVER)
-            ]
-        finally:
-            store.sharing.leave()
-            store.close()
+        """Return all live executions. No agent is made for that: it would join, and the others would see it."""
+        columns = ", ".join(Execution._fields)
+        asked = (
+            f"SELECT {columns} FROM {self.schema}.execution WHERE status IN ('pending', 'scheduled') ORDER BY due_us"
+        )
+        return [Execution(*row) for row in self.connection.execute(asked)]
 
     def check(self):
         """See that no tick has run twice, and none early."""
@@ -83,13 +80,15 @@ def anyio_backend():
 def broker():
     if why := beanstalkd_server.why_not(steps=True):
         pytest.skip(why)
-    with beanstalkd_server.BeanstalkdServer(steps=True) as server:
+    with beanstalkd_server.BeanstalkdServer(steps=True, options=("-s", "65536")) as server:
         yield server
 
 
 @pytest.fixture
 def fleet(postgres_server, postgres_schema, broker):
-    return Fleet(postgres_server.dsn, postgres_schema, broker)
+    found = Fleet(postgres_server.dsn, postgres_schema, broker)
+    yield found
+    found.connection.close()
 
 
 async def test_agents_share_the_runs_of_all_jobs(fleet):
@@ -219,6 +218,73 @@ async def test_a_server_that_is_drained_makes_nothing_late(fleet, broker):
         await until(lambda: len(fleet.runs) >= before + 60)
         fleet.check()
         assert list(a.statistics().queue.refused) == ["the server is being drained"]
+
+
+async def test_a_server_whose_disk_is_full_makes_nothing_late(fleet, broker):
+    """It says so of each put, and takes again as soon as there is room."""
+    async with fleet.agent("a") as a:
+        for number in range(10):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 10)
+        with broker.full():
+            before = len(fleet.runs)
+            await until(lambda: len(fleet.runs) >= before + 30)
+            assert list(a.statistics().queue.refused) == ["the server has no room, in memory or on its disk"]
+        placed = a._memory.dispatch.queue.statistics().placed
+        await until(lambda: a._memory.dispatch.queue.statistics().placed > placed)
+        before = len(fleet.runs)
+        await until(lambda: len(fleet.runs) >= before + 20)
+        fleet.check()
+
+
+async def test_a_server_that_stands_still_loses_nothing(fleet, broker, monkeypatch):
+    """What would be put meanwhile waits in the agent; what it held comes out when it goes on."""
+    monkeypatch.setattr(connection, "PATIENCE", 0.5)
+    async with fleet.agent("a") as a:
+        for number in range(10):
+            a.add("work", "@every 1s", id=f"job-{number}")
+        await until(lambda: len(fleet.runs) >= 10)
+        with broker.frozen():
+            await until(lambda: "the server cannot be reached" in a.statistics().queue.refused)
+        done = len(fleet.runs)
+        await until(lambda: {job_id for job_id, _ in fleet.runs[done:]} == {f"job-{number}" for number in range(10)})
+        fleet.check()
+
+
+def answers(queue):
+    """Tell whether its server can be asked."""
+    with suppress(QueueUnavailable):
+        return bool(queue.instance())
+    return False
+
+
+@pytest.mark.parametrize("log", [True, False])
+async def test_a_server_that_is_killed_within_a_put_has_all_again_after_one_audit(fleet, broker, monkeypatch, log):
+    """Of some nobody knows whether they arrived. Each job has an execution afterwards, and its row says where."""
+    exchange, exchanges = connection.Connection.exchange, []
+
+    def killing(self, commands):
+        if len(commands) > 1:
+            exchanges.append(commands)
+            if len(exchanges) == 2:
+                broker.restart(log=log)
+        return exchange(self, commands)
+
+    async with fleet.agent("a") as a:
+        await until(lambda: a._memory.dispatch.queue.census(Kind.RUN).total == 0)
+        monkeypatch.setattr(connection.Connection, "exchange", killing)
+        for number in range(250):
+            a.add("work", "@every 1d", id=f"job-{number}", start=datetime.now(UTC) + timedelta(hours=1))
+        await a.flush()
+        await until(lambda: len(fleet.live()) == 250)
+        await until(lambda: answers(a._memory.dispatch.queue))
+        await a._memory.audit.audit()
+        queue = a._memory.dispatch.queue
+        await until(lambda: is_settled(fleet) and queue.census(Kind.RUN).total >= 250)
+        rows = fleet.live()
+        places = [(Tick(row.job_id, row.due_us), Place(row.instance, row.number)) for row in rows]
+        assert None not in queue.look(places)
+        assert len({row.job_id for row in rows}) == 250
 
 
 @pytest.mark.slow

@@ -116,7 +116,7 @@ class Commander:
         if self._closed or self._clock.monotonic() < self._leave_alone_until:
             raise QueueUnavailable(self._why or f"beanstalkd at {self._address}: the queue is closed")
         try:
-            self._connection = Connection(self._address, ["default"])
+            self._connection = Connection(self._address, ["default"], 0.0)
         except QueueUnavailable:
             self._leave_alone_until = self._clock.monotonic() + PAUSE
             raise

@@ -48,12 +48,13 @@ T = TypeVar("T")
 
 class Connection:
     """A connection that is made on creation. `instance` says which start of the server it is, `longest` how many bytes
-    a body may have there. Raises QueueUnavailable if there is no server.
+    a body may have there. `wait`: seconds for which the server is asked to wait before it answers. Raises
+    QueueUnavailable if there is no server.
     """
 
-    def __init__(self, address: Address, watch: Sequence[str]) -> None:
+    def __init__(self, address: Address, watch: Sequence[str], wait: float = LONGEST_WAIT) -> None:
         self._address = address
-        self._socket = self._speak(lambda: _connected(address))
+        self._socket = self._speak(lambda: _connected(address, PATIENCE + wait))
         self._client = self._speak(lambda: greenstalk.Client(self._socket, None, watch=watch))
         self._wire = Wire(self._socket)
         self._tube = ""
@@ -104,7 +105,7 @@ class Connection:
             raise QueueUnavailable(msg) from error
 
 
-def _connected(address: Address) -> socket.socket:
+def _connected(address: Address, patience: float) -> socket.socket:
     if address.path:
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         made.settimeout(PATIENCE)
@@ -117,7 +118,7 @@ def _connected(address: Address) -> socket.socket:
         made = socket.create_connection((address.host, address.port), timeout=PATIENCE)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    made.settimeout(PATIENCE + LONGEST_WAIT)
+    made.settimeout(patience)
     return made
 
 
