@@ -113,7 +113,7 @@ class Timeline:
         self._stepped: Callable[[float], object] | None = None
         self._confirmed: float | None = None
         self.shift_us = 0
-        """Microseconds from the steady base to the wall base: the sum of all jumps."""
+        """Microseconds from the steady base to the wall base: the sum of all jumps, 0 if that is none."""
 
     def look(self, monotonic: float) -> float:
         """Compare the clocks, of which the monotonic one has just shown `monotonic`. The seconds by which the wall
@@ -136,6 +136,8 @@ class Timeline:
             return 0.0
         self._planned_offset = self.offset
         self.shift_us += round(moved * 1e6)
+        if -JUMP <= self.shift_us * 1e-6 <= JUMP:
+            self.shift_us = 0  # it has been set back: intervals are due at the same instants again, not beside them
         return moved
 
     def follow_only_confirmed(self, stepped: Callable[[float], object]) -> None:

@@ -190,6 +190,17 @@ async def test_next_start_is_told_in_the_time_of_the_wall(clock):
         assert cron.next_start == START + timedelta(hours=1, minutes=10)
 
 
+async def test_intervals_are_on_their_grid_again_when_the_clock_is_set_back(clock):
+    """To the microsecond, though the clock is not set back by as many: other agents plan the same ticks."""
+    async with Scheduler(clock=clock) as s:
+        every = s.add(nothing, Every("10m", anchor=START))
+        clock.step(HOUR)
+        await clock.travel(0)
+        clock.step(-HOUR - 0.000_007)
+        await clock.travel(0)
+        assert every.next_start == START + timedelta(minutes=10)
+
+
 async def test_a_job_added_after_a_step_is_planned_in_the_new_time(clock, events):
     """Anchors and starts are on the wall as it is now."""
     async with Scheduler(clock=clock) as s:
