@@ -26,9 +26,9 @@ def fence():
 
     renew = sharing.PostgresSharing.renew
 
-    def renew_anyway(self, *args):
+    def renew_anyway(self, *args, **options):
         with contextlib.suppress(StoreTakenOver):
-            self.seen = renew(self, *args)
+            self.seen = renew(self, *args, **options)
         return self.seen
 
     statements.Statements.__init__ = without_fence

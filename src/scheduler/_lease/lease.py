@@ -3,12 +3,12 @@
 Every second or so, and by hint, the thread asks the store, in this order:
 
     renew, and look around            -> we have been buried: nothing starts any more, and `lost` is called
-    somebody's lease has ended        -> bury them: their shards are nobody's (or their session has: hearing.py)
+    somebody's lease has ended        -> bury them, and give their shards to whom they belong now
     nobody has a shard that is ours   -> claim it
 
-and hands what it has seen to the loop, which takes up what is ours and hands on what is not (shards.py). It sleeps no
-longer than until the next lease of another ends. A loop that stands still runs no jobs, so for it nothing is renewed:
-the others are to have them.
+and hands what it has seen to the loop, which takes up what is ours and hands on what is not (shards.py). Whoever hears
+the end of a session (hearing.py) buries first, and looks around then. The thread sleeps no longer than until the next
+lease of another ends. A loop that stands still runs no jobs, so for it nothing is renewed: the others are to have them.
 
 What we believe is less than what we have: the lease counts from when it was asked for, ends a little earlier, and is
 counted by a clock that goes on while the machine sleeps. `is_held` is asked at each beginning of a run, so a process
@@ -18,7 +18,6 @@ that was stopped in between begins nothing that may be another's by now.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from logging import getLogger
 from threading import Event, Thread
 from typing import Final
@@ -112,28 +111,40 @@ class Lease:
     def turn(self) -> float:
         """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
         self.turns += 1
-        view = self._renewed()
-        if self._is_off_now(view) != self.is_off:
-            self.is_off = not self.is_off
-            view = self._renewed()  # the others are to know at once
         heard = self._hearing.heard()
+        view = self._sharing.last if self.is_held() else None
+        has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
+        if view is None or has_looked:
+            view = self._looked()
+            if self._is_off_now(view) != self.is_off:
+                self.is_off = not self.is_off
+                view = self._looked(must_renew=True)  # the others are to know at once
         if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
             logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
             self._sharing.bury([peer.epoch for peer in dead], heard)
-            view = self._renewed()
-        if free := _free(view):
+            view = self._sharing.last or view
+        elif free := _free(view):
             view = view.with_ours(self._sharing.claim(free))
         self._hearing.follow(view)
         self._seen(view, self.turns)
         ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
-        return max(0.0, min([EVERY, *ends]))
+        return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
 
-    def _renewed(self) -> View:
+    def _looked(self, *, must_renew: bool = False) -> View:
+        """Look around, and renew the lease unless that was done just now: it costs the store a write."""
         asked_at = self._now()
-        view = self._sharing.renew(None if self.skew is None else self.skew.seconds, is_off=self.is_off)
-        self._until = asked_at + LEASE - MARGIN
+        is_due = self._due() <= EVERY / 2 or must_renew
+        view = self._sharing.renew(
+            None if self.skew is None else self.skew.seconds, is_off=self.is_off, only_look=not is_due
+        )
+        if is_due:
+            self._until = asked_at + LEASE - MARGIN
         self.skew = skew_of(self._clock, view.at_us, self._now() - asked_at)
         return view
+
+    def _due(self) -> float:
+        """Seconds until the lease is to be renewed."""
+        return self._until - (LEASE - MARGIN) + EVERY - self._now()
 
     def _is_off_now(self, view: View) -> bool:
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
@@ -177,12 +188,7 @@ class Lease:
 
 def owners_of(view: View) -> Sequence[int]:
     """To whom each shard belongs by right: to those who are there, and whose clocks are right. 0: to nobody."""
-    return _owners(tuple(peer.epoch for peer in view.peers if peer.left >= 0 and not peer.is_off))
-
-
-@lru_cache(maxsize=4)
-def _owners(epochs: tuple[int, ...]) -> Sequence[int]:
-    return rightful_owners(epochs)
+    return rightful_owners(peer.epoch for peer in view.peers if peer.left >= 0 and not peer.is_off)
 
 
 def _free(view: View) -> list[int]:

@@ -46,6 +46,7 @@ from ..stores import (
     shard_of,
 )
 from .commits import Commits
+from .portions import MOST_JOBS, MOST_SHARDS, Portions
 from .rejoining import Rejoining
 from .writer import Writer
 
@@ -53,20 +54,20 @@ logger = getLogger(__name__)
 T = TypeVar("T")
 Chunk = list[tuple[StoredJob, StoredState | None]]
 
-MOST_JOBS: Final = 500
-"""Jobs of the shards that are handed on together: they stand still until the next owner has read them."""
-
 PAUSE: Final = 0.05
 """Seconds until the next shards are handed on."""
 
-WHOSE_JOBS_RUN: Final = 0.2
-"""Seconds until it is looked at again whether jobs of shards that are to be handed on still run."""
-
-MOST_SHARDS: Final = 64
-"""Shards that are looked at for that in one go."""
+WHOSE_JOBS_RUN: Final = 0.13
+"""Seconds until it is looked at again whether jobs of shards that are to be handed on still run. Not a length by which
+jobs start, or each look would find them running.
+"""
 
 MOST_AT_ONCE: Final = 1_000
 """Jobs that are read with the first question: those of shards that are handed on, or the first that start."""
+
+FIRST_US: Final = 1_000_000
+"""Of a large part the jobs that start within so many microseconds are read first. The others are read while they run.
+"""
 
 SLICE: Final = 100
 DIED: Final = "the process died under it, and its job has been removed since"
@@ -127,7 +128,7 @@ class Shards:
         """Ids of the jobs of shards that are to be handed on."""
         self._newest: str | None = None
         """Of all jobs the one that was entered last when these were looked for."""
-        self._next = 0
+        self._portions = Portions(core.journal.is_durable)
 
     async def join(self) -> list[int]:
         """Claim what is ours and nobody has, before anything is read. Return all that we have."""
@@ -261,14 +262,17 @@ class Shards:
             return
         began = self._core.monotonic()
         with self._journal.noting_rows() as noted:
-            taken = await self._ask(lambda: self._sharing.take(shards, MOST_AT_ONCE))
+            expected = len(self._core.jobs) * len(shards) / SHARDS
+            now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+            until_us = None if expected < MOST_JOBS else now_us + FIRST_US
+            taken = await self._ask(lambda: self._sharing.take(shards, MOST_AT_ONCE, until_us))
             if self._core.trust.is_off:
                 return  # our clock would tell how late they are
             lost = lost_by_job(self._intake.ticks(self._of_others(taken.running)), self._intake.ticks(taken.owed))
             self._shares.take(shards)
             self._unread.update(shards)
             count = await self._take_up_all(taken.jobs, lost, noted)
-            if count >= MOST_AT_ONCE:
+            if until_us is not None or len(taken.jobs) >= MOST_AT_ONCE:
                 rows = self._sharing.load(shards)
                 while (chunk := await self._ask(lambda: next(rows, None))) is not None:
                     count += await self._take_up_all(chunk, lost, noted)
@@ -314,19 +318,13 @@ class Shards:
             self._leaving, self._newest = {}, None
             return None
         await self._look_for_jobs(wanted)
-        began, ready, count = self._core.monotonic(), list[int](), 0
-        for shard in sorted(wanted, key=lambda each: (each - self._next) % SHARDS)[:MOST_SHARDS]:
-            jobs = self._jobs_in(shard)
-            if all(_is_idle(job) and self._journal.is_durable(job) for job in jobs):
-                self._leave(shard, jobs)
-                ready.append(shard)
-                count += len(jobs)
-            self._next = shard + 1
-            if count >= MOST_JOBS:
-                break
+        began, ready = self._core.monotonic(), self._portions.next(wanted, self._jobs_in, self._core.monotonic())
         if not ready:
             return PAUSE if len(wanted) > MOST_SHARDS else WHOSE_JOBS_RUN
-        await self._give(ready, wanted)
+        count = sum(map(len, ready.values()))
+        for shard, jobs in ready.items():
+            self._leave(shard, jobs)
+        await self._give(list(ready), wanted)
         await self._look_for_jobs(wanted)
         for shard in ready:  # another thread may have added one just then
             self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
@@ -383,8 +381,3 @@ class Shards:
 
 def _nobody() -> None:
     """Nobody wants to know."""
-
-
-def _is_idle(job: Job) -> bool:
-    """Whether nothing of the job goes on, or waits for what goes on."""
-    return not job.runs and not job.backlog and not job.threads and not job.asked

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from hashlib import blake2b, md5
 from typing import Final
 
@@ -24,6 +25,11 @@ def rightful_owners(agents: Iterable[int]) -> list[int]:
     Each shard goes to the agent that draws the highest number for it. So all who know the same agents know the same
     owners; an agent that comes takes a fair part from each, and one that goes leaves a fair part to each.
     """
+    return list(_rightful_owners(tuple(agents)))
+
+
+@lru_cache(maxsize=4)
+def _rightful_owners(agents: tuple[int, ...]) -> list[int]:
     best = [(b"", 0)] * SHARDS
     for agent in agents:
         for shard, draw in enumerate(_draws(agent)):
@@ -34,6 +40,13 @@ def rightful_owners(agents: Iterable[int]) -> list[int]:
 def _draws(agent: int) -> Iterable[bytes]:
     for shard in range(SHARDS):
         yield blake2b(b"%d %d" % (agent, shard), digest_size=8).digest()
+
+
+def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
+    """To whom the shards of these agents belong by right once they have gone, and those that nobody has."""
+    living = [peer.epoch for peer in view.peers if peer.left >= 0 and not peer.is_off and peer.epoch not in gone]
+    rightful = rightful_owners(living)
+    return {n: rightful[n] for n, owner in enumerate(view.owners) if living and (not owner or owner in gone)}
 
 
 class Shares:

@@ -64,8 +64,12 @@ class View:
 
     def with_ours(self, shards: Iterable[int]) -> View:
         """A view like this, once these shards have become ours."""
-        claimed = set(shards)
-        return evolve(self, owners=tuple(self.me if n in claimed else owner for n, owner in enumerate(self.owners)))
+        return self.after([], dict.fromkeys(shards, self.me))
+
+    def after(self, gone: Collection[int], given: Mapping[int, int]) -> View:
+        """A view like this, once these agents have gone, and these shards have these owners."""
+        owners = (given.get(n, 0 if owner in gone else owner) for n, owner in enumerate(self.owners))
+        return evolve(self, peers=tuple(p for p in self.peers if p.epoch not in gone), owners=tuple(owners))
 
     def ours(self) -> set[int]:
         """The shards that are ours."""
@@ -124,16 +128,20 @@ class Sharing(Protocol):
     """Seconds by which our wall clock may be off; None: nobody cares."""
 
     last: View | None
-    """What the last renewal has found; None: there was none. May be read in any thread."""
+    """What the last renewal has found, and what `bury` has changed since; None: there was none. May be read in any
+    thread.
+    """
 
-    def renew(self, skew: float | None = None, *, is_off: bool = False) -> View:
+    def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
         """Hold our lease from now on, and look around. `skew`, `is_off`: see Peer. Raises StoreTakenOver if we have
         been buried.
+
+        `only_look`: the lease stays as it is, which costs the store no write.
         """
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases have ended, or (`heard`) whose sessions have, once their last commits are over.
-        Return those that are gone.
+        Return those that are gone. Their shards have whom they belong to now, by what was seen last.
         """
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
@@ -146,13 +154,16 @@ class Sharing(Protocol):
         """Take shards that nobody has. Return those that are ours now."""
 
     def leave(self) -> None:
-        """Say good-bye: our shards are nobody's now, and the others are told."""
+        """Say good-bye: our shards belong to the others now, as far as we know of any, and these are told."""
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. If that has gone, they are nobody's."""
 
-    def take(self, shards: Sequence[int], most: int) -> TakenShards:
-        """Read the first jobs of these shards, at most so many, and all of their ticks that are RUNNING, or owed."""
+    def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
+        """Read the first jobs of these shards, at most so many, and all of their ticks that are RUNNING, or owed.
+
+        `until_us`: only jobs that start until then.
+        """
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards, in lists, the soonest starts first."""

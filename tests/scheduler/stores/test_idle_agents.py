@@ -96,6 +96,7 @@ async def test_what_is_changed_by_hand_is_seen_without_a_word(agent, fast, postg
     """NOTIFY is lost behind a pooler. The renewal of the lease says that there is news."""
     s = agent()
     async with s:
+        await s.flush()
         s._memory.store._listener.close()
         with connect(postgres_server.dsn, autocommit=True) as hand:
             hand.execute(f"UPDATE {postgres_schema}.job SET name = 'by hand' WHERE id = 'job 3'")

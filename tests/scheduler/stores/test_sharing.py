@@ -16,6 +16,7 @@ from scheduler.stores import (
     StoreTakenOver,
     StoreUnavailable,
     StoreUnusable,
+    rightful_owners,
     shard_of,
 )
 from scheduler.stores.postgres import PostgresStore
@@ -81,8 +82,47 @@ def test_who_lives_is_not_buried(agent, end_lease):
     end_lease(one)
     assert two.sharing.renew().peers[0].left < 0
     assert two.sharing.bury([one.epoch]) == [one.epoch]
-    assert two.sharing.renew().owners == (0,) * SHARDS
+    assert two.sharing.last.owners == (two.epoch,) * SHARDS
+    assert two.sharing.renew().owners == (two.epoch,) * SHARDS
     assert two.sharing.bury([one.epoch]) == []
+
+
+def test_the_shards_of_who_goes_are_the_others_at_once(agent, end_lease):
+    """Each has its rightful part in the commit of the burial, or of the good-bye, and nobody has to claim it."""
+    one, two, three = agent(), agent(), agent()
+    one.sharing.claim(ALL)
+    end_lease(one)
+    two.sharing.renew()
+    two.sharing.bury([one.epoch])
+    rightful = tuple(rightful_owners([two.epoch, three.epoch]))
+    assert three.sharing.renew().owners == two.sharing.last.owners == rightful
+    two.sharing.leave()
+    assert three.sharing.renew().owners == (three.epoch,) * SHARDS
+
+
+def test_who_only_looks_holds_no_lease(agent, end_lease):
+    """It sees what others do, costs no write, and is told if it has been buried."""
+    one, two = agent(), agent()
+    one.sharing.renew()
+    end_lease(one)
+    assert one.sharing.renew(only_look=True).peers[0].epoch == one.epoch
+    assert two.sharing.renew().peers[0].left < 0
+    two.sharing.bury([one.epoch])
+    with pytest.raises(StoreTakenOver):
+        one.sharing.renew(only_look=True)
+
+
+def test_a_renewal_says_whether_others_have_changed_anything(agent):
+    """Until that has been asked for. What we write ourselves is no news."""
+    one, two = agent(), agent()
+    put(one, "a")
+    assert not one.sharing.renew().is_news
+    assert two.sharing.renew().is_news
+    assert two.sharing.renew().is_news
+    assert set(two.changes().jobs) == {"a"}
+    assert not two.sharing.renew().is_news
+    put(one, "b")
+    assert set(two.changes().jobs) == {"b"}
 
 
 def test_nothing_of_the_buried_is_written(agent, end_lease):
@@ -112,6 +152,11 @@ def test_who_takes_a_shard_reads_its_jobs_and_what_was_cut_off(agent):
     assert {tick.job_id for tick in two.sharing.running(mine)} == {"a", "b"}
     one.commit(Batch(ended=[ticks[0]._replace(outcome="crashed", owed=True)]))
     assert [tick.job_id for tick in two.sharing.owed(mine)] == ["a"]
+    one.commit(Batch(states={"a": StoredState("a", next_us=9), "b": StoredState("b", next_us=11, retry_at_us=8)}))
+    for until_us, found in ((None, ["b", "a"]), (9, ["b", "a"]), (8, ["b"]), (7, [])):
+        taken = two.sharing.take(mine, 10, until_us)
+        assert [row.id for row, _ in taken.jobs] == found
+        assert len(taken.running) == len(taken.owed) == 1
 
 
 @pytest.mark.parametrize("end", ["stopped", "killed", "behind a pooler"])

@@ -7,19 +7,22 @@ are renewed over a connection of their own for the same reason, in one statement
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from threading import Event, Lock, Thread
 from typing import Any, Final, Protocol
 
 from .._rows import Answer, StoredTick
+from .._shards import heirs
 from .._sharing import LEASE, Peer, Rows, TakenShards, View
 from .._store import StoreError, StoreTakenOver, StoreUnusable
 from .connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
-from .statements import Statements
-from .table import JOB, STATE, TICK, Row, loaded, number_array
+from .statements import ShardStatements, Statements
+from .table import Row, loaded, number_array
 
 HINT: Final = "fleet"
+
+LATEST: Final = 2**63 - 1
 
 PATIENCE: Final = 15
 """Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
@@ -88,9 +91,11 @@ class SharingStatements:
         self.renew = of(
             "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
             " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s"
-            " RETURNING set_config('synchronous_commit',"
-            " coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true))"
-            " SELECT EXISTS (SELECT FROM renewed), floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
+            " AND NOT %(only_look)s RETURNING"
+            " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'),"
+            " true)) SELECT EXISTS (SELECT FROM renewed)"
+            " OR %(only_look)s AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = %(me)s),"
+            " floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
             " opened_us, in_session, labels, skew, is_off) ORDER BY epoch)"
@@ -110,9 +115,11 @@ class SharingStatements:
         )
         self.longest_wait = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
         self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s")
-        self.claim = of(
-            "UPDATE {schema}.shard SET owner = %s WHERE number = ANY (%s::smallint[]) AND owner IS NULL"
-            " RETURNING number"
+        self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
+            "WITH free AS (SELECT number FROM {schema}.shard WHERE owner IS NULL FOR UPDATE SKIP LOCKED)"
+            " UPDATE {schema}.shard SET owner = epoch FROM free"
+            " JOIN unnest(%s::smallint[], %s::bigint[]) AS given (number, epoch) USING (number)"
+            " JOIN {schema}.agent USING (epoch) WHERE shard.number = free.number RETURNING shard.number, owner"
         )
         self.hand_on = of(
             "WITH moved AS (UPDATE {schema}.shard SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %s)"
@@ -125,29 +132,7 @@ class SharingStatements:
             " AND wait_event_type IS DISTINCT FROM 'Lock'"
         )
         self.hint = of("SELECT pg_notify(%s, %s)")
-        self._set_reading(statements)
-
-    def _set_reading(self, statements: Statements) -> None:
-        of = statements.of
-        jobs = of(
-            "SELECT {job}, {state} FROM {schema}.job"
-            " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id WHERE job.shard = ANY (%s::smallint[])"
-            " ORDER BY job_state.job_id IS NULL, least(job_state.next_us, job_state.retry_at_us), job.id",
-            job=JOB.qualified,
-            state=STATE.qualified,
-        )
-        self.declare_load = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs}", jobs=jobs)
-        self.first_jobs = of("{jobs} LIMIT %s", jobs=jobs)
-        self.running = of(
-            "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"
-            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
-            TICK,
-        )
-        self.owed = of(
-            "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE owed"
-            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
-            TICK,
-        )
+        self.of_shards = ShardStatements(statements)
 
     def wait(self, epoch: int) -> sql.Composed:
         """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
@@ -210,14 +195,13 @@ class PostgresSharing:
         self.last: View | None = None
         self.max_skew = max_skew
 
-    def renew(self, skew: float | None = None, *, is_off: bool = False) -> View:
+    def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
         me = self._place.epoch
         with translated(self._place.where):
             seen = self._place.seen
-            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(
-                me, seen, {"skew": skew, "is_off": is_off}
-            )
+            clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
+            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(me, seen, clock)
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
@@ -276,20 +260,30 @@ class PostgresSharing:
                 raise
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
-        """Remove agents whose leases, or sessions, have ended. Their rows are locked by their commits: that waits for
-        the last, or breaks it off.
+        """Remove agents whose leases, or sessions, have ended, and give their shards away. Waits for their last
+        commits, which lock their rows, or breaks them off.
         """
         asked = [number_array(epochs), number_array(heard)]
+        to = {} if self.last is None else heirs(self.last, epochs)
         with self._asked() as connection:
             pid = one_row(connection.execute(self._statements.pid))[0]
             is_over = Event()
             Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
             try:
-                gone = [row[0] for row in connection.execute(self._statements.bury, asked)]
+                with connection.pipeline():
+                    buried = connection.execute(self._statements.bury, asked)
+                    given = self._give(connection, to)
+                    self._tell_others(connection)
+                gone = [row[0] for row in buried]
             finally:
                 is_over.set()
-            self._tell_others(connection)
+        if self.last is not None:
+            self.last = self.last.after(gone, dict(given))
         return gone
+
+    def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
+        """Let shards that nobody has be these agents'. Those that are now, once that has been done."""
+        return connection.execute(self._statements.give, [number_array(to), number_array(to.values())])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
         """End the sessions for whose locks that one waits for too long, unless they wait for one themselves."""
@@ -300,13 +294,16 @@ class PostgresSharing:
 
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
-        return [row[0] for row in self._at_once(self._statements.claim, [self._place.epoch, number_array(shards)])]
+        said = [number_array(shards), number_array([self._place.epoch] * len(shards))]
+        return sorted(row[0] for row in self._at_once(self._statements.give, said))
 
     def leave(self) -> None:
         """Say good-bye."""
         try:
             with self._asked() as connection:
                 connection.execute(self._statements.leave, [self._place.epoch])
+                if self.last is not None:
+                    self._give(connection, heirs(self.last, [self._place.epoch]))
                 self._tell_others(connection)
         finally:
             self.close()
@@ -316,14 +313,16 @@ class PostgresSharing:
         said = [to, number_array(shards), self._place.epoch, self._channel, HINT]
         self._at_once(self._statements.hand_on, said)
 
-    def take(self, shards: Sequence[int], most: int) -> TakenShards:
+    def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
         """Read what was cut off in these shards, and the jobs that start soonest: in one transaction, asked at once."""
+        until = LATEST if until_us is None else until_us
         numbers = number_array(shards)
         with self._asked(ONE_SNAPSHOT) as connection:
+            of_shards = self._statements.of_shards
             with connection.pipeline():
-                running = connection.execute(self._statements.running, [numbers])
-                owed = connection.execute(self._statements.owed, [numbers])
-                jobs = connection.execute(self._statements.first_jobs, [numbers, most])
+                running = connection.execute(of_shards.running, [numbers])
+                owed = connection.execute(of_shards.owed, [numbers])
+                jobs = connection.execute(of_shards.first_jobs, [numbers, until_us is None, until, most])
             return TakenShards(
                 jobs=[loaded(row) for row in jobs],
                 running=[StoredTick(*row) for row in running],
@@ -337,17 +336,17 @@ class PostgresSharing:
             closing(self._place.connect()) as connection,
             connection.transaction_as("", ONE_SNAPSHOT),
         ):
-            connection.execute(self._statements.declare_load, [number_array(shards)])
+            connection.execute(self._statements.of_shards.declare_load, [number_array(shards)])
             while rows := connection.fetch_more(self._statements.fetch_load):
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are RUNNING."""
-        return self._ticks(self._statements.running, shards)
+        return self._ticks(self._statements.of_shards.running, shards)
 
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are owed."""
-        return self._ticks(self._statements.owed, shards)
+        return self._ticks(self._statements.of_shards.owed, shards)
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
         """Return what is known of these requests."""

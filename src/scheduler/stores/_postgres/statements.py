@@ -181,3 +181,30 @@ class Statements:
             replacement=table.replacement,
             then=sql.SQL(then),
         )
+
+
+class ShardStatements:
+    """The statements that read the jobs of some shards, and what was cut off in them, in one schema."""
+
+    def __init__(self, statements: Statements) -> None:
+        of = statements.of
+        jobs = of(
+            "SELECT {job}, {state} FROM {schema}.job"
+            " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id WHERE job.shard = ANY (%s::smallint[])",
+            job=JOB.qualified,
+            state=STATE.qualified,
+        )
+        due = of("least(job_state.next_us, job_state.retry_at_us)")
+        order = of("ORDER BY job_state.job_id IS NULL, {due}, job.id", due=due)
+        self.declare_load = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=jobs, order=order)
+        self.first_jobs = of("{jobs} AND (%s OR {due} <= %s) {order} LIMIT %s", jobs=jobs, due=due, order=order)
+        self.running = of(
+            "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"
+            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
+            TICK,
+        )
+        self.owed = of(
+            "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE owed"
+            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
+            TICK,
+        )
