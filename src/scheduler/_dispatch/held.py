@@ -56,6 +56,10 @@ class Held(Shares):
         self.by_id.setdefault(id, Hold(starts_here=at_once))
         return True
 
+    def is_idle(self) -> bool:
+        """False: what has been taken may be on its way to us at any time."""
+        return False
+
     def give(self, shards: Iterable[int]) -> None:
         """Have nothing any more: others have taken us for dead, and may take what we had."""
         super().give(shards)

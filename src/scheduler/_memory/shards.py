@@ -245,7 +245,7 @@ class Shards:
     def _judge_clock(self) -> None:
         """Trust our clock, or not, by what the store's has shown."""
         if (skew := self.lease.skew) is not None:
-            most, is_idle = self._sharing.max_skew, not self._shares.all()
+            most, is_idle = self._sharing.max_skew, self._shares.is_idle()
             self._core.trust.judge(skew, is_off=self.lease.is_off, most=most, is_idle=is_idle)
 
     def _give_up(self, trouble: StoreTakenOver) -> None:

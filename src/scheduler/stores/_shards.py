@@ -91,6 +91,10 @@ class Shares:
         for shard in shards:
             self._ours[shard] = 0
 
+    def is_idle(self) -> bool:
+        """Whether no job of the store can be planned by our clock."""
+        return not any(self._ours)
+
     def all(self) -> list[int]:
         """The numbers of all that are ours."""
         return [shard for shard, is_ours in enumerate(self._ours) if is_ours]

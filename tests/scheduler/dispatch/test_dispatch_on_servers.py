@@ -2,14 +2,16 @@
 
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from itertools import chain
+from itertools import chain, pairwise
 
 import psycopg
 import pytest
 
 import beanstalkd_server
+from fleet_agent import SteppedClock
 from kit import settle, until
-from scheduler import Outcome, RunEnded, Scheduler, current_run
+from schedule import Missed
+from scheduler import Outcome, Overlap, RunEnded, Scheduler, current_run
 from scheduler.queues import Kind, Place, QueueUnavailable, Tick
 from scheduler.queues._beanstalkd import connection
 from scheduler.queues.beanstalkd import BeanstalkdQueue
@@ -315,6 +317,29 @@ async def test_a_step_of_the_server_s_clock_lets_nothing_begin_early(fleet, brok
         before = len(fleet.runs)
         await until(lambda: len(fleet.runs) >= before + 60)
         fleet.check()
+
+
+@pytest.mark.slow
+async def test_an_agent_whose_clock_is_set_and_set_back_runs_nothing_twice_and_loses_nothing(fleet):
+    """What it had taken is planned by the clock that it had before; and its grid is that of the others afterwards."""
+    clock = SteppedClock()
+    async with fleet.agent("a") as a, fleet.agent("b", clock=clock) as b:
+        every = {"missed": Missed.ALL, "catch_up": 1_000, "overlap": Overlap.QUEUE}
+        for number in range(40):
+            a.add("work", "@every 1s", id=f"job-{number}", **every)
+        await until(lambda: len(fleet.begun["b"]) >= 40)
+        for step in (-20.0, 20.000_007):
+            clock.offset = step
+            await until(lambda: b._core.trust.is_off)
+            before = len(fleet.runs)
+            await until(lambda before=before: len(fleet.runs) >= before + 80)
+            clock.offset = 0.0
+            await until(lambda: b._core.trust.is_given)
+        before = len(fleet.begun["b"])
+        await until(lambda: len(fleet.begun["b"]) >= before + 40)
+    for number in range(40):
+        dues = sorted(due for job_id, due in fleet.runs if job_id == f"job-{number}")
+        assert {late - early for early, late in pairwise(dues)} == {timedelta(seconds=1)}
 
 
 @pytest.mark.slow
