@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+from importlib.metadata import version
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +15,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from kit import PATIENCE
 from scheduler.agent.cli import cli
-from scheduler.stores import Batch, StoredJob, StoredState
+from scheduler.stores import Ask, Batch, StoredJob, StoredState, Wish
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -92,6 +94,61 @@ def test_programs_read_it_as_json(agent, url):
     assert said["labels"] == {"region": "eu"}
     assert 0 < said["left"] <= 3
     assert (said["shards"], said["jobs"], said["lag"]) == (0, 0, 0)
+
+
+def test_it_says_whose_clock_is_off_and_which_version_each_has(agent, url):
+    """By seconds from the server's clock. What has not been measured is left out."""
+    one, two = agent("one"), agent("two")
+    one.sharing.renew(-0.25)
+    two.sharing.renew(7.5, is_off=True)
+    first, second = run(url).stdout.splitlines()[:2]
+    assert f", clock 0.250 s behind, timerqueue {version('timerqueue')}" in first
+    assert ", clock 7.500 s ahead: too far, so others have its shards, timerqueue " in second
+    said = [json.loads(line) for line in run(url, "--json").stdout.splitlines()]
+    assert [(each["skew"], each["is_off"], each["version"]) for each in said] == [
+        (-0.25, False, version("timerqueue")),
+        (7.5, True, version("timerqueue")),
+    ]
+
+
+def test_it_says_how_long_the_last_hand_overs_took(agent, url, postgres_server, postgres_schema):
+    """From the last sign of life of one that died, and from the good-bye of one that left, to the last claim."""
+    one, two, three = agent("one"), agent("two"), agent("three")
+    one.sharing.claim(range(500))
+    two.sharing.claim(range(500, 1_000))
+    agent("none").sharing.leave()  # it had nothing to hand over
+    one.sharing.leave()
+    gone = run(url).stdout.splitlines()[-1]
+    assert re.fullmatch(r"one \(incarnation 1\) left \d+ s ago, nobody has claimed its 500 shards yet", gone)
+    three.sharing.claim(range(200))
+    three.sharing.claim(range(200, 500))
+    with connect(postgres_server.dsn, autocommit=True) as hand:
+        hand.execute(f"UPDATE {postgres_schema}.lease SET until = now() - interval '9s' WHERE epoch = {two.epoch}")
+    assert three.sharing.bury([two.epoch]) == [two.epoch]
+    three.sharing.claim(range(500, 600))
+    dead, left = [json.loads(line)["hand_over"] for line in run(url, "--json").stdout.splitlines() if "hand_o" in line]
+    assert (left["name"], left["is_dead"], left["shards"], left["claimed"]) == ("one", False, 500, 500)
+    assert (dead["name"], dead["is_dead"], dead["shards"], dead["claimed"]) == ("two", True, 500, 100)
+    assert dead["seconds"] >= 12  # the lease is worth three seconds, and has ended nine ago
+    assert left["seconds"] > 0
+    lines = run(url).stdout
+    assert re.search(r"one \(incarnation 1\) left \d+ s ago, 500 shards claimed [\d.]+ s later", lines)
+    assert re.search(r"died \d+ s ago, 100 of its 500 shards claimed [\d.]+ s after its last sign of life", lines)
+
+
+def test_it_says_who_has_units_of_the_limits_of_the_fleet(agent, url):
+    """And how many wait for one."""
+    one, two = agent("one"), agent("two")
+    one.lending.declare({"http": 2}, {})
+    two.lending.declare({"http": 2}, {})
+    one.lending.round({"http": Ask(size=2, used=0, wishes=(Wish(1, 1), Wish(2, 1)))})
+    one.lending.round({"http": Ask(size=2, used=2)})
+    two.lending.round({"http": Ask(size=2, used=0, wishes=(Wish(3, 1), Wish(4, 1)))})
+    said = run(url).stdout
+    assert "limit http: one has 2 of 2 units" in said
+    assert "limit http: two has 0 of 2 units, 2 wait" in said
+    loans = [json.loads(line)["loan"] for line in run(url, "--json").stdout.splitlines() if "loan" in line]
+    assert [(loan["agent"], loan["units"], loan["waiting"]) for loan in loans] == [("one", 2, 0), ("two", 0, 2)]
 
 
 def test_a_lease_that_has_ended_is_an_exit_code(agent, url, postgres_server, postgres_schema):

@@ -37,7 +37,7 @@ from ._rows import (
     size_of,
 )
 from ._shards import SHARDS, Shares, rightful_owners, shard_of
-from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, Peer, Sharing, TakenShards, View
+from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Peer, Sharing, TakenShards, View
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
@@ -79,6 +79,7 @@ __all__ = [
     "Executions",
     "Fetched",
     "FleetView",
+    "HandOver",
     "JobPause",
     "Lending",
     "Lent",

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from attrs import evolve, field, frozen
 
 from ._rows import Answer, StoredJob, StoredState, StoredTick
+from ._units import Loan
 
 FORMAT: Final = 1
 """The format of rows that this version writes. Agents that share a store write the lowest that is among them."""
@@ -89,7 +90,8 @@ class TakenShards:
 class AgentRow:
     """One agent as the tables of a store have it. `left`: seconds of its lease; None: it has the store for itself.
 
-    `jobs`: how many are in its `shards`. `lag`: by how many seconds the oldest of their next starts has passed.
+    `jobs`: how many are in its `shards`. `lag`: by how many seconds the oldest of their next starts has passed. `skew`,
+    `is_off`: see Peer. `version`: of its software; None: one that did not say.
     """
 
     name: str
@@ -103,15 +105,39 @@ class AgentRow:
     lag: float
     skew: float | None = None
     is_off: bool = False
+    version: str | None = None
+
+
+@frozen(kw_only=True)
+class HandOver:
+    """An agent has gone, and the others have claimed its shards. `ago`: seconds since it went.
+
+    `is_dead`: it was buried; else it left in order. `claimed`: how many of its `shards` have been claimed. `seconds`:
+    until the last of these was; from the last renewal of its lease if it died, and from its good-bye if it left. None:
+    none has been claimed. Of two that go at the same moment it is not told apart whose shards are claimed first.
+    """
+
+    name: str
+    epoch: int
+    is_dead: bool
+    ago: float
+    shards: int
+    claimed: int
+    seconds: float | None
 
 
 @frozen(kw_only=True)
 class FleetView:
-    """The agents that have a store. `free`: shards that nobody has. `requests`: those that are not done."""
+    """The agents that have a store. `free`: shards that nobody has. `requests`: those that are not done.
+
+    `hand_overs`: the last ones, latest first. `loans`: units of the fleet's limits.
+    """
 
     agents: tuple[AgentRow, ...]
     free: int
     requests: int
+    hand_overs: tuple[HandOver, ...] = ()
+    loans: tuple[Loan, ...] = ()
 
 
 Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]

@@ -18,6 +18,7 @@ from ._postgres.connection import (
     connect_first,
     described,
     one_row,
+    software,
     sql,
     translated,
 )
@@ -29,11 +30,11 @@ from ._postgres.schema import check_made, preflight, prepare
 from ._postgres.sharing import PostgresSharing, SharingStatements, make_way, show_presence
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
-from ._postgres.units import HINT, PostgresLending, UnitStatements
+from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
 from ._postgres.visits import PostgresVisit
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, Sharing
+from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
@@ -45,7 +46,15 @@ LONGEST_NAME = 63
 
 LATEST = 2**63 - 1
 
-_AGENT = ("name", "epoch", "labels", "opened_us", "format", "left", "shards", "jobs", "lag", "skew", "is_off")
+_AGENT = (
+    *("name", "epoch", "labels", "opened_us", "format", "left", "shards"),
+    "jobs",
+    "lag",
+    "skew",
+    "is_off",
+    "version",
+)
+_HAND_OVER = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "seconds")
 
 LONGEST_WAIT = 5.0
 """Seconds that one reader of history waits for another."""
@@ -190,7 +199,7 @@ class PostgresStore:
     def _take(self, connection: Connection, now_us: int) -> Opened:
         epoch, instance = one_row(connection.execute(self._statements.take_epoch))
         make_way(connection, self._of_sharing, self._where, epoch, shared=self._sharing is not None)
-        connection.execute(self._statements.add_agent, [epoch, self._name, now_us, self._labels])
+        connection.execute(self._statements.add_agent, [epoch, self._name, now_us, self._labels, software()])
         if self._sharing is not None:
             connection.execute(self._of_sharing.join, [epoch, LEASE, FORMAT])
         return Opened(epoch, instance)
@@ -269,8 +278,11 @@ class PostgresStore:
         with self._reading() as reader:
             rows = reader.execute(self._statements.agents).fetchall()
             free, requests = one_row(reader.execute(self._statements.open_work))
+            gone = reader.execute(self._statements.hand_overs).fetchall()
+            loans = loans_of(reader, UnitStatements(self._statements))
+        hand_overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in gone)
         agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
-        return FleetView(agents=agents, free=free, requests=requests)
+        return FleetView(agents=agents, free=free, requests=requests, hand_overs=hand_overs, loans=tuple(loans))
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:

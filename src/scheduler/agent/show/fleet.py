@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from attrs import asdict
 
-from scheduler.stores import SHARDS, AgentRow, FleetView
+from scheduler.stores import SHARDS, AgentRow, FleetView, HandOver, Loan
 
 
 def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
@@ -19,14 +19,22 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
         yield _line(agent, now)
     if view.free and any(agent.left is not None for agent in view.agents):
         yield f"{view.free} of {SHARDS} shards are nobody's"
+    for over in view.hand_overs:
+        yield _hand_over(over)
+    for loan in view.loans:
+        yield _loan(loan)
     if view.requests:
         yield f"{view.requests} requests to other agents are not done"
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Say of each agent what is known of it, as one object."""
+    """Say of each agent what is known of it, as one object; then of each that has gone, and of who has which units."""
     for agent in view.agents:
         yield json.dumps(asdict(agent) | {"labels": dict(agent.labels)}, ensure_ascii=False)
+    for over in view.hand_overs:
+        yield json.dumps({"hand_over": asdict(over)}, ensure_ascii=False)
+    for loan in view.loans:
+        yield json.dumps({"loan": asdict(loan)}, ensure_ascii=False)
 
 
 def _line(agent: AgentRow, now: datetime) -> str:
@@ -40,4 +48,28 @@ def _line(agent: AgentRow, now: datetime) -> str:
     if agent.lag > 0:
         words.append(f"{agent.lag:.1f} s behind")
     words += [f"{name}={value}" for name, value in sorted(agent.labels.items())]
+    if agent.skew is not None:
+        clock = f"clock {abs(agent.skew):.3f} s {'ahead' if agent.skew > 0 else 'behind'}"
+        words.append(f"{clock}: too far, so others have its shards" if agent.is_off else clock)
+    if agent.version is not None:
+        words.append(f"timerqueue {agent.version}")
     return ", ".join(words)
+
+
+def _hand_over(over: HandOver) -> str:
+    how = "died" if over.is_dead else "left"
+    since = "after its last sign of life" if over.is_dead else "later"
+    went = f"{over.name} (incarnation {over.epoch}) {how} {over.ago:.0f} s ago"
+    if over.seconds is None:
+        return f"{went}, nobody has claimed its {over.shards} shards yet"
+    claimed = f"{over.shards} shards" if over.claimed == over.shards else f"{over.claimed} of its {over.shards} shards"
+    return f"{went}, {claimed} claimed {over.seconds:.3f} s {since}"
+
+
+def _loan(loan: Loan) -> str:
+    who = f"an agent that has died (incarnation {loan.epoch})" if loan.agent is None else loan.agent
+    of = "" if loan.size is None else f" of {loan.size}"
+    words = f"limit {loan.limit}: {who} has {loan.units}{of} units"
+    if loan.waiting:
+        words += f", {loan.waiting} wait"
+    return words if loan.left is None else f"{words}, free in {max(0.0, loan.left):.1f} s"

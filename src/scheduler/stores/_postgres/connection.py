@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
 from .._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
@@ -29,6 +30,7 @@ __all__ = [
     "described",
     "one_row",
     "psycopg",
+    "software",
     "sql",
     "translated",
 ]
@@ -166,6 +168,14 @@ def _is_for_now(dsn: str, error: psycopg.OperationalError) -> bool:
     if isinstance(error, psycopg.errors.ConnectionTimeout) or FOR_NOW.search(str(error)):
         return True
     return bool(psycopg.pq.PGconn.ping(_conninfo(dsn).encode()) != psycopg.pq.Ping.OK)
+
+
+def software() -> str | None:
+    """The version of timerqueue that is installed; None: it runs out of a folder."""
+    try:
+        return version("timerqueue")
+    except PackageNotFoundError:
+        return None
 
 
 def one_row(rows: psycopg.Cursor[TupleRow]) -> TupleRow:

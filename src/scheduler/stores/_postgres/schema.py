@@ -6,6 +6,7 @@ from typing import Final
 
 from .._store import StoreUnusable
 from .connection import Connection, psycopg, sql
+from .statements import HAND_OVERS
 from .units import RESTS, TABLES as UNITS
 
 OLDEST_SERVER: Final = 130_000
@@ -280,6 +281,7 @@ MIGRATIONS: Final = (
     sql.SQL(UNITS),
     sql.SQL(SKEW),
     sql.SQL(RESTS),
+    sql.SQL(HAND_OVERS),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -114,7 +114,7 @@ class SharingStatements:
             "SELECT pg_try_advisory_xact_lock_shared(hashtext({name}), %s::bigint::integer)", name=self._name
         )
         self.longest_wait = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
-        self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s")
+        self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
         self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
             "WITH free AS (SELECT number FROM {schema}.shard WHERE owner IS NULL FOR UPDATE SKIP LOCKED)"
             " UPDATE {schema}.shard SET owner = epoch FROM free"

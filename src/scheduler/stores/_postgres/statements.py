@@ -14,6 +14,53 @@ IS_NEW: Final = sql.SQL(
 """Of a change: others have made it, and it was not visible in the snapshot that was seen last."""
 
 
+HAND_OVERS: Final = """
+ALTER TABLE {schema}.agent ADD COLUMN version text;
+CREATE TABLE {schema}.hand_over (
+    epoch bigint PRIMARY KEY,
+    name text NOT NULL,
+    is_dead boolean NOT NULL,
+    since timestamptz NOT NULL,
+    went timestamptz NOT NULL DEFAULT clock_timestamp(),
+    shards integer NOT NULL,
+    claimed integer NOT NULL DEFAULT 0,
+    claimed_at timestamptz
+);
+-- Who goes by itself says so by a setting. The last sign of life of one that does not is the last renewal of its lease.
+CREATE FUNCTION {schema}.agent_goes() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+    leaves boolean := coalesce(current_setting('timerqueue.goes', true), '') > '';
+BEGIN
+    INSERT INTO {schema}.hand_over (epoch, name, is_dead, since, shards)
+        SELECT OLD.epoch, coalesce(OLD.name, ''), NOT leaves,
+            CASE WHEN leaves THEN clock_timestamp() ELSE until - interval '3s' END, number
+        FROM {schema}.lease, (SELECT count(*) AS number FROM {schema}.shard WHERE owner = OLD.epoch) AS theirs
+        WHERE epoch = OLD.epoch AND number > 0
+        ON CONFLICT DO NOTHING;
+    DELETE FROM {schema}.hand_over
+        WHERE went < (SELECT went FROM {schema}.hand_over ORDER BY went DESC OFFSET 19 LIMIT 1);
+    RETURN OLD;
+END
+$body$;
+CREATE TRIGGER agent_goes BEFORE DELETE ON {schema}.agent FOR EACH ROW EXECUTE FUNCTION {schema}.agent_goes();
+CREATE FUNCTION {schema}.shards_are_claimed() RETURNS trigger LANGUAGE plpgsql AS $body$
+DECLARE
+    claims integer := (SELECT count(*) FROM before JOIN after USING (number)
+        WHERE before.owner IS NULL AND after.owner IS NOT NULL);
+BEGIN
+    IF claims > 0 THEN
+        UPDATE {schema}.hand_over SET claimed = least(shards, claimed + claims), claimed_at = clock_timestamp()
+            WHERE claimed < shards;
+    END IF;
+    RETURN NULL;
+END
+$body$;
+CREATE TRIGGER shards_are_claimed AFTER UPDATE ON {schema}.shard REFERENCING OLD TABLE AS before NEW TABLE AS after
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.shards_are_claimed();
+"""
+"""What becomes of the shards of agents that go: see HandOver."""
+
+
 class Statements:
     """The statements of one schema."""
 
@@ -21,7 +68,9 @@ class Statements:
         self._schema = sql.Identifier(schema)
         self.name_of_tick = sql.Identifier(schema, "tick").as_string()
         self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = epoch + 1 RETURNING epoch, instance")
-        self.add_agent = self.of("INSERT INTO {schema}.agent (epoch, name, opened_us, labels) VALUES (%s, %s, %s, %s)")
+        self.add_agent = self.of(
+            "INSERT INTO {schema}.agent (epoch, name, opened_us, labels, version) VALUES (%s, %s, %s, %s, %s)"
+        )
         self.hold = self.of(
             "SELECT FROM {schema}.agent, {schema}.meta WHERE agent.epoch = %s AND meta.instance = %s"
             " FOR NO KEY UPDATE OF agent"
@@ -132,10 +181,14 @@ class Statements:
             " (SELECT count(*) FROM {schema}.shard WHERE owner = epoch), count(job.id),"
             " coalesce(greatest(0, extract(epoch FROM clock_timestamp())"
             " - min(least(next_us, retry_at_us)) FILTER (WHERE job.paused IS NULL) / 1e6), 0)::float8,"
-            " skew, coalesce(is_off, false)"
+            " skew, coalesce(is_off, false), version"
             " FROM {schema}.agent LEFT JOIN {schema}.lease USING (epoch) LEFT JOIN {schema}.shard ON owner = epoch"
             " LEFT JOIN {schema}.job ON job.shard = shard.number LEFT JOIN {schema}.job_state ON job_id = job.id"
-            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off ORDER BY epoch"
+            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off, version ORDER BY epoch"
+        )
+        self.hand_overs = self.of(
+            "SELECT name, epoch, is_dead, extract(epoch FROM clock_timestamp() - went)::float8, shards, claimed,"
+            " extract(epoch FROM claimed_at - since)::float8 FROM {schema}.hand_over ORDER BY went DESC"
         )
         self.open_work = self.of(
             "SELECT (SELECT count(*) FROM {schema}.shard WHERE owner IS NULL),"

@@ -164,6 +164,17 @@ class UnitStatements:
         self.all_sizes = of('SELECT "limit", epoch, units, rest FROM {schema}.fleet_limit')
 
 
+def loans_of(connection: Connection, statements: UnitStatements) -> list[Loan]:
+    """Return who has how many units, and how many wait."""
+    rows = connection.execute(statements.loans, [FRESH]).fetchall()
+    said = _said(connection.execute(statements.all_sizes))
+    return [
+        Loan(limit=name, epoch=epoch, agent=agent, units=units, size=size, waiting=waiting, left=left)
+        for name, epoch, agent, units, waiting, left in rows
+        for size in [min((each.units for each in _sizes(said, name)), default=None)]
+    ]
+
+
 class PostgresLending:
     """Units that are lent to the agents that share one store."""
 
@@ -226,13 +237,7 @@ class PostgresLending:
         """Return who has how many units, and how many wait, over a connection of its own."""
         where = self._place.where
         with translated(where), closing(self._place.connect()) as connection, connection.transaction_as(""):
-            rows = connection.execute(self._statements.loans, [FRESH]).fetchall()
-            said = _said(connection.execute(self._statements.all_sizes))
-        return [
-            Loan(limit=name, epoch=epoch, agent=agent, units=units, size=size, waiting=waiting, left=left)
-            for name, epoch, agent, units, waiting, left in rows
-            for size in [min((each.units for each in _sizes(said, name)), default=None)]
-        ]
+            return loans_of(connection, self._statements)
 
     def close(self) -> None:
         """Let go of our connection."""
