@@ -38,7 +38,7 @@ from fleet_troubles import ALSO, AT_THE_BROKER, KINDS, LEASE, ONE_AT_A_TIME
 from postgres_server import PostgresServer
 
 IN_FLIGHT = 0.7
-"""How many of the troubles wait for a commit first."""
+"""How many of the troubles wait for a commit first; all until their kind has met one."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
@@ -65,6 +65,8 @@ class Operator:
         self._untroubled = list(fleet.members[:-1])
         self._some_are_free = threading.Condition()
         self._one_at_a_time = defaultdict(threading.Lock)
+        self._met = set()
+        """Kinds that have met a commit in flight."""
         self._threads = []
         self.errors = []
 
@@ -113,8 +115,10 @@ class Operator:
 
     def _befall_now(self, kind, member, dice):
         member.held = ""
-        if dice.random() < IN_FLIGHT:
+        if kind not in self._met or dice.random() < IN_FLIGHT:
             member.hold_a_commit(answer=dice.choice((True, False)))
+        if member.held:
+            self._met.add(kind)
         since, number = us_now(), member.number
         (KINDS | ALSO)[kind](self.fleet, member, dice)
         self.fleet.note(kind, number, since, in_flight=bool(member.held))
