@@ -39,7 +39,7 @@ from ..stores import (
 from .fetching import Fetching
 from .held import Held, Hold
 from .line import Line
-from .next_execution import next_execution
+from .next_execution import due_elsewhere, next_execution
 from .puts import Puts
 
 logger = getLogger(__name__)
@@ -254,17 +254,18 @@ class Dispatch:
     def _seal(self, batch: Batch) -> None:
         """Add to a batch that is about to be sent what follows from it for the executions of our jobs."""
         skipped = {tick.job_id for tick in batch.ended if tick.reason == SKIPPED}
+        owed = {tick.job_id for tick in batch.ended if tick.owed}
         for job_id in list(batch.states):
             hold, job = self._held.by_id.get(job_id), self._jobs.find(job_id)
             if hold is not None and job is not None:
-                self._plan(batch, job, hold, skips=job_id in skipped)
+                self._plan(batch, job, hold, skips=job_id in skipped, is_owed=job_id in owed)
         gone = [job_id for job_id, row in batch.jobs.items() if row is None] + list(batch.finished)
         for job_id in gone:
             if job_id in self._held.by_id and self._jobs.find(job_id) is None:
                 batch.planned[job_id] = Planned(job_id, None, "", self._now_us())
                 self._release(batch, job_id)
 
-    def _plan(self, batch: Batch, job: Job, hold: Hold, *, skips: bool) -> None:
+    def _plan(self, batch: Batch, job: Job, hold: Hold, *, skips: bool, is_owed: bool) -> None:
         due_us = batch.states[job.id].next_us
         if job.unfit is not None:
             del batch.states[job.id]  # it stands where it stood, for somebody who can read it
@@ -277,6 +278,8 @@ class Dispatch:
         hold.gives_back |= is_to_begin
         waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
         leaves = (_is_idle(job) and not waits_here) or (self._is_over and not job.runs)
+        if leaves and not hold.gives_back and not job.is_paused:
+            due_us = due_elsewhere(batch.states[job.id], self._now_us() if is_owed else None)
         planned = (due_us, job.schedule_text or "")
         is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
         if is_known and hold.planned != planned:  # the end of a run nearly always plans what its mark has planned

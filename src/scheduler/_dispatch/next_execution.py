@@ -24,6 +24,14 @@ def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now
     return Planned(standing.id, due_us, schedule, now_us)
 
 
+def due_elsewhere(state: StoredState, owed_us: int | None) -> int | None:
+    """When somebody else is to have a job that is left: before its next start, if a tick of it is tried again, or owed
+    from then on.
+    """
+    due = (state.next_us, state.retry_at_us, owed_us)
+    return min((each for each in due if each is not None), default=None)
+
+
 def _due(job: StoredJob, state: StoredState | None, updates: Updates, timeline: Timeline) -> int | None:
     if job.paused is not None:
         return job.paused_until_us

@@ -1,6 +1,7 @@
 """A scheduler whose next starts stand in a queue: they come out, are taken with their jobs, run, and go again."""
 
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from threading import Event
 
 import pytest
@@ -241,6 +242,22 @@ async def test_what_an_agent_leaves_goes_on_with_the_next(agents, clock):
         assert len(agents.begun) - ran in range(60, 101)
         assert [len(agents.live(f"job-{number}")) for number in range(20)] == [1] * 20
         assert s.statistics().queue.missing >= 20
+
+
+async def test_what_a_stop_cuts_off_is_tried_again_by_the_next_agent(agents, clock):
+    """It is owed, and does not wait for the next start of its job."""
+    agents.takes = 1_000
+    async with agents.one() as s:
+        soon = datetime.fromtimestamp(clock.wall() + 5, UTC)
+        s.add("work", "@every 1d", id="job", delivery="at_least_once", start=soon)
+        await clock.travel(10)
+        assert len(agents.begun) == 1
+    agents.takes = 0
+    async with agents.one():
+        await clock.travel(60)
+        assert len(agents.begun) == 2
+        assert len(agents.live()) == 1
+        assert agents.live()[0].due_us > (clock.wall() + 3_600) * 1_000_000
 
 
 async def test_a_death_during_a_run_is_a_crash_like_any_other(agents, clock, events):
