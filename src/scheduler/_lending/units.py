@@ -89,7 +89,7 @@ class Units:
         self._trouble = ""
         self._said: dict[str, int] = {}
         """Sizes that differ from ours, as they were told last."""
-        self._sent_at = -inf
+        self._sent_at = 0.0  # long ago: a wish may come before the first round
         self._timer: Timer | None = None
         self._next = inf
         rests.rested = self._rested

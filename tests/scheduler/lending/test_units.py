@@ -64,6 +64,16 @@ def ask(agent, meter, name, seconds=1.0, needs="http", **options):
     agent.scheduler.add(meter, HOURLY, id=name, args=(name, seconds), needs=needs, start="now", **options)
 
 
+async def test_work_may_wait_for_units_before_the_first_round(clock):
+    """A job that is due when its scheduler starts ended the whole scheduler, if it came before the first look."""
+    agent = Agent(Ledger(clock.monotonic), clock, 1, {"http": 2})
+    async with agent.scheduler:
+        agent.units.begin()
+        agent.units.refused("http")
+        await clock.travel(1)
+    assert agent.lending.ledger.count >= 1
+
+
 async def test_an_agent_uses_only_units_that_are_lent_to_it(clock, ledger, meter):
     """Of three units ten runs on two agents have three at any time, and all run."""
     async with agents(ledger, clock, 2, {"http": 3}) as (one, two):
