@@ -23,7 +23,8 @@ from .._control import Registry
 from .._jobs import Job
 from .._loop import Core
 from .._restore import Intake, Lost, Reconciler, leave_to_others
-from .._values import DispatchStatistics, MissedReason
+from .._starts import SKIPPED
+from .._values import DispatchStatistics
 from ..queues import Delivery, Kind, Place, Queue, Tick
 from ..stores import (
     Batch,
@@ -46,8 +47,6 @@ logger = getLogger(__name__)
 
 AT_ONCE: Final = 1_000
 """Executions that are taken in one transaction."""
-
-SKIPPED: Final = MissedReason.SKIPPED.value
 
 AGAIN: Final = 1
 """Seconds after which an execution comes out again that nobody here could take just now."""
@@ -253,7 +252,7 @@ class Dispatch:
 
     def _seal(self, batch: Batch) -> None:
         """Add to a batch that is about to be sent what follows from it for the executions of our jobs."""
-        skipped = {tick.job_id for tick in batch.ended if tick.reason == SKIPPED}
+        skipped = {tick.job_id for tick in batch.ended if tick.reason == SKIPPED.value}
         owed = {tick.job_id for tick in batch.ended if tick.owed}
         for job_id in list(batch.states):
             hold, job = self._held.by_id.get(job_id), self._jobs.find(job_id)

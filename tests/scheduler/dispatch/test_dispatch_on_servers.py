@@ -282,11 +282,13 @@ async def test_a_server_that_is_killed_within_a_put_has_all_again_after_one_audi
         await until(lambda: answers(a._memory.dispatch.queue))
         await a._memory.audit.audit()
         queue = a._memory.dispatch.queue
-        await until(lambda: is_settled(fleet) and queue.census(Kind.RUN).total >= 250)
-        rows = fleet.live()
-        places = [(Tick(row.job_id, row.due_us), Place(row.instance, row.number)) for row in rows]
-        assert None not in queue.look(places)
-        assert len({row.job_id for row in rows}) == 250
+
+        def stand():
+            places = [(Tick(row.job_id, row.due_us), Place(row.instance, row.number)) for row in fleet.live()]
+            return None not in queue.look(places)
+
+        await until(lambda: is_settled(fleet) and stand())
+        assert len({row.job_id for row in fleet.live()}) == 250
 
 
 @pytest.mark.slow

@@ -188,7 +188,7 @@ async def test_a_changed_job_is_changed_everywhere(place):
 
 async def test_a_new_schedule_may_have_a_start(place):
     """It comes then, or at once if its agent hears of it later, and the grid goes through it."""
-    start = datetime.now(UTC) + timedelta(seconds=0.3)
+    start = datetime.now(UTC) + timedelta(seconds=1.5)
     place.handle.update(schedule=Every("1h"), start=start)
     await until(lambda: place.fleet.runs(place.id) == ["done"])
     for s in place.fleet.agents.values():
