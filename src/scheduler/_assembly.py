@@ -142,6 +142,8 @@ def memory_of(
             rejoining=Rejoining(lambda now_us: store.open(now_us, hint), sharing, core.jobs.shares, writer, **parts),
             **parts,
         )
+    if dispatch is not None and audit is not None and isinstance(shards, Membership):
+        shards.on_lease, shards.on_burial = dispatch.taking.on_lease, audit.hint
     has_others = core.jobs.shares is not None
     requests = fetched(Requests(sharing, writer, core, commits, reconciler), dispatch) if has_others else None
     polling = Polling(store, writer, every=poll, requests=requests, **parts)

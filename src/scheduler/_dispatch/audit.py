@@ -49,6 +49,8 @@ class QueueAudit:
         self._queue_line = queue_line
         self._core = core
         self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
+        self._waiting: anyio.CancelScope | None = None
+        self._is_soon = False
         self._is_over = False
 
     def end(self) -> None:
@@ -57,8 +59,14 @@ class QueueAudit:
         if self._scope is not None:
             self._scope.cancel()
 
+    def hint(self) -> None:
+        """Audit soon: we have buried an agent, and what it had planned last nobody may have put."""
+        self._is_soon = True
+        if self._waiting is not None:
+            self._waiting.cancel()
+
     async def run(self) -> None:
-        """Audit now, and then every so often."""
+        """Audit now, and then every so often, and after hints."""
         with anyio.CancelScope() as self._scope:
             while not self._is_over:
                 try:
@@ -67,7 +75,16 @@ class QueueAudit:
                     logger.warning("the queue is not audited now: %s", exc)
                 except Exception:
                     logger.exception("an audit of the queue has failed; the next one comes in %g s", EVERY)
+                await self._wait()
+
+    async def _wait(self) -> None:
+        """Wait for the next audit. After a hint until what nobody puts is known to be so."""
+        if not self._is_soon:
+            with anyio.CancelScope() as self._waiting:
                 await self._core.clock.sleep(EVERY)
+        if self._is_soon:
+            self._is_soon = False
+            await self._core.clock.sleep(SETTLED * 1e-6)
 
     async def audit(self) -> int:
         """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable.

@@ -15,44 +15,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from logging import getLogger
-from typing import Final, assert_never
+from typing import Final
 
 from timerqueue import LifecycleError
 
 from .._control import Registry
 from .._jobs import Job
 from .._loop import Core
-from .._restore import Intake, Lost, Reconciler, leave_to_others
+from .._restore import Intake, Reconciler, leave_to_others
 from .._starts import SKIPPED
 from .._values import DispatchStatistics
-from ..queues import Delivery, Kind, Place, Queue, Tick
+from ..queues import Place, Queue, Tick
 from ..stores import (
     Batch,
     Execution,
     Executions,
     Mended,
-    NotTaken,
     Planned,
     Receipt,
     Standing,
-    Taken,
 )
 from .fetching import Fetching
 from .held import Held, Hold
 from .line import Line
 from .next_execution import due_elsewhere, next_execution
 from .puts import Puts
+from .taking import Taking, is_idle
 
 logger = getLogger(__name__)
-
-AT_ONCE: Final = 1_000
-"""Executions that are taken in one transaction."""
-
-AGAIN: Final = 1
-"""Seconds after which an execution comes out again that nobody here could take just now."""
-
-LATER: Final = 60
-"""Seconds after which one comes out again whose job cannot be read here: a version or a limit is missing."""
 
 LAST_PUTS: Final = 3.0
 """Seconds that the queue has at the end to take what was planned last."""
@@ -83,33 +73,33 @@ class Dispatch:
         self._journal = core.journal
         self._jobs = core.jobs
         self._registry = registry
-        self._reconciler = reconciler
-        self._intake = intake
         self.puts = Puts(queue, core, queue_line)
         self.fetching = Fetching(executions, held, core, store_line=store_line, reconciler=reconciler, intake=intake)
-        self._dropped = dict.fromkeys(NotTaken, 0)
-        self._taken = self._without_task = self._duplicates = 0
+        self.taking = Taking(
+            executions, held, self.puts, core, store_line=store_line, reconciler=reconciler, intake=intake
+        )
         self.missing = 0
         """Executions that an audit has put again."""
-        self._wanted: list[Delivery] = []
-        """Deliveries that are to be taken next."""
-        self._is_taking = False
         self._is_over = False
         core.journal.before_sending(self._seal)
 
     def begin(self) -> None:
         """Take what is due from now on: the store is open and read."""
-        self.queue.open(self._core.clock, self._call_at, self._deliver)
+        self.queue.open(self._core.clock, self._call_at, self.taking.deliver)
+
+    def _call_at(self, at: float, func: Callable[[], None]) -> None:
+        with suppress(LifecycleError):  # the loop has ended: what stood here is still pending in the store
+            self._core.queue.push(at, func)
 
     def statistics(self) -> DispatchStatistics:
         """Return what has come out, and what became of it."""
         of_queue = self.queue.statistics()
         return DispatchStatistics(
             held=len(self._held.by_id),
-            taken=self._taken,
-            dropped={reason.value: count for reason, count in self._dropped.items() if count}
-            | ({"duplicate": self._duplicates} if self._duplicates else {}),
-            without_task=self._without_task,
+            taken=self.taking.taken,
+            dropped={reason.value: count for reason, count in self.taking.dropped.items() if count}
+            | ({"duplicate": self.taking.duplicates} if self.taking.duplicates else {}),
+            without_task=self.taking.without_task,
             here=len(self.puts.here),
             refused={reason.value: count for reason, count in of_queue.here.items()},
             missing=self.missing,
@@ -118,135 +108,6 @@ class Dispatch:
             expired=of_queue.expired,
             strange=of_queue.strange,
         )
-
-    # -- what comes out ------------------------------------------------------------------------------------------------
-
-    def _call_at(self, at: float, func: Callable[[], None]) -> None:
-        with suppress(LifecycleError):  # the loop has ended: what stood here is still pending in the store
-            self._core.queue.push(at, func)
-
-    def _deliver(self, deliveries: list[Delivery]) -> None:
-        """Take note of what has come out. Any thread. After the end of the loop the queue's own end gives it back."""
-        self._core.loop.call_soon(self._come_out, deliveries)
-
-    def _come_out(self, deliveries: list[Delivery]) -> None:
-        self._wanted += [delivery for delivery in deliveries if self._is_for_us(delivery)]
-        if not self._is_taking:
-            self._take()
-
-    def _take(self) -> None:
-        """Take what has come out; what comes out meanwhile shares the next transaction."""
-        self._wanted = [delivery for delivery in self._wanted if not self._is_with_us(delivery)]
-        wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
-        self._is_taking = bool(wanted)
-        if wanted:
-            ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
-            self.puts.here.difference_update(ticks)
-            self._store_line.submit(
-                lambda: self.executions.take(ticks), lambda answer, error: self._answered(wanted, answer, error)
-            )
-
-    def _is_for_us(self, delivery: Delivery) -> bool:
-        if delivery.tick.kind is not Kind.RUN:
-            delivery.done()
-            return False
-        job = self._jobs.find(delivery.tick.job_id)
-        if job is not None and job.unfit is not None and not self._is_over:
-            self._without_task += 1
-            delivery.release(AGAIN if job.unfit.is_readable else LATER)
-            return False
-        if self._is_over:
-            delivery.release()
-            return False
-        if not self._core.trust.is_given:
-            delivery.release(AGAIN)
-            return False
-        return True
-
-    def _is_with_us(self, delivery: Delivery) -> bool:
-        """Whether we have that execution, or are about to release it. Asked for it again, the store would show our own
-        run as one that was cut off: test_what_comes_out_again_while_it_is_at_work_is_no_crash.
-        """
-        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
-        hold, leaving = self._held.by_id.get(job_id), self._held.leaving.get(job_id)
-        if hold is not None and hold.due_us == due_us:
-            self._again(hold, delivery)
-        elif leaving is not None and leaving.due_us == due_us:
-            self._duplicates += 1
-            delivery.release(AGAIN)
-        else:
-            return False
-        return True
-
-    def _answered(
-        self, deliveries: Sequence[Delivery], answers: Sequence[Taken | NotTaken] | None, error: Exception | None
-    ) -> None:
-        if answers is None:
-            logger.warning("%d executions that have come out go back: %s", len(deliveries), error)
-            for delivery in deliveries:
-                delivery.release(AGAIN)
-            self._take()
-            return
-        for delivery, answer in zip(deliveries, answers, strict=True):
-            match answer:
-                case Taken():
-                    self._take_up(delivery, answer)
-                case NotTaken():
-                    self._drop(delivery, answer)
-                case _:
-                    assert_never(answer)
-        self._take()
-
-    def _drop(self, delivery: Delivery, why: NotTaken) -> None:
-        """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
-        it, or it may run a little later.
-        """
-        self._dropped[why] += 1
-        logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
-        if why is NotTaken.RUNNING:
-            delivery.release(AGAIN)
-        else:
-            delivery.done()
-
-    def _take_up(self, delivery: Delivery, taken: Taken) -> None:
-        """Let a job go on here that nobody has had."""
-        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
-        hold = self._held.by_id.get(job_id)
-        if hold is not None and hold.due_us is None:  # it is new here, and an audit has put it meanwhile
-            hold.due_us, hold.delivery = due_us, delivery
-            return
-        if hold is not None:
-            self._again(hold, delivery)
-            return
-        row = self._intake.job(taken.job)
-        if row is None:
-            delivery.bury()
-            return
-        self._taken += 1
-        self._held.by_id[job_id] = Hold(due_us, delivery)
-        lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
-        state = self._intake.state(taken.state)
-        if state is not None and state.next_us is not None and state.next_us < due_us:
-            state = state._replace(next_us=due_us)  # what was due before was paused, or somebody has skipped it
-        self._reconciler.take_over(row, state, lost)
-        job = self._jobs.find(job_id)
-        if job is not None and not self._is_to_begin(job, due_us):
-            self._journal.touch(job)  # so that it is released with the next commit
-
-    def _again(self, hold: Hold, delivery: Delivery) -> None:
-        """See an execution again that we have: its queue heard nothing of us for too long, or had it twice."""
-        self._duplicates += 1
-        if hold.delivery is None or hold.delivery.place == delivery.place:
-            hold.delivery = delivery
-        else:
-            delivery.done()
-
-    def _is_to_begin(self, job: Job, due_us: int) -> bool:
-        """Whether the job waits for that start, or is at work."""
-        if job.due_us is None or job.is_paused:
-            return not _is_idle(job)
-        steady = job.planner.steady
-        return self._core.timeline.reported(job.due_us, steady=steady) <= due_us or not _is_idle(job)
 
     # -- what a commit says of executions --------------------------------------------------------------------------
 
@@ -270,13 +131,13 @@ class Dispatch:
             del batch.states[job.id]  # it stands where it stood, for somebody who can read it
             due_us = hold.planned[0] if hold.is_fetched and hold.planned else hold.due_us
             hold.gives_back = True
-            self._without_task += 1
+            self.taking.without_task += 1
         is_to_begin = hold.due_us is not None and due_us is not None and due_us <= hold.due_us
         if is_to_begin and not self._is_over and job.unfit is None:
             return
         hold.gives_back |= is_to_begin
         waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
-        leaves = (_is_idle(job) and not waits_here) or (self._is_over and not job.runs)
+        leaves = (is_idle(job) and not waits_here) or (self._is_over and not job.runs)
         if leaves and not hold.gives_back and not job.is_paused:
             due_us = due_elsewhere(batch.states[job.id], self._now_us() if is_owed else None)
         planned = (due_us, job.schedule_text or "")
@@ -370,7 +231,7 @@ class Dispatch:
 
     def end(self) -> None:
         """Take nothing more, and have the last commit release what is with us."""
-        self._is_over = True
+        self._is_over = self.taking.is_over = True
         for job_id in list(self._held.by_id):
             job = self._jobs.find(job_id)
             if job is not None:
@@ -383,12 +244,6 @@ class Dispatch:
 
     def _now_us(self) -> int:
         return self._core.timeline.us(self._core.monotonic(), steady=False)
-
-
-def _is_idle(job: Job) -> bool:
-    """Whether nothing of the job goes on, waits for what goes on, or is tried again."""
-    is_at_work = job.runs or job.backlog or job.threads or job.asked
-    return not is_at_work and job.retry is None and job.owed is None
 
 
 def _place(execution: Execution) -> Place | None:

@@ -6,8 +6,34 @@ from collections.abc import Iterable
 
 from attrs import define
 
-from ..queues import Delivery
+from ..queues import Delivery, Place, Tick
 from ..stores import Shares, Sharing
+
+
+class GivenBack(Delivery):
+    """A delivery that others may have by now. Where it stood is known."""
+
+    def __init__(self, was: Delivery) -> None:
+        self._tick, self._place = was.tick, was.place
+
+    @property
+    def tick(self) -> Tick:
+        """See Delivery."""
+        return self._tick
+
+    @property
+    def place(self) -> Place | None:
+        """See Delivery."""
+        return self._place
+
+    def done(self) -> None:
+        """Do nothing: whoever has it asks its row."""
+
+    def release(self, seconds: int = 0) -> None:
+        """Do nothing, as above."""
+
+    def bury(self) -> None:
+        """Do nothing, as above."""
 
 
 @define(eq=False)
@@ -68,6 +94,16 @@ class Held(Shares):
                 hold.delivery.release()
         self.by_id.clear()
         self.leaving.clear()
+
+    def give_back(self, seconds: int) -> int:
+        """Let others have the executions of all jobs that are with us, should we be buried. How many there were."""
+        count = 0
+        for hold in (*self.by_id.values(), *self.leaving.values()):
+            if hold.delivery is not None and not isinstance(hold.delivery, GivenBack):
+                hold.delivery.release(seconds)
+                hold.delivery = GivenBack(hold.delivery)
+                count += 1
+        return count
 
     def agent_of(self, id: str, place: str | None = None) -> str | None:  # noqa: ARG002 - as above
         """The name of the agent that has the job, as far as we know: ours, or None."""

@@ -71,6 +71,8 @@ class Lease:
         """By how much our clock was off when the store was asked last."""
         self.is_off = False
         """That is more than it may be: the others are to have our shards."""
+        self.on_burial: Callable[[], object] = _nobody
+        """Called when we, and not another agent, have buried somebody. In the lease's thread."""
         self._clock = clock
         self._until = 0.0
         self._trouble = ""
@@ -121,7 +123,8 @@ class Lease:
                 view = self._looked(must_renew=True)  # the others are to know at once
         if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
             logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
-            self._sharing.bury([peer.epoch for peer in dead], heard)
+            if self._sharing.bury([peer.epoch for peer in dead], heard):
+                self.on_burial()
             view = self._sharing.last or view
         elif free := _free(view):
             view = view.with_ours(self._sharing.claim(free))
@@ -195,3 +198,7 @@ def _free(view: View) -> list[int]:
     """Shards that nobody has and that are ours by right."""
     owners = owners_of(view)
     return [shard for shard, owner in enumerate(view.owners) if not owner and owners[shard] == view.me]
+
+
+def _nobody() -> None:
+    """Nobody wants to know."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .shards import Shards
 
 
@@ -12,6 +14,10 @@ class Membership(Shards):
     """
 
     leaves_ticks = False
+    on_lease: Callable[[bool], object] | None = None
+    """Told by each turn of the lease whether it is held. On the loop."""
+    on_burial: Callable[[], object] | None = None
+    """Called when we have buried somebody. On the loop."""
 
     async def join(self) -> list[int]:
         """Hold our lease. No job is ours until it comes out of the queue."""
@@ -19,8 +25,21 @@ class Membership(Shards):
         return []
 
     async def _follow(self) -> float | None:
+        self._tell()
         view = self._view
         if view is not None and self.lease.is_held():
             self._core.runs.marks.settled()
             self._meet(view)
         return None
+
+    def _failed(self) -> None:
+        super()._failed()
+        self._core.loop.call_soon(self._tell)
+
+    def _tell(self) -> None:
+        if self.on_lease is not None:
+            self.on_lease(self.lease.is_held())
+
+    def _buried(self) -> None:
+        if self.on_burial is not None:
+            self._core.loop.call_soon(self.on_burial)

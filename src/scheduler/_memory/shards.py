@@ -105,6 +105,7 @@ class Shards:
         self._reconciler = reconciler
         self._intake = intake
         self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed, clock=core.clock)
+        self.lease.on_burial = self._buried
         self.on_news: Callable[[], object] = _nobody
         """Called when others have changed rows, or the store does not answer. Any thread."""
         core.runs.marks.rely_on(self.lease.is_held)
@@ -233,6 +234,9 @@ class Shards:
 
     def _failed(self) -> None:
         self.on_news()
+
+    def _buried(self) -> None:
+        """Nothing is to be done: what they had comes to us, and to others, with its shards."""
 
     def _lost(self, trouble: StoreTakenOver) -> None:
         self._core.loop.call_soon(self._give_up, trouble)

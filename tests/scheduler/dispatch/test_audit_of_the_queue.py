@@ -88,6 +88,18 @@ async def test_a_job_without_an_execution_gets_exactly_one(world):
         assert (await world.audit()).mended == 0
 
 
+async def test_an_audit_follows_a_burial_within_seconds(world):
+    """Whoever has died may have planned what nobody puts, and the next audit may be minutes away."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        world.unplan("a")
+        await world.clock.travel(3)
+        assert world.live() == []
+        s._memory.audit.hint()
+        await world.clock.travel(3)
+        assert world.live() == [("a", SCHEDULED)]
+
+
 async def test_what_the_queue_has_lost_is_put_again(world):
     """The executions are what they were."""
     async with world.scheduler() as s:

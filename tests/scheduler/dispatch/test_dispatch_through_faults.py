@@ -107,3 +107,20 @@ async def test_a_postgresql_that_is_killed_costs_time_and_nothing_else(fleet, po
         await anyio.to_thread.run_sync(postgres_server.restart)
         await fleet.go_on("a", "b")
     fleet.check()
+
+
+async def test_an_agent_that_is_cut_off_from_postgresql_leaves_the_jobs_to_the_others(fleet, postgres_server):
+    """What comes out to it goes back, and what it had taken is given out again as soon as it has been buried. So is
+    what it had planned, in a commit whose answer it never had, and could not put.
+    """
+    with Proxy(f"{postgres_server.folder}/.s.PGSQL.5432") as proxy:
+        async with fleet.agent("a", adds=True), fleet.agent("b", dsn=proxy.dsn):
+            await fleet.go_on("a", "b")
+            proxy.hold(after=b".execution (job_id")
+            await until(lambda: proxy.held)
+            proxy.black_hole()
+            for _ in range(3):
+                await fleet.go_on("a")
+            proxy.pass_on()
+            await fleet.go_on("a", "b")
+    fleet.check()

@@ -1,0 +1,213 @@
+"""Taking: what comes out of the queue is asked of its row, and comes to us with its job if the row says so.
+
+    it comes out -> nobody is to have it, or not we -> it goes, or goes back
+                 -> it shares the next transaction  -> taken: its job goes on here
+                                                    -> not taken: it goes, or goes back
+
+While our lease is not held, for the store does not answer us, all that has come out goes back, and so does all that
+comes out then: others may have it. If it was taken by us nevertheless, they find that in its row, until we are buried.
+Lives on the loop; the store is asked in the line of the commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from logging import getLogger
+from typing import Final, assert_never
+
+from .._jobs import Job
+from .._loop import Core
+from .._restore import Intake, Lost, Reconciler
+from ..queues import Delivery, Kind
+from ..stores import Executions, NotTaken, Taken
+from .held import GivenBack, Held, Hold
+from .line import Line
+from .puts import Puts
+
+logger = getLogger(__name__)
+
+AT_ONCE: Final = 1_000
+"""Executions that are taken in one transaction."""
+
+AGAIN: Final = 1
+"""Seconds after which an execution comes out again that nobody here could take just now."""
+
+LATER: Final = 60
+"""Seconds after which one comes out again whose job cannot be read here: a version or a limit is missing."""
+
+
+class Taking:
+    """The taking of one scheduler, and its counts."""
+
+    def __init__(
+        self,
+        executions: Executions,
+        held: Held,
+        puts: Puts,
+        core: Core,
+        *,
+        store_line: Line,
+        reconciler: Reconciler,
+        intake: Intake,
+    ) -> None:
+        self.dropped = dict.fromkeys(NotTaken, 0)
+        self.taken = self.without_task = self.duplicates = 0
+        self.is_over = False
+        """Nothing more is taken."""
+        self._executions = executions
+        self._held = held
+        self._puts = puts
+        self._core = core
+        self._store_line = store_line
+        self._reconciler = reconciler
+        self._intake = intake
+        self._wanted: list[Delivery] = []
+        """Deliveries that are to be taken next."""
+        self._asked: list[Delivery] = []
+        """Those that the store is asked for."""
+        self._is_taking = False
+        self._rests = False
+
+    def on_lease(self, is_held: bool) -> None:  # noqa: FBT001 - it is what the lease says
+        """Leave to others what comes out, and what has come out and has not ended, while our lease is not held."""
+        if is_held != self._rests:
+            return
+        self._rests = not is_held
+        if is_held:
+            logger.info("what comes out of the queue is taken again")
+            return
+        back = [*self._wanted, *self._asked]
+        self._wanted, self._asked[:] = [], map(GivenBack, self._asked)
+        for delivery in back:
+            delivery.release(AGAIN)
+        count = len(back) + self._held.give_back(AGAIN)
+        logger.warning("%d executions that have come out go to others: our lease is not held", count)
+
+    def deliver(self, deliveries: list[Delivery]) -> None:
+        """Take note of what has come out. Any thread. After the end of the loop the queue's own end gives it back."""
+        self._core.loop.call_soon(self._come_out, deliveries)
+
+    def _come_out(self, deliveries: list[Delivery]) -> None:
+        self._wanted += [delivery for delivery in deliveries if self._is_for_us(delivery)]
+        if not self._is_taking:
+            self._take()
+
+    def _take(self) -> None:
+        """Take what has come out; what comes out meanwhile shares the next transaction."""
+        self._wanted = [delivery for delivery in self._wanted if not self._is_with_us(delivery)]
+        wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
+        self._is_taking, self._asked = bool(wanted), wanted
+        if wanted:
+            ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
+            self._puts.here.difference_update(ticks)
+            self._store_line.submit(
+                lambda: self._executions.take(ticks), lambda answer, error: self._answered(wanted, answer, error)
+            )
+
+    def _is_for_us(self, delivery: Delivery) -> bool:
+        if delivery.tick.kind is not Kind.RUN:
+            delivery.done()
+            return False
+        job = self._core.jobs.find(delivery.tick.job_id)
+        if job is not None and job.unfit is not None and not self.is_over:
+            self.without_task += 1
+            delivery.release(AGAIN if job.unfit.is_readable else LATER)
+            return False
+        if self.is_over:
+            delivery.release()
+            return False
+        if self._rests or not self._core.trust.is_given:
+            delivery.release(AGAIN)
+            return False
+        return True
+
+    def _is_with_us(self, delivery: Delivery) -> bool:
+        """Whether we have that execution, or are about to release it. Asked for it again, the store would show our own
+        run as one that was cut off: test_what_comes_out_again_while_it_is_at_work_is_no_crash.
+        """
+        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
+        hold, leaving = self._held.by_id.get(job_id), self._held.leaving.get(job_id)
+        if hold is not None and hold.due_us == due_us:
+            self._again(hold, delivery)
+        elif leaving is not None and leaving.due_us == due_us:
+            self.duplicates += 1
+            delivery.release(AGAIN)
+        else:
+            return False
+        return True
+
+    def _answered(
+        self, deliveries: Sequence[Delivery], answers: Sequence[Taken | NotTaken] | None, error: Exception | None
+    ) -> None:
+        if answers is None:
+            logger.warning("%d executions that have come out go back: %s", len(deliveries), error)
+            for delivery in deliveries:
+                delivery.release(AGAIN)
+            self._take()
+            return
+        for delivery, answer in zip(deliveries, answers, strict=True):
+            match answer:
+                case Taken():
+                    self._take_up(delivery, answer)
+                case NotTaken():
+                    self._drop(delivery, answer)
+                case _:
+                    assert_never(answer)
+        self._take()
+
+    def _drop(self, delivery: Delivery, why: NotTaken) -> None:
+        """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
+        it, or it may run a little later.
+        """
+        self.dropped[why] += 1
+        logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
+        if why is NotTaken.RUNNING:
+            delivery.release(AGAIN)
+        else:
+            delivery.done()
+
+    def _take_up(self, delivery: Delivery, taken: Taken) -> None:
+        """Let a job go on here that nobody has had."""
+        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
+        hold = self._held.by_id.get(job_id)
+        if hold is not None and hold.due_us is None:  # it is new here, and an audit has put it meanwhile
+            hold.due_us, hold.delivery = due_us, delivery
+            return
+        if hold is not None:
+            self._again(hold, delivery)
+            return
+        row = self._intake.job(taken.job)
+        if row is None:
+            delivery.bury()
+            return
+        self.taken += 1
+        self._held.by_id[job_id] = Hold(due_us, delivery)
+        lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
+        state = self._intake.state(taken.state)
+        if state is not None and state.next_us is not None and state.next_us < due_us:
+            state = state._replace(next_us=due_us)  # what was due before was paused, or somebody has skipped it
+        self._reconciler.take_over(row, state, lost)
+        job = self._core.jobs.find(job_id)
+        if job is not None and not self._is_to_begin(job, due_us):
+            self._core.journal.touch(job)  # so that it is released with the next commit
+
+    def _again(self, hold: Hold, delivery: Delivery) -> None:
+        """See an execution again that we have: its queue heard nothing of us for too long, or had it twice."""
+        self.duplicates += 1
+        if hold.delivery is None or hold.delivery.place == delivery.place:
+            hold.delivery = delivery
+        else:
+            delivery.done()
+
+    def _is_to_begin(self, job: Job, due_us: int) -> bool:
+        """Whether the job waits for that start, or is at work."""
+        if job.due_us is None or job.is_paused:
+            return not is_idle(job)
+        steady = job.planner.steady
+        return self._core.timeline.reported(job.due_us, steady=steady) <= due_us or not is_idle(job)
+
+
+def is_idle(job: Job) -> bool:
+    """Whether nothing of the job goes on, waits for what goes on, or is tried again."""
+    is_at_work = job.runs or job.backlog or job.threads or job.asked
+    return not is_at_work and job.retry is None and job.owed is None
