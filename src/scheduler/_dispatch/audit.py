@@ -2,7 +2,8 @@
 
     the store   jobs without a live execution, or with one that does not follow from their rows; what its server has
                 lost, or an agent has died with
-    the queue   executions that it does not have, or would give out too late because its clock was set back
+    the queue   executions that it does not have, or would give out too late because its clock was set back, or does
+                not give out at all though who took them has not been heard of for longer than its time to run
 
 Whatever is missing is put again; an execution that then stands there twice is run once, for its row says which.
 """
@@ -150,9 +151,9 @@ class QueueAudit:
         positions = await _answer(self._queue_line, lambda: self._dispatch.queue.look(places))
         now_us = self._now_us()
         wrong: list[tuple[Tick, Place | None]] = [
-            (tick, None if position is None else place)
+            (tick, None if position is None or position.is_forgotten else place)
             for (tick, place), position in zip(places, positions, strict=True)
-            if position is None or _is_late(tick, position, now_us)
+            if position is None or position.is_forgotten or _is_late(tick, position, now_us)
         ]
         self._dispatch.missing += len(wrong)
         self._dispatch.puts.put(wrong)

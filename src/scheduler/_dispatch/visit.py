@@ -77,7 +77,11 @@ class QueueVisit:
         """Return those that do not stand where the store says, or come out too late; these are taken out."""
         places = [(row, _tick(row), place) for row in rows if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])
-        missing = [row for (row, _, _), position in zip(places, positions, strict=True) if position is None]
+        missing = [
+            row
+            for (row, _, _), position in zip(places, positions, strict=True)
+            if position is None or position.is_forgotten
+        ]
         late = [
             (row, tick, place)
             for (row, tick, place), position in zip(places, positions, strict=True)

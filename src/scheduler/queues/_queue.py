@@ -24,6 +24,9 @@ LEAD_US: Final = 100_000
 
 SECOND_US: Final = 1_000_000
 
+FORGOTTEN: Final = -2
+"""Seconds left, to whoever has a tick, with which its queue should have given it to others by now."""
+
 
 class QueueError(SchedulerError):
     """A queue could not do what it was asked for. The message says which one, what is wrong, and what to do."""
@@ -76,6 +79,14 @@ class Position:
 
     standing: Standing
     seconds_left: int
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether the time of whoever took it was over some seconds ago, and it has not come out again.
+
+        A beanstalkd 1.12 does that to some of what a connection holds that is silent and does not end.
+        """
+        return self.standing is Standing.RESERVED and self.seconds_left < FORGOTTEN
 
 
 @frozen

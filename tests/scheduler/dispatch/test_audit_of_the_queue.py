@@ -6,7 +6,7 @@ import pytest
 
 from kit import nothing, settle
 from scheduler import AuditEnded, AuditStarted, Scheduler, SchedulerState
-from scheduler.queues import Kind, QueueUnavailable, Tick
+from scheduler.queues import Kind, Position, QueueUnavailable, Standing, Tick
 from scheduler.queues.local import LocalQueue
 from scheduler.stores import PENDING, SCHEDULED, SUPERSEDED, Batch, Planned, StoredJob, StoreUnavailable
 from scheduler.stores.memory import MemoryStore
@@ -86,6 +86,26 @@ async def test_a_job_without_an_execution_gets_exactly_one(world):
         assert world.live() == [("a", SCHEDULED)]
         assert world.queue.census(Kind.RUN).total == 1
         assert (await world.audit()).mended == 0
+
+
+class Forgetful(LocalQueue):
+    """A queue that gives nothing to others though who took it is not heard of: a beanstalkd 1.12 does that at times."""
+
+    seconds_left = 0
+
+    def look(self, places):
+        return [at and Position(Standing.RESERVED, self.seconds_left) for at in super().look(places)]
+
+
+async def test_what_the_queue_forgets_to_give_to_others_is_put_again(world):
+    """Once, and not while who took it may yet be heard of."""
+    world.queue = Forgetful()
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        assert (await world.audit()).requeued == 0
+        world.queue.seconds_left = -30
+        assert (await world.audit()).requeued == 1
+        assert world.live() == [("a", SCHEDULED)]
 
 
 async def test_an_audit_follows_a_burial_within_seconds(world):

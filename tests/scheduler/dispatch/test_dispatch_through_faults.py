@@ -27,9 +27,9 @@ class Fleet:
         self.runs = []
 
     @asynccontextmanager
-    async def agent(self, name, *, dsn=None, adds=False):
+    async def agent(self, name, *, dsn=None, broker=None, adds=False):
         store = PostgresStore(dsn or self.dsn, schema=self.schema, shared=True, name=name)
-        queue = BeanstalkdQueue(self.broker.address, ttr=5)
+        queue = BeanstalkdQueue(broker or self.broker.address, ttr=5)
         s = Scheduler(store=store, queue=queue, audit="1s", crash_floor="1s")
 
         async def work():
@@ -124,3 +124,26 @@ async def test_an_agent_that_is_cut_off_from_postgresql_leaves_the_jobs_to_the_o
             proxy.pass_on()
             await fleet.go_on("a", "b")
     fleet.check()
+
+
+async def test_audits_let_the_jobs_go_on_of_an_agent_that_is_cut_off_from_beanstalkd(fleet, broker):
+    """What it cannot put runs in itself. What it had reserved comes out elsewhere, also where the server forgets it."""
+    with Proxy(str(broker.path)) as proxy:
+        async with fleet.agent("a", adds=True) as s, fleet.agent("b", broker=f"127.0.0.1:{proxy.port}"):
+            await fleet.go_on("a", "b")
+            proxy.black_hole()
+            async with anyio.create_task_group() as group:
+                group.start_soon(audit_every_second, s)
+                for _ in range(3):
+                    await fleet.go_on("a")
+                group.cancel_scope.cancel()
+            proxy.pass_on()
+            await fleet.go_on("a", "b")
+    fleet.check()
+
+
+async def audit_every_second(s):
+    """Do now what is done every five minutes."""
+    while True:
+        await s._memory.audit.audit()
+        await anyio.sleep(1)
