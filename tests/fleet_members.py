@@ -94,7 +94,6 @@ class Member:
             "broker": f"127.0.0.1:{self.broker_proxy.port}" if self.broker_proxy else "",
         }
         self.close()
-        self.is_wanted = True
         self._answers = queue.Queue()
         self.process = subprocess.Popen(
             [sys.executable, PROGRAM, json.dumps(config)],
@@ -103,6 +102,7 @@ class Member:
             text=True,
             env=os.environ | {"TIMERQUEUE_DEFECT": fleet.defect},
         )
+        self.is_wanted = True  # not before: the process of its last life has ended, and would be started again
         threading.Thread(target=self._read, args=(self.process.stdout, self._answers), daemon=True).start()
 
     def signal(self, number):
