@@ -72,7 +72,8 @@ async def test_workers_run_what_another_program_has_added(postgres_server, postg
             s.add("note", "@every 1s", id=f"job-{number}", args=[f"job-{number}"])
         await s.flush()
         s.stop(grace=0)
-    workers = [worker(log.parent, dsn, broker.address, "--name", f"worker-{number}") for number in range(2)]
+    rest = ["--crash-floor", "1s"]  # of jobs whose runs are cut off: all of them, if the kill meets the second's begin
+    workers = [worker(log.parent, dsn, broker.address, "--name", f"worker-{number}", *rest) for number in range(2)]
     try:
         await until(lambda: {each.pid for each in workers} <= set(pids(log)))
         workers[0].kill()
