@@ -68,6 +68,13 @@ def test_agents_share_a_store_in_postgresql(store):
     assert "[fleet]: agents share a store in PostgreSQL" in mistakes(f"{store}[fleet]\n{CHECK}")
 
 
+@pytest.mark.parametrize("store", ['"postgresq://up/db"', "7", '{ env = "UP" }'])
+def test_a_store_that_makes_no_sense_is_one_problem(store):
+    """Nothing is said of the default, which nobody has asked for."""
+    (line,) = mistakes(f"store = {store}\n[fleet]\n{CHECK}").splitlines()
+    assert line.startswith("up.toml:1: store: ")
+
+
 def test_what_an_agent_is_among_others_stands_in_the_file_or_in_the_environment():
     """The file may be the same on all machines."""
     text = SERVER + '[fleet]\nname = "one"\nlabels = { region = "eu" }\n' + CHECK

@@ -1,6 +1,7 @@
 """What a BeanstalkdQueue is made of: addresses, names, bounds, bodies; and a server that says nothing."""
 
 import json
+import logging
 import socket
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from scheduler.queues._beanstalkd.body import Later, decode, encode
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.testing.queues import FakeBeanstalkd, Opened, Turned
 from timerqueue import SystemClock
+from timerqueue.testing import ManualClock
 
 KINDS = st.sampled_from(Kind)
 VALUES = st.recursive(st.none() | st.integers() | st.text(), st.lists)
@@ -127,10 +129,9 @@ class Silent:
 
 def test_a_server_that_says_nothing_counts_as_gone(tmp_path, monkeypatch):
     """The bound of each answer is above the longest wait that a server is asked for; no thread waits for ever."""
-    for name in ("PATIENCE", "LONGEST_WAIT"):
-        monkeypatch.setattr(connection, name, 0.1)
+    monkeypatch.setattr(connection, "PATIENCE", 0.1)
     with Silent(tmp_path / "socket"), pytest.raises(QueueUnavailable, match="timed out"):
-        connection.Connection(Address(path=str(tmp_path / "socket")), ["default"])
+        connection.Connection(Address(path=str(tmp_path / "socket")), ["default"], wait=0.1)
 
 
 def test_a_server_that_could_not_be_reached_is_left_alone_for_a_while(tmp_path, monkeypatch):
@@ -183,6 +184,25 @@ def test_a_taker_that_holds_enough_takes_no_more(tmp_path):
             opened.wait_for(4)
         finally:
             queue.close()
+
+
+def test_ticks_that_were_held_for_too_long_are_told_together(tmp_path, caplog):
+    """A process that was stopped for a minute may have held thousands: one line says how many, and each is counted."""
+    caplog.set_level(logging.INFO, "scheduler.queues")
+    clock = ManualClock()
+    with FakeBeanstalkd(tmp_path / "socket", clock=clock) as server:
+        queue = BeanstalkdQueue(server.address)
+        opened = Opened(queue, Turned(clock, clock.advance))
+        try:
+            queue.put([Tick(str(n), 0) for n in range(50)])
+            opened.wait_for(50)
+            server.jobs.by_number.clear()
+            clock.advance(30)
+            wait_until(lambda: queue.statistics().expired == 50)
+        finally:
+            queue.close()
+    (told,) = [each for each in caplog.messages if "time to run" in each]
+    assert "the time to run of 50 ticks was over" in told
 
 
 def test_a_queue_is_opened_once(tmp_path):

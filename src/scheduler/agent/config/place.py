@@ -289,8 +289,10 @@ def _ages(section: Section) -> dict[str, float]:
 
 
 def shared(top: Section, store: StorePlace, fleet: FleetPlan) -> StorePlace:
-    """Return the store as agents share it. One that is for one process is a problem of [fleet]."""
-    if store.dsn is None:
+    """Return the store as agents share it. One that is for one process is a problem of [fleet], unless it is a default
+    in place of what could not be read.
+    """
+    if store.dsn is None and not top.is_misfit("store"):
         top.complain(
             f"[fleet]: agents share a store in PostgreSQL, and {store} is for one process: "
             'store = "postgresql://USER@HOST/DATABASE"',

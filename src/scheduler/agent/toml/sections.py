@@ -92,6 +92,7 @@ class Section:
     lines: Mapping[Path, int]
     problems: list[Problem] = field(factory=list)
     _asked: dict[str, None] = field(factory=dict)
+    _misfits: set[str] = field(factory=set)
 
     def has(self, key: str) -> bool:
         """Whether the key is there."""
@@ -100,6 +101,10 @@ class Section:
     def is_asked(self, key: str) -> bool:
         """Whether somebody has asked for the key."""
         return key in self._asked
+
+    def is_misfit(self, key: str) -> bool:
+        """Whether the key is there and its value was wrong, so that the default stands for it."""
+        return key in self._misfits
 
     def has_any(self, keys: Mapping[str, None]) -> bool:
         """Whether one of these keys is there, all of which are known from now on."""
@@ -123,6 +128,7 @@ class Section:
             return reader(self.table[key])
         except Unfit as exc:
             self.complain(f"{key}: {exc}", key)
+            self._misfits.add(key)
             return default
 
     def require(self, key: str, reader: Reader[T], meaning: str = "") -> T | None:

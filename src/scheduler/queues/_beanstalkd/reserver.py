@@ -8,6 +8,7 @@ server gives all of it to others at once; the runs here go on, and their records
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from logging import getLogger
 from threading import Condition, Thread
@@ -230,9 +231,7 @@ class Reserver:
         for taken in late:
             taken.touch_at = now + self._ttr / 4
         answers = connection.exchange([b"touch %d\r\n" % taken.place.number for taken in late])
-        for taken, answer in zip(late, answers, strict=True):
-            if answer.word == b"NOT_FOUND":
-                self._lose(taken)
+        self._lose([taken for taken, answer in zip(late, answers, strict=True) if answer.word == b"NOT_FOUND"])
 
     def _send_asked(self, connection: Connection) -> None:
         with self._changed:
@@ -243,18 +242,24 @@ class Reserver:
                 del self._held[taken.place.number]
                 ours.append((taken, verb, seconds))
         answers = connection.exchange([_command(taken, verb, seconds) for taken, verb, seconds in ours])
-        for (taken, verb, _), answer in zip(ours, answers, strict=True):
-            if answer.word == b"NOT_FOUND":
-                self._lose(taken)
-            elif verb is Verb.RELEASE and answer.word != b"RELEASED":
-                logger.warning("beanstalkd at %s: no room to release %s; it is buried", self._address, taken.tick)
+        self._lose([taken for (taken, *_), answer in zip(ours, answers, strict=True) if answer.word == b"NOT_FOUND"])
+        buried = sum(
+            verb is Verb.RELEASE and answer.word == b"BURIED"
+            for (_, verb, _), answer in zip(ours, answers, strict=True)
+        )
+        if buried:
+            logger.warning("beanstalkd at %s: no room to release %d ticks; they are buried", self._address, buried)
         self._tally.count("done", sum(answer.word == b"DELETED" for answer in answers))
 
-    def _lose(self, taken: Taken) -> None:
-        """Count a tick that somebody else may have by now: we were stopped, or too slow, for its time to run."""
-        self._held.pop(taken.place.number, None)
-        self._tally.count("expired")
-        logger.info("beanstalkd at %s: its time to run was over before %s was settled", self._address, taken.tick)
+    def _lose(self, lost: Sequence[Taken]) -> None:
+        """Count ticks that somebody else may have by now: we were stopped, or too slow, for their time to run."""
+        if not lost:
+            return
+        for taken in lost:
+            self._held.pop(taken.place.number, None)
+        self._tally.count("expired", len(lost))
+        text = "beanstalkd at %s: the time to run of %d ticks was over before they were settled; the first is %s"
+        logger.info(text, self._address, len(lost), lost[0].tick)
 
 
 def _command(taken: Taken, verb: Verb, seconds: int) -> bytes:
