@@ -10,22 +10,22 @@ Whatever is missing is put again; an execution that then stands there twice is r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from logging import getLogger
-from typing import Final, TypeVar
+from typing import Final
 
 import anyio
 from attrs import define
 
 from .._loop import Core
 from .._values import Audit, AuditEnded, AuditStarted
-from ..queues import Place, Position, QueueUnavailable, Standing, Tick, delay_of
+from ..queues import QueueUnavailable, Tick
 from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
 from .dispatch import Dispatch
-from .line import Line
+from .line import Line, answer_of
+from .looking import EVERY as LOOK_EVERY, Looking
 
 logger = getLogger(__name__)
-T = TypeVar("T")
 
 EVERY: Final = 300.0
 """Seconds from one audit to the next."""
@@ -33,12 +33,8 @@ EVERY: Final = 300.0
 SETTLED: Final = 2_000_000
 """Microseconds after which an execution that is pending still is so because nobody puts it."""
 
-TOLERANCE: Final = 2
-"""Seconds by which a queue's clock may differ from ours."""
-
 PAGE: Final = 1_000
 FOREVER: Final = 2**62
-LONGEST_DELAY: Final = 2**32 - 1
 
 
 class QueueAudit:
@@ -49,6 +45,7 @@ class QueueAudit:
         self._store_line = store_line
         self._queue_line = queue_line
         self._core = core
+        self._looking = Looking(dispatch, core, store_line=store_line, queue_line=queue_line)
         self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
         self._waiting: anyio.CancelScope | None = None
         self._is_soon = False
@@ -80,12 +77,26 @@ class QueueAudit:
 
     async def _wait(self) -> None:
         """Wait for the next audit. After a hint until what nobody puts is known to be so."""
-        if not self._is_soon:
+        next_audit = self._core.monotonic() + EVERY
+        while not self._is_soon and self._core.monotonic() < next_audit:
             with anyio.CancelScope() as self._waiting:
-                await self._core.clock.sleep(EVERY)
+                await self._core.clock.sleep(LOOK_EVERY)
+            if not self._is_soon:
+                await self._look_at_overdue()
         if self._is_soon:
             self._is_soon = False
             await self._core.clock.sleep(SETTLED * 1e-6)
+
+    async def _look_at_overdue(self) -> None:
+        before = self._dispatch.missing
+        try:
+            await self._looking.overdue()
+        except (StoreError, QueueUnavailable) as exc:
+            logger.debug("what is overdue is not looked for now: %s", exc)
+        except Exception:
+            logger.exception("what is overdue could not be looked for")
+        if missing := self._dispatch.missing - before:
+            logger.info("%d executions were overdue and not in the queue, and have been put", missing)
 
     async def audit(self) -> int:
         """Audit once. Return how many executions had to be put again. Raises StoreError and QueueUnavailable.
@@ -110,11 +121,11 @@ class QueueAudit:
 
     async def _audit(self, counts: _Found) -> None:
         dispatch, executions = self._dispatch, self._dispatch.executions
-        await _answer(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
+        await answer_of(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
         now_us = self._now_us()
         orphans = 0
         for part in range(PARTS):
-            found = await _answer(
+            found = await answer_of(
                 self._store_line,
                 lambda part=part: executions.audit(  # type: ignore[misc] # a default cannot be typed
                     part, now_us=now_us, instance=None, decide=counts.decide
@@ -140,36 +151,20 @@ class QueueAudit:
         puts.move([Tick(row.job_id, row.due_us) for row in orphans])
 
     async def _look_at_scheduled(self) -> None:
-        await self._page(SCHEDULED, self._look)
+        await self._page(SCHEDULED, self._looking.look)
 
-    async def _look(self, rows: list[Execution]) -> None:
-        places = [
-            (Tick(row.job_id, row.due_us), Place(row.instance, row.number))
-            for row in rows
-            if row.instance is not None and row.number is not None
-        ]
-        positions = await _answer(self._queue_line, lambda: self._dispatch.queue.look(places))
-        now_us = self._now_us()
-        wrong: list[tuple[Tick, Place | None]] = [
-            (tick, None if position is None or position.is_forgotten else place)
-            for (tick, place), position in zip(places, positions, strict=True)
-            if position is None or position.is_forgotten or _is_late(tick, position, now_us)
-        ]
-        self._dispatch.missing += len(wrong)
-        self._dispatch.puts.put(wrong)
-
-    async def _page(self, status: str, see: Callable[[list[Execution]], object]) -> None:
+    async def _page(self, status: str, see: Callable[[list[Execution]], Awaitable[None]]) -> None:
         """Go through all live executions in that status."""
         after = (-1, "")
         while True:
             with self._dispatch.puts.reading():
-                rows = await _answer(
+                rows = await answer_of(
                     self._store_line,
                     lambda after=after: self._dispatch.executions.waiting(  # type: ignore[misc] # as above
                         status, before_us=FOREVER, after=after, limit=PAGE
                     ),
                 )
-                await see(rows)  # type: ignore[misc]
+                await see(rows)
             if len(rows) < PAGE:
                 return
             after = (rows[-1].due_us, rows[-1].job_id)
@@ -217,25 +212,3 @@ class _Found:
             seconds=seconds,
             trouble=self.trouble,
         )
-
-
-def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
-    """Whether a queue would give a tick out too late: its clock was set back since it was put."""
-    if position.standing is not Standing.DELAYED:
-        return False
-    return position.seconds_left > delay_of(tick.due_us, now_us, LONGEST_DELAY) + TOLERANCE
-
-
-async def _answer(line: Line, call: Callable[[], T]) -> T:
-    """Call in that line, and wait for the answer. Raises what the call raises."""
-    done, answer, trouble = anyio.Event(), list[T](), list[Exception]()
-
-    def answered(found: T, error: Exception | None) -> None:
-        (answer.append(found) if error is None else trouble.append(error))
-        done.set()
-
-    line.submit(call, answered)
-    await done.wait()
-    if trouble:
-        raise trouble[0]
-    return answer[0]

@@ -1,6 +1,7 @@
 """What an audit of the queue finds, mends and tells: its numbers are what became of the executions."""
 
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 
 import pytest
 
@@ -106,6 +107,32 @@ async def test_what_the_queue_forgets_to_give_to_others_is_put_again(world):
         world.queue.seconds_left = -30
         assert (await world.audit()).requeued == 1
         assert world.live() == [("a", SCHEDULED)]
+
+
+async def test_what_is_overdue_and_not_in_the_queue_is_put_again_within_seconds(world):
+    """The audits are at 300 and 600 s."""
+    async with world.scheduler() as s:
+        s.add("nothing", HOURLY, id="a", start=datetime.fromtimestamp(world.clock.wall() + 400, UTC))
+        await s.flush()
+        await world.clock.travel(380)
+        world.queue._entries.clear()
+        await world.clock.travel(20)
+        assert s.statistics().queue.taken == 0
+        await world.clock.travel(12)
+        assert (s.statistics().queue.taken, s.statistics().queue.missing) == (1, 1)
+        assert world.live() == [("a", SCHEDULED)]
+
+
+async def test_nothing_is_asked_of_the_queue_while_nothing_is_overdue(world, monkeypatch):
+    """One statement every few seconds is all that the look for it costs."""
+    async with world.scheduler() as s:
+        await add(s, world, "a", "b")
+        asked, executions = [], type(s._memory.dispatch.executions)
+        waiting = executions.waiting
+        monkeypatch.setattr(executions, "waiting", lambda *a, **o: asked.append(a) or waiting(*a, **o))
+        monkeypatch.setattr(type(world.queue), "look", lambda *_: 1 / 0)
+        await world.clock.travel(60)
+        assert len(asked) == 12
 
 
 async def test_an_audit_follows_a_burial_within_seconds(world):
