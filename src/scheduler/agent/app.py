@@ -33,6 +33,7 @@ from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import NotListening, Signals, listen, serve
 from .quorum import duties_of, poll_of
+from .relations import Answers, Elsewhere, elsewhere_of
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -124,7 +125,10 @@ class _Agent:
             retention=config.retention,
         )
         self._poll = None if plan.once else poll_of(store, ways.clock)
-        self._roster = Roster(self._scheduler, ways, config.network, is_once=plan.once, poll=self._poll)
+        elsewhere = None if plan.once else elsewhere_of(store, ways.redactor.clean)
+        self._roster = Roster(
+            self._scheduler, ways, config.network, is_once=plan.once, poll=self._poll, elsewhere=elsewhere
+        )
         self._board = self._roster.board
         self._monitor = Monitor(display, self._scheduler.stop, ways.redactor.clean)
         self._outbox = Outbox(
@@ -138,7 +142,7 @@ class _Agent:
         )
         self._board.subscribe(self._outbox.hear)
         self._board.subscribe(self._monitor.hear)
-        self._board.subscribe(Sooner(self._scheduler).hear)
+        self._answers = self._hear_those_above(elsewhere)
         self._board.subscribe(self._roster.groups.hear)
         self._scheduler.listen(self._board.listen)
         self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
@@ -173,6 +177,16 @@ class _Agent:
         self._taken_over: str | None = None
         """The agent that has the store now, in the words of the store."""
 
+    def _hear_those_above(self, elsewhere: Elsewhere | None) -> Answers | None:
+        """Have targets checked sooner if those above them say so, also those that other agents have, if any share."""
+        sooner = Sooner(self._scheduler, self._roster.has_instants)
+        self._board.subscribe(sooner.hear)
+        if elsewhere is None:
+            return None
+        answers = Answers(elsewhere, self._roster.is_here, sooner, self._clock)
+        self._board.subscribe(answers.hear)
+        return answers
+
     async def run(self) -> int:
         plan, monitor = self._plan, self._monitor
         monitor.hold()
@@ -203,6 +217,8 @@ class _Agent:
                 group.start_soon(self._serve, listener)
             if self._poll is not None:
                 group.start_soon(self._poll.run)
+            if self._answers is not None:
+                group.start_soon(self._answers.run)
             if self._has_past:
                 group.start_soon(self._show_past)
             if plan.seconds is not None:

@@ -1,4 +1,4 @@
-"""The seam over which agents that share a store tell each other what they have found at one instant."""
+"""The seam over which agents that share a store hear what others have found: at one instant, and last."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from attrs import frozen
+
+from ._rows import StoredTick
 
 
 @frozen
@@ -19,7 +21,7 @@ class Vote:
 
 
 class Voting(Protocol):
-    """The verbs of votes. All are synchronous, and raise what those of a Store raise. One thread at a time calls them.
+    """The verbs of votes. All are synchronous, and raise what those of a Store raise. Any thread.
 
     Votes are no records: whoever decides keeps what they said.
     """
@@ -32,3 +34,6 @@ class Voting(Protocol):
 
     def forget(self, before_us: int) -> int:
         """Delete the votes about instants before that one. Return how many there were."""
+
+    def latest(self, jobs: Collection[str]) -> list[StoredTick]:
+        """Return of each of these jobs the last record that has a result, if it has one; in any order."""

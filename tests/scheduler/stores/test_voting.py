@@ -4,7 +4,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from scheduler.stores import StoreError, Vote
+from scheduler.stores import Batch, StoredTick, StoreError, Vote
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -68,3 +68,15 @@ def test_the_dead_do_not_vote(voters, postgres_schema):
 def test_who_has_a_store_for_itself_has_nobody_to_vote_with(postgres_server, postgres_schema):
     """It has no verbs for it, as it has none for sharing."""
     assert PostgresStore(postgres_server.dsn, schema=postgres_schema).voting is None
+
+
+def test_the_last_result_of_each_of_many_jobs_is_read_at_once(voters):
+    """Whoever has them. What has no result says nothing, and a job of which there is none is left out."""
+    one, two = voters
+
+    def tick(job, due_us, result):
+        return StoredTick(job, due_us, 1, due_us, "succeeded", due_us, due_us, result=result)
+
+    one.commit(Batch(ended=[tick("a", 5, "1"), tick("a", 7, "2"), tick("a", 9, None), tick('b"\\{,', 5, "3")]))
+    found = two.voting.latest(["a", 'b"\\{,', "c"])
+    assert {(each.job_id, each.due_us, each.result) for each in found} == {("a", 7, "2"), ('b"\\{,', 5, "3")}

@@ -135,10 +135,7 @@ def check_together(top: Section) -> None:
 
 
 def check_shared(section: Section, *, is_shared: bool) -> None:
-    """Note as a problem of a check what asks for several agents where there is one, and for one where there are."""
-    if is_shared and section.has("depends_on"):
-        text = "depends_on: what it depends on may be on another agent: so far that is for an agent without [fleet]"
-        section.complain(text, "depends_on")
+    """Note as a problem of a check what asks for several agents where there is one."""
     for key in _KEYS:
         if section.has(key) and not is_shared:
             section.complain(f"{key}: is for agents that share a store: add [fleet] to the file of each", key)

@@ -1,12 +1,15 @@
 """Relations: what targets have to do with one another.
 
-Offers `Parents`, by which a target is unreachable rather than down, and `Groups`, which are down as a whole. Does not
-know how a target is checked, which targets a file names, or who is told. Lives on the event loop.
+Offers `Parents`, by which a target is unreachable rather than down, and `Groups`, which are down as a whole; and
+`Elsewhere`, how targets stand that another agent has, with `Answers`, which waits for them. Does not know how a target
+is checked, which targets a file names, or who is told. Lives on the event loop; the store is asked in threads.
 """
 
 from __future__ import annotations
 
+from .answers import Answers
+from .elsewhere import Elsewhere, elsewhere_of
 from .groups import GroupPlan, Groups
 from .parents import Parents, circle
 
-__all__ = ["GroupPlan", "Groups", "Parents", "circle"]
+__all__ = ["Answers", "Elsewhere", "GroupPlan", "Groups", "Parents", "circle", "elsewhere_of"]

@@ -16,11 +16,18 @@ from .groups import Groups
 class Parents:
     """The parents of targets, and how they stand. `targets`: all of them by name, as they stand at any time.
 
-    `groups`: those that may be parents; None: there are none.
+    `groups`: those that may be parents; None: there are none. `known`: asked for one that another agent may have; None:
+    there are no others.
     """
 
-    def __init__(self, targets: Mapping[str, TargetStatus], groups: Groups | None = None) -> None:
+    def __init__(
+        self,
+        targets: Mapping[str, TargetStatus],
+        groups: Groups | None = None,
+        known: Callable[[str], TargetStatus | None] | None = None,
+    ) -> None:
         self._targets = targets
+        self._known = targets.get if known is None else known
         self._groups = groups
         self._parents: dict[str, tuple[str, ...]] = {}
         self._children: dict[str, list[str]] = {}
@@ -59,7 +66,7 @@ class Parents:
         found: dict[str, None] = {}
         for parent in self._parents.get(name, ()):
             for each in self._members(parent) or (parent,):
-                target = self._targets.get(each)
+                target = self._known(each)
                 if target is not None and (target.last_run is None or target.last_run.started < began):
                     found[each] = None
         return tuple(found)
@@ -77,7 +84,7 @@ class Parents:
         return () if self._groups is None or name in self._targets else self._groups.members(name)
 
     def _was_down(self, name: str, began: float) -> bool:
-        target = self._targets.get(name)
+        target = self._known(name)
         if target is None:
             return self._groups is not None and self._groups.was_down(name, began)
         if target.state is None:

@@ -8,17 +8,18 @@ configuration says of a target as the old one did is not touched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
+from anyio import move_on_after
 from anyio.lowlevel import checkpoint
 from attrs import evolve, field, frozen
 
 from schedule import Every, Missed
-from scheduler import AlreadyStopped, Job, JobNotFound, Scheduler
+from scheduler import AlreadyStopped, Job, JobNotFound, Scheduler, StoreError
 from timerqueue import Clock
 
 from ..checks import (
@@ -31,7 +32,7 @@ from ..checks import (
 )
 from ..config import Network, Target
 from ..quorum import Poll
-from ..relations import Groups, Parents
+from ..relations import Elsewhere, Groups, Parents
 from ..targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from ..text import Redactor
 from .jobs import VOTE, add_job, add_vote, grace_of, holds, patience_of
@@ -44,6 +45,9 @@ LONGEST_GAP: Final = 0.1
 
 ROUNDING: Final = timedelta(milliseconds=1)
 """By so much a start in a store may differ from the grid that it lies on."""
+
+PATIENCE: Final = 4.0
+"""Seconds in which the store says how targets stand that other agents have."""
 
 TOGETHER: Final = 50
 """Targets that are changed before the loop has a turn."""
@@ -85,6 +89,7 @@ class Roster:
         *,
         is_once: bool = False,
         poll: Poll | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.statuses: dict[str, TargetStatus] = {}
         self.listed: list[TargetStatus] = []
@@ -103,14 +108,15 @@ class Roster:
             lambda name: self.recall.has(name),  # noqa: PLW0108 - it is there by the time that somebody asks
             self.board.tell,
         )
-        self._parents = Parents(self.statuses, self.groups)
+        self._elsewhere = elsewhere
+        self._parents = Parents(self.statuses, self.groups, self._known)
         self.recall = Recall(
             scheduler,
             self.statuses,
             self.board.remembered,
             ways.clock,
             clean,
-            above=self._parents.above,
+            above=self._parents.above if elsewhere is None else _nobody,
             is_new=self._is_new,
             is_ours=self._is_ours,
         )
@@ -127,7 +133,8 @@ class Roster:
             gate=gate,
             maintenance=self.maintenance,
             cause=self._parents.cause,
-            asks=_nobody if is_once else self._unchecked,
+            asks=_nobody_asked if is_once else self._parents.unchecked,
+            look=self._look_above,
             poll=poll,
         )
         self._vote = None if poll is None or is_once else task.vote
@@ -236,9 +243,35 @@ class Roster:
         with suppress(JobNotFound):  # it is not voted on
             self._scheduler.remove(VOTE + name)
 
-    def _unchecked(self, name: str, began: float) -> Sequence[str]:
-        """The targets above one that may be asked out of turn: agents that vote have their instants."""
-        return [each for each in self._parents.unchecked(name, began) if self.statuses[each].quorum is None]
+    def has_instants(self, name: str) -> bool:
+        """Whether a target is checked at its own instants only: agents vote on it."""
+        status = self.statuses.get(name)
+        return status is not None and status.quorum is not None
+
+    def is_here(self, name: str) -> bool:
+        """Whether we know how a target stands without asking the store: nobody else has had it since we checked it."""
+        return self._elsewhere is None or (name in self._here and self.recall.has(name) and self._is_ours(name))
+
+    def _known(self, name: str) -> TargetStatus | None:
+        status = self.statuses.get(name)
+        if status is None or self._elsewhere is None or self.is_here(name):
+            return status
+        return self._elsewhere.of(name)
+
+    async def _look_above(self, name: str) -> str | None:
+        """Find out how those above a target stand that other agents have. Why that cannot be known; None: it is."""
+        away = [each for each in self._parents.above(name) if not self.is_here(each)]
+        if not away or self._elsewhere is None:
+            return None
+        said = f"no answer within {PATIENCE:g} s"
+        with move_on_after(PATIENCE):
+            try:
+                await self._elsewhere.read(away)
+            except StoreError as exc:
+                said = str(exc)
+            else:
+                return None
+        return f"nobody knows how the targets above it stand: {said}"
 
     def _know(self, target: Target) -> None:
         status = self.statuses.get(target.name)
@@ -311,7 +344,11 @@ def _is_overdue(job: Job, now: float, grace: float) -> bool:
     return slot is not None and slot <= due + ROUNDING
 
 
-def _nobody(_name: str, _began: float) -> tuple[str, ...]:
+def _nobody(_name: str) -> tuple[str, ...]:
+    return ()
+
+
+def _nobody_asked(_name: str, _began: float) -> tuple[str, ...]:
     return ()
 
 

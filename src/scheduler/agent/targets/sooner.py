@@ -7,6 +7,7 @@ grid, a regular start that comes first stands for it, and a restart finds it whe
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -32,10 +33,13 @@ def sooner(target: TargetStatus, run: RunEnded) -> float | None:
 
 
 class Sooner:
-    """A subscriber that has targets checked sooner than their schedules say."""
+    """A subscriber that has targets checked sooner than their schedules say. `has_instants`: whether the one of a name
+    is checked at its own instants only.
+    """
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: Scheduler, has_instants: Callable[[str], bool] = lambda _name: False) -> None:
         self._scheduler = scheduler
+        self._has_instants = has_instants
         self._children: dict[str, set[str]] = {}
         """Targets that are checked again once those above have been, by the name of each that has not."""
         self._awaited: dict[str, set[str]] = {}
@@ -48,21 +52,31 @@ class Sooner:
         for parent in () if news.target.last is None else news.target.last.asks:
             self._ask(parent, news.target.name)
         if news.target.last is None or news.target.last.is_final:
-            for child in self._children.pop(news.target.name, ()):
-                self._answered(child, news.target.name, datetime.fromtimestamp(news.target.last_run.ended, UTC))
+            self.answered(news.target.name, news.target.last_run.ended)
         wanted = sooner(news.target, news.target.last_run)
         if wanted is None:
             return
         self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
 
+    def answered(self, parent: str, at: float) -> None:
+        """Have those checked at `at`, in UTC seconds, that only wait for this one above them."""
+        for child in self._children.pop(parent, ()):
+            self._answered(child, parent, datetime.fromtimestamp(at, UTC))
+
+    def waits_for(self, parent: str) -> bool:
+        """Whether anything is checked again once the one above it of that name has been."""
+        return parent in self._children
+
     def _ask(self, parent: str, child: str) -> None:
-        """Have a target checked now, and another one after it."""
-        is_asked = parent in self._children
+        """Have a target checked now, and another one after it. One that has its own instants waits for these."""
+        is_asked = parent in self._children or self._has_instants(parent)
         if not is_asked:
             try:
                 self._scheduler.get(parent).run_now()
             except (JobNotFound, AlreadyStopped):
                 return
+        if self._has_instants(child):
+            return
         self._children.setdefault(parent, set()).add(child)
         self._awaited.setdefault(child, set()).add(parent)
 

@@ -24,6 +24,9 @@ Cause = Callable[[str, float], str | None]
 Asks = Callable[[str, float], Sequence[str]]
 """Which targets above the one of that name have not been checked since that instant in UTC seconds."""
 
+Look = Callable[[str], Awaitable[str | None]]
+"""Finds out how the targets above the one of that name stand, and says why that cannot be known. None: it is."""
+
 TASK: Final = "check"
 """The name of the task, and the tag of the agent's jobs."""
 
@@ -37,13 +40,19 @@ class _About:
     maintenance: Maintenance
     cause: Cause
     asks: Asks
+    look: Look
+
+
+async def _see(_name: str) -> None:
+    """See all targets at any time: they are here."""
 
 
 class CheckTask:
     """The task: it finds a target's check by its name, and makes a report for history of what that finds.
 
     `recall`: awaited before a target is checked, so that it is known how it stood. `gate`: None: we are online.
-    `cause`, `asks`: answer which targets above one are down, or may be. `maintenance`: None: there is none. What began
+    `cause`, `asks`: answer which targets above one are down, or may be. `look`: awaited before they are asked about one
+    that is down, if some of them may be elsewhere. `maintenance`: None: there is none. What began
     before a window and ends in it is not counted either. `poll`: over which agents vote; None: there is nobody else.
     """
 
@@ -58,6 +67,7 @@ class CheckTask:
         maintenance: Maintenance | None = None,
         cause: Cause = lambda _name, _began: None,
         asks: Asks = lambda _name, _began: (),
+        look: Look = _see,
         poll: Poll | None = None,
     ) -> None:
         self._checks = checks
@@ -65,7 +75,7 @@ class CheckTask:
         self._recall = recall
         self._poll = poll
         gate = Gate(clock) if gate is None else gate
-        self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks)
+        self._about = _About(clock, gate, Maintenance() if maintenance is None else maintenance, cause, asks, look)
 
     async def run(self, name: str) -> Report | Skipped | list[Subtask] | None:
         """Check the target of that name. None: there is no such target any more."""
@@ -78,7 +88,7 @@ class CheckTask:
         if (skipped := ending.skipped()) is not None:
             return skipped
         if target.quorum is not None and self._poll is not None:
-            return ending.counted(await self._poll.results(name, target.quorum, target.patience))
+            return await ending.counted(await self._poll.results(name, target.quorum, target.patience))
         return await _checked(check, ending)
 
     async def vote(self, name: str) -> Report | Skipped | list[Subtask] | None:
@@ -129,11 +139,18 @@ class _Ending(_Began):
 
     async def report(self, results: Sequence[CheckResult]) -> Report | Skipped:
         """Report these results."""
-        return self.skipped() or self._report(results, await self._doubt(results))
+        doubt = await self._doubt(results)
+        return self.skipped() or self._report(results, doubt or await self._look(results))
 
-    def counted(self, votes: Sequence[CheckResult]) -> Report | Skipped:
+    async def counted(self, votes: Sequence[CheckResult]) -> Report | Skipped:
         """Report what agents have found. Each of them has said itself whether it was late, or offline."""
-        return self.skipped() or self._report(votes, None)
+        return self.skipped() or self._report(votes, await self._look(votes))
+
+    async def _look(self, results: Sequence[CheckResult]) -> str | None:
+        """Find out how those above stand, if that matters. Why nobody knows; None: it is known."""
+        if any(each.status is Status.DOWN for each in results):
+            return await self._about.look(self._target.name)
+        return None
 
     def _report(self, results: Sequence[CheckResult], doubt: str | None) -> Report:
         name, began, about = self._target.name, self._began_at, self._about

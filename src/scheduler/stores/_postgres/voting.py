@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from threading import Lock
 from typing import TypeVar
 
+from .._rows import StoredTick
 from .._voting import Vote
 from .connection import Connection, translated
 from .sharing import Place
 from .statements import Statements
-from .table import number_array, text_array
+from .table import TICK, number_array, text_array
 
 T = TypeVar("T")
 
@@ -31,6 +33,12 @@ class VotingStatements:
             " ORDER BY subject, due_us, epoch"
         )
         self.forget = of("DELETE FROM {schema}.vote WHERE due_us < %s")
+        self.latest = of(
+            "SELECT found.* FROM unnest(%s::text[]) AS given (id) CROSS JOIN LATERAL ("
+            "SELECT {columns} FROM {schema}.tick WHERE job_id = given.id AND result IS NOT NULL"
+            " ORDER BY due_us DESC LIMIT 1) AS found",
+            TICK,
+        )
 
 
 class PostgresVoting:
@@ -40,6 +48,7 @@ class PostgresVoting:
         self._place = place
         self._statements = statements
         self._connection: Connection | None = None
+        self._one_at_a_time = Lock()
 
     def cast(self, votes: Sequence[Vote]) -> None:
         """Put down what we say, all of it or nothing. Of who has been buried nothing is."""
@@ -60,6 +69,13 @@ class PostgresVoting:
         """Delete the votes about instants before that one."""
         return self._ask(lambda connection: connection.execute(self._statements.forget, [before_us]).rowcount)
 
+    def latest(self, jobs: Collection[str]) -> list[StoredTick]:
+        """Return of each of these jobs the last record that has a result."""
+        asked = [text_array(jobs)]
+        return self._ask(
+            lambda connection: [StoredTick(*row) for row in connection.execute(self._statements.latest, asked)]
+        )
+
     def close(self) -> None:
         """Let go of our connection."""
         if self._connection is not None:
@@ -67,7 +83,7 @@ class PostgresVoting:
             self._connection = None
 
     def _ask(self, ask: Callable[[Connection], T]) -> T:
-        with translated(self._place.where):
+        with self._one_at_a_time, translated(self._place.where):
             if self._connection is None or self._connection.closed:
                 self._connection = self._place.connect()
             with self._connection.transaction_as(""):

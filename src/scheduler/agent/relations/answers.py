@@ -1,0 +1,90 @@
+"""Answers of targets that another agent has, and that were asked because one below them has failed here.
+
+Their agents tell nobody: while anything waits for them their last reports are read several times a second, by one
+statement for all, and ever less often if no answer comes. Else nothing is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from logging import getLogger
+from typing import Final
+
+import anyio
+from attrs import define
+
+from scheduler import StoreError
+from timerqueue import Clock
+
+from ..targets import Checked, News, Sooner
+from .elsewhere import Elsewhere
+
+logger = getLogger(__name__)
+
+LOOKS_EVERY: Final = 0.2
+"""Seconds between two looks at first."""
+
+SLOWER: Final = 0.1
+"""Seconds that are added to that for each second that an answer has not come."""
+
+GIVEN_UP: Final = 600.0
+"""Seconds after which what waits is checked without the answer."""
+
+
+@define
+class _Asked:
+    """A target that was asked. `since`: our seconds. `last`: the instant at which its check before that was due."""
+
+    since: float
+    last: float | None
+
+
+class Answers:
+    """A subscriber that looks for the answers of targets that are not `is_here`, and has `sooner` hear of them."""
+
+    def __init__(self, elsewhere: Elsewhere, is_here: Callable[[str], bool], sooner: Sooner, clock: Clock) -> None:
+        self._elsewhere = elsewhere
+        self._is_here = is_here
+        self._sooner = sooner
+        self._clock = clock
+        self._asked: dict[str, _Asked] = {}
+        self._wanted = anyio.Event()
+
+    def hear(self, news: News) -> None:
+        """Look for the answers that a target waits for which has just been checked. `sooner` has heard of it before."""
+        if not isinstance(news, Checked) or news.target.last is None:
+            return
+        for name in news.target.last.asks:
+            if name not in self._asked and self._sooner.waits_for(name) and not self._is_here(name):
+                self._asked[name] = _Asked(self._clock.monotonic(), self._last(name))
+                self._wanted.set()
+
+    async def run(self) -> None:
+        """Look for answers until cancelled."""
+        while True:
+            await self._wanted.wait()
+            if not self._asked:
+                self._wanted = anyio.Event()
+                continue
+            now = self._clock.monotonic()
+            waited = min(now - each.since for each in self._asked.values())
+            await self._clock.sleep(LOOKS_EVERY + SLOWER * waited)
+            try:
+                await self._elsewhere.read(self._asked)
+            except StoreError as exc:
+                logger.warning("targets above others cannot be looked at: %s", exc)
+            for name, asked in list(self._asked.items()):
+                self._look(name, asked)
+
+    def _look(self, name: str, asked: _Asked) -> None:
+        """Pass an answer on if it has come. What has come here meanwhile is heard here."""
+        target = self._elsewhere.of(name)
+        has_answered = target.last is not None and target.last.is_final and self._last(name) != asked.last
+        is_late = self._clock.monotonic() - asked.since > GIVEN_UP
+        if has_answered or is_late or not self._sooner.waits_for(name):
+            del self._asked[name]
+            self._sooner.answered(name, self._clock.wall())
+
+    def _last(self, name: str) -> float | None:
+        run = self._elsewhere.of(name).last_run
+        return None if run is None else run.due
