@@ -23,6 +23,7 @@ sys.path.insert(0, str(TESTS))
 
 LEASE_S = 3.0
 LATER_S = 86_400.0
+ON_TIME_S = 0.05
 SETTLES_S = 8.0
 """Seconds after which agents that have come have their part."""
 
@@ -282,14 +283,15 @@ def _trouble(fleet: Any, way: str, number: int, pause_s: float) -> float:
 
 
 def _of_victims(evidence: Any, way: str) -> Values:
-    """Of the ticks of those who went that were due before others had taken over: how late they began elsewhere."""
+    """How late ticks of those who went began elsewhere, of all that were due before the last late one had begun."""
     late: list[float] = []
     worst: list[float] = []
     for trouble in evidence.troubles:
         if trouble.kind in {way, "kill"}:
             found = list(_begun_elsewhere(evidence, trouble))
             worst.append(max((lateness for _, lateness in found), default=0.0))
-            late += [lateness for after, lateness in found if after <= worst[-1]]
+            over = max((after + lateness for after, lateness in found if lateness > ON_TIME_S), default=0.0)
+            late += [lateness for after, lateness in found if after <= over]
     late.sort()
     return {
         "late_p50_ms": late[len(late) // 2] * 1e3,

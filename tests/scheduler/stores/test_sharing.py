@@ -6,7 +6,7 @@ from anyio.to_thread import run_sync
 from psycopg import OperationalError, connect
 
 from debian_servers import PgBouncer
-from kit import PATIENCE
+from kit import PATIENCE, until
 from scheduler.stores import (
     SHARDS,
     Batch,
@@ -229,6 +229,25 @@ async def test_the_end_of_a_session_is_heard(agent):
     gone = two.sharing.renew().peers[0]
     assert gone.left > 0
     assert two.sharing.bury([gone.epoch], [gone.epoch]) == [gone.epoch]
+
+
+async def test_who_waits_for_a_session_holds_no_old_snapshot(agent, postgres_server, postgres_schema):
+    """Else no row of any table that has been replaced since would be cleaned up; its one statement goes on for long."""
+    one, two = agent(), agent()
+    one.sharing.renew()
+    waiting = (
+        "SELECT query_start, backend_xmin::text::bigint FROM pg_stat_activity"
+        f" WHERE wait_event = 'advisory' AND strpos(query, 'timerqueue {postgres_schema}') > 0"
+    )
+    with connect(postgres_server.dsn, autocommit=True) as hand:
+        async with create_task_group() as group:
+            group.start_soon(run_sync, two.sharing.hear, one.epoch, lambda: False)
+            await until(lambda: hand.execute(waiting).fetchone())
+            began, _ = hand.execute(waiting).fetchone()
+            newest = int(hand.execute("SELECT pg_current_xact_id()").fetchone()[0])
+            await until(lambda: (hand.execute(waiting).fetchone() or (began, 0))[1] > newest)
+            assert hand.execute(waiting).fetchone()[0] == began
+            one.close()
 
 
 def test_who_waits_for_a_session_can_be_called_off(agent):

@@ -27,8 +27,8 @@ LATEST: Final = 2**63 - 1
 PATIENCE: Final = 15
 """Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
 
-LONGEST_WAIT: Final = "20s"
-"""For the end of another's session. Then it is waited for anew."""
+ROUND, ROUNDS = "1s", 20
+"""For the end of another's session it is waited in rounds, each with a snapshot of its own; then it is asked anew."""
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the last commit of who is buried. One that takes longer will not come to its end: the
@@ -113,7 +113,7 @@ class SharingStatements:
         self.is_free = of(
             "SELECT pg_try_advisory_xact_lock_shared(hashtext({name}), %s::bigint::integer)", name=self._name
         )
-        self.longest_wait = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
+        self.round = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
         self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
         self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
             "WITH free AS (SELECT number FROM {schema}.shard WHERE owner IS NULL FOR UPDATE SKIP LOCKED)"
@@ -137,13 +137,14 @@ class SharingStatements:
     def wait(self, epoch: int) -> sql.Composed:
         """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
 
-        It ends after a while because it holds a snapshot, and what is newer than the oldest of these is not vacuumed.
+        It commits after each round: what is newer than the oldest snapshot is not cleaned up (test_sharing.py).
         """
         text = (
-            "DO $body$ BEGIN PERFORM pg_advisory_xact_lock_shared(hashtext({name}), {epoch});"
-            " EXCEPTION WHEN lock_not_available THEN NULL; END $body$"
+            "DO $body$ BEGIN FOR number IN 1..{rounds} LOOP"
+            " BEGIN PERFORM pg_advisory_xact_lock_shared(hashtext({name}), {epoch}); EXIT;"
+            " EXCEPTION WHEN lock_not_available THEN NULL; END; COMMIT; END LOOP; END $body$"
         )
-        return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch))
+        return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch), rounds=sql.Literal(ROUNDS))
 
 
 def make_way(connection: Connection, statements: SharingStatements, where: str, epoch: int, *, shared: bool) -> None:
@@ -246,7 +247,7 @@ class PostgresSharing:
             if self._waiting is None or self._waiting.closed:
                 self._waiting = connect = self._place.connect()
                 self._can_hear = _is_direct(connect, self._statements)
-                connect.execute(self._statements.longest_wait, [LONGEST_WAIT])
+                connect.execute(self._statements.round, [ROUND])
             if not self._can_hear:
                 raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
             connection = self._waiting
