@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted((ROOT / "src").rglob("*.py"))
 LEANING = re.compile(r"(It|What|The same|Those|Whoever|Somebody|That)\b")
@@ -25,8 +23,7 @@ def docstrings(tree):
                 yield name, text
 
 
-@pytest.mark.parametrize("file", FILES, ids=relative)
-def test_a_docstring_names_its_subject_first(file):
+def test_a_docstring_names_its_subject_first():
     """Whoever meets it in help(), or in an editor, has not read what stands before it in the file."""
-    leaning = [name for name, text in docstrings(ast.parse(file.read_text("utf-8"))) if LEANING.match(text)]
-    assert leaning == []
+    found = [(relative(file), *each) for file in FILES for each in docstrings(ast.parse(file.read_text("utf-8")))]
+    assert [(file, name) for file, name, text in found if LEANING.match(text)] == []

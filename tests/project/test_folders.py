@@ -1,9 +1,8 @@
 """The floor plan: folders of the scheduler are small, and others see of each nothing but its face."""
 
 import ast
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "scheduler"
 MOST_FILES = 12
@@ -15,6 +14,7 @@ def relative(path):
     return path.relative_to(SOURCE).as_posix()
 
 
+@cache
 def has_a_face(folder):
     """Tell whether the folder says what others may take of it."""
     return "__all__" in (folder / "__init__.py").read_text("utf-8")
@@ -34,18 +34,20 @@ def is_public(parts):
     return not any(part.startswith("_") for part in parts) and parts[0] in {"queues", "stores", "testing"}
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=relative)
-def test_a_folder_has_at_most_twelve_files(folder):
+def files_of(folder):
+    """List the names of a folder's files but for its face."""
+    return sorted(each.name for each in folder.glob("*.py") if each.name != "__init__.py")
+
+
+def test_a_folder_has_at_most_twelve_files():
     """More than that nobody takes in at a glance: it answers two questions."""
-    files = [each.name for each in folder.iterdir() if each.suffix == ".py" and each.name != "__init__.py"]
-    assert len(files) <= MOST_FILES, sorted(files)
+    assert {relative(each): files_of(each) for each in FOLDERS if len(files_of(each)) > MOST_FILES} == {}
 
 
-@pytest.mark.parametrize("file", sorted(SOURCE.rglob("*.py")), ids=relative)
-def test_another_folder_is_imported_by_its_face(file):
-    """What lies where in a folder is its own business: it can be moved without a change elsewhere."""
+def imported_behind(file):
+    """List what a file imports behind the face of another folder."""
     own = file.relative_to(SOURCE).parts[:-1]
-    behind = [
+    return [
         ".".join(parts)
         for parts in modules_imported(file)
         if not is_public(parts)
@@ -54,10 +56,17 @@ def test_another_folder_is_imported_by_its_face(file):
         and has_a_face(SOURCE.joinpath(*parts[:depth]))
         and parts[:depth] != own[:depth]
     ]
-    assert behind == []
 
 
-@pytest.mark.parametrize("folder", [each for each in FOLDERS if has_a_face(each)], ids=relative)
-def test_a_face_says_what_its_folder_offers(folder):
+def test_another_folder_is_imported_by_its_face():
+    """What lies where in a folder is its own business: it can be moved without a change elsewhere."""
+    found = {relative(file): imported_behind(file) for file in sorted(SOURCE.rglob("*.py"))}
+    assert {file: modules for file, modules in found.items() if modules} == {}
+
+
+def test_a_face_says_what_its_folder_offers():
     """Whoever opens a folder reads its question and its bounds first."""
-    assert len((ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or "").splitlines()) >= 2
+    faces = {
+        relative(each): ast.parse((each / "__init__.py").read_text("utf-8")) for each in FOLDERS if has_a_face(each)
+    }
+    assert [name for name, face in faces.items() if len((ast.get_docstring(face) or "").splitlines()) < 2] == []
