@@ -30,7 +30,7 @@ from ._restore import Crashes, Intake, Reconciler
 from ._runs import Runs
 from ._starts import CalendarJobs, CrashFloors, MissedTicks, Parking, Pausing, Starts, Trust
 from ._values import InvalidJob, Listeners
-from ._watchdog import Records, Watchdog
+from ._watchdog import AskWhatRuns, Records, Watchdog
 from .queues import Queue
 from .stores import Executions, Lending, Retention, Shares, Sharing, Store, store_at
 
@@ -106,47 +106,52 @@ def memory_of(
     crash_floor: float,
     retention: Retention,
     poll: float,
+    audit: float | None,
     of_fleet: Mapping[str, int],
     rests: Rests,
     queue: Queue | None = None,
-) -> Memory:
-    """Put together what deals with the store. Raises TypeError for what is no Retention, and for a queue beside a store
-    that has no executions.
+) -> tuple[Memory, Watchdog]:
+    """Put together what deals with the store, and what audits all jobs, every `audit` seconds; None: when it is asked
+    to. Raises TypeError for what is no Retention, and for a queue beside a store that has no executions.
     """
     check_retention(retention)
     writer: Writer = InlineWriter() if store.is_immediate else ThreadWriter(core.loop.call_soon)
-    commits = Commits(store, writer, core, retention)
+    sharing, shares = sharing_of(store), core.jobs.shares
     crashes = Crashes(core, core.runs.random, crash_floor=crash_floor)
     reconciler = Reconciler(registry, core, tasks, crashes)
-    intake = Intake()
-    parts: dict[str, Any] = {"core": core, "commits": commits, "reconciler": reconciler, "intake": intake}
+    parts: dict[str, Any] = {"core": core, "reconciler": reconciler, "intake": Intake()}
+    watchdog = Watchdog(core, audit, Records(core, crashes, parts["intake"], asking_what_runs(store, core, writer)))
+    requests = None if shares is None else Requests(sharing, writer, core, reconciler, watchdog.audit_job)
+    dispatch, queue_audit = (
+        (None, None) if queue is None else of_queue(queue, store, writer, registry, requests, **parts)
+    )
+    commits = Commits(
+        store,
+        writer,
+        core,
+        retention,
+        committed=None if dispatch is None else dispatch.committed,
+        give_way=None if requests is None else requests.give_way,
+    )
+    parts["commits"] = commits
+    fetch = None if dispatch is None else dispatch.fetching.fetch
+    polling = Polling(store, writer, every=poll, requests=requests, fetch=fetch, **parts)
 
     def hint() -> None:
         memory.hint()  # which is made last
 
-    shards = dispatch = audit = None
-    if queue is not None and isinstance(core.jobs.shares, Held):
-        queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
-        lines = {"store_line": writer, "queue_line": queue_line}
-        dispatch = Dispatch(
-            queue, executions_of(store), core.jobs.shares, core, registry, reconciler=reconciler, intake=intake, **lines
-        )
-        audit = QueueAudit(dispatch, core, **lines)
-        commits.on_committed = dispatch.committed
-    if (sharing := sharing_of(store)) is not None and core.jobs.shares is not None:
+    shards = None
+    if sharing is not None and shares is not None:
         shards = (Shards if queue is None else Membership)(
             sharing,
-            core.jobs.shares,
+            shares,
             writer,
             crashes=crashes,
-            rejoining=Rejoining(lambda now_us: store.open(now_us, hint), sharing, core.jobs.shares, writer, **parts),
+            rejoining=Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts),
             **parts,
         )
-    if dispatch is not None and audit is not None and isinstance(shards, Membership):
-        shards.on_lease, shards.on_burial = dispatch.taking.on_lease, audit.hint
-    has_others = core.jobs.shares is not None
-    requests = fetched(Requests(sharing, writer, core, commits, reconciler), dispatch) if has_others else None
-    polling = Polling(store, writer, every=poll, requests=requests, **parts)
+    if dispatch is not None and queue_audit is not None and isinstance(shards, Membership):
+        shards.on_lease, shards.on_burial = dispatch.taking.on_lease, queue_audit.hint
     memory = Memory(
         store,
         writer,
@@ -156,18 +161,26 @@ def memory_of(
         shards=shards,
         sharing=sharing,
         dispatch=dispatch,
-        audit=audit,
+        audit=queue_audit,
         units=None if shards is None else units_of(of_fleet, rests, store, core, shards),
         **parts,
     )
-    return memory
+    return memory, watchdog
 
 
-def fetched(requests: Requests, dispatch: Dispatch | None) -> Requests:
-    """Have jobs that stand in a queue, if there is one, come to us for what is asked of them."""
-    if dispatch is not None:
-        requests.fetch, dispatch.fetching.carry_out = dispatch.fetching.fetch, requests.carry_out
-    return requests
+def of_queue(
+    queue: Queue, store: Store, store_line: Writer, registry: Registry, requests: Requests | None, **parts: Any
+) -> tuple[Dispatch, QueueAudit]:
+    """Put together what deals with a queue, in a line of its own. Raises TypeError for a store without executions."""
+    core: Core = parts["core"]
+    held = core.jobs.shares
+    assert requests is not None
+    assert isinstance(held, Held)
+    queue_line: Writer = InlineWriter() if queue.is_immediate else ThreadWriter(core.loop.call_soon)
+    lines: dict[str, Any] = {"store_line": store_line, "queue_line": queue_line}
+    executions = executions_of(store)
+    dispatch = Dispatch(queue, executions, held, registry=registry, carry_out=requests.carry_out, **lines, **parts)
+    return dispatch, QueueAudit(dispatch, core, **lines)
 
 
 def check_retention(retention: Retention) -> None:
@@ -194,15 +207,17 @@ def executions_of(store: Store) -> Executions:
     return executions
 
 
-def watchdog_of(core: Core, memory: Memory | None, interval: float | None) -> Watchdog:
-    """Put together what audits all jobs, every `interval` seconds; None: only when it is asked to."""
-    records = None
-    if memory is not None:
-        records = Records(core, memory.crashes, memory.intake, memory.ask_what_runs)
-    watchdog = Watchdog(core, interval, records)
-    if memory is not None:
-        memory.polling.audits_by(watchdog.audit_job)
-    return watchdog
+def without_store(core: Core, audit: float | None) -> tuple[Memory | None, Watchdog]:
+    """Put together what audits all jobs where no store is, every `audit` seconds; None: when it is asked to."""
+    return None, Watchdog(core, audit)
+
+
+def asking_what_runs(store: Store, core: Core, writer: Writer) -> AskWhatRuns:
+    """Return what has the store say which ticks of our jobs run, after all that was sent before."""
+    shares, sharing = core.jobs.shares, sharing_of(store)
+    if shares is None or sharing is None:
+        return lambda answered: writer.submit(store.running, answered)
+    return lambda answered: writer.submit(lambda: sharing.running(shares.all()), answered)
 
 
 def audit_of(store: Store | None, audit: Any) -> float | None:

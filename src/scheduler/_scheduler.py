@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
-from ._assembly import audit_of, core_of, memory_of, rests_of, shares_of, store_of, watchdog_of
+from ._assembly import audit_of, core_of, memory_of, rests_of, shares_of, store_of, without_store
 from ._control import OnConflict, Registry, SomeJob, fleet_of
 from ._jobs import (
     Handle as Job,
@@ -105,8 +105,9 @@ class Scheduler(Running):
         self._jobs = self._core.jobs
         self._tasks = Tasks(has_store=store is not None)
         self._registry = Registry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
-        self._memory = (
-            None
+        audit_every = audit_of(store, audit)
+        self._memory, self._watchdog = (
+            without_store(self._core, audit_every)
             if store is None
             else memory_of(
                 part_of("store", store, "commit", '"sqlite:///jobs.db"'),
@@ -116,6 +117,7 @@ class Scheduler(Running):
                 crash_floor=delay_of("crash_floor", crash_floor),
                 retention=Retention() if retention is None else retention,
                 poll=poll_of("poll", poll),
+                audit=audit_every,
                 queue=None if queue is None else part_of("queue", queue, "census", "BeanstalkdQueue(...)"),
                 of_fleet=sizes.of_fleet,
                 rests=self._rests,
@@ -123,7 +125,6 @@ class Scheduler(Running):
         )
         self._policies = Policies()
         self._group: TaskGroup | None = None
-        self._watchdog = watchdog_of(self._core, self._memory, audit_of(store, audit))
         self._life = self._lifespan(
             core=self._core,
             registry=self._registry,

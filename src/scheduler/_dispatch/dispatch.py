@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from logging import getLogger
-from typing import Final
+from typing import Any, Final
 
 from timerqueue import LifecycleError
 
@@ -35,7 +35,7 @@ from ..stores import (
     Receipt,
     Standing,
 )
-from .fetching import Fetching
+from .fetching import CarryOut, Fetching
 from .held import Held, Hold
 from .line import Line
 from .next_execution import due_elsewhere, next_execution
@@ -49,7 +49,7 @@ LAST_PUTS: Final = 3.0
 
 
 class Dispatch:
-    """The dealings of one scheduler with its queue."""
+    """The dealings of one scheduler with its queue. `carry_out`: as of Fetching."""
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class Dispatch:
         core: Core,
         registry: Registry,
         *,
+        carry_out: CarryOut,
         store_line: Line,
         queue_line: Line,
         reconciler: Reconciler,
@@ -74,10 +75,9 @@ class Dispatch:
         self._jobs = core.jobs
         self._registry = registry
         self.puts = Puts(queue, core, queue_line)
-        self.fetching = Fetching(executions, held, core, store_line=store_line, reconciler=reconciler, intake=intake)
-        self.taking = Taking(
-            executions, held, self.puts, core, store_line=store_line, reconciler=reconciler, intake=intake
-        )
+        lines: dict[str, Any] = {"store_line": store_line, "reconciler": reconciler, "intake": intake}
+        self.fetching = Fetching(executions, held, core, carry_out=carry_out, **lines)
+        self.taking = Taking(executions, held, self.puts, core, **lines)
         self.missing = 0
         """Executions that an audit has put again."""
         self._is_over = False

@@ -23,9 +23,11 @@ logger = getLogger(__name__)
 Asked = dict[str, list[StoredRequest]]
 """What is asked of jobs, by their ids."""
 
+CarryOut = Callable[[StoredRequest], object]
+
 
 class Fetching:
-    """The fetching of one scheduler."""
+    """The fetching of one scheduler. `carry_out`: called with what is asked of a job that is with us."""
 
     def __init__(
         self,
@@ -33,12 +35,12 @@ class Fetching:
         held: Held,
         core: Core,
         *,
+        carry_out: CarryOut,
         store_line: Line,
         reconciler: Reconciler,
         intake: Intake,
     ) -> None:
-        self.carry_out: Callable[[StoredRequest], object] = _nobody
-        """Called with what is asked of a job that is with us."""
+        self._carry_out = carry_out
         self._executions = executions
         self._held = held
         self._core = core
@@ -56,7 +58,7 @@ class Fetching:
             if job.is_elsewhere:
                 asked[job.id].append(request)
             else:
-                self.carry_out(request)
+                self._carry_out(request)
         if asked:
             ids, now_us = list(asked), self._core.timeline.us(self._core.monotonic(), steady=False)
             self._store_line.submit(
@@ -76,7 +78,7 @@ class Fetching:
             if job is None or job.is_elsewhere:
                 continue  # the agent that has it sees to it
             for request in requests:
-                self.carry_out(request)
+                self._carry_out(request)
             self._core.journal.touch(job)  # so that it is released with the next commit
 
     def _take_up(self, fetched: Fetched) -> None:
@@ -93,7 +95,3 @@ class Fetching:
                 state = state._replace(next_us=live.due_us)  # what was due before was paused
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
         self._reconciler.take_over(row, state, lost)
-
-
-def _nobody(_request: StoredRequest) -> None:
-    """Nobody carries anything out."""

@@ -46,17 +46,28 @@ PRUNE_EVERY: Final = 5
 
 
 class Commits:
-    """The commits of one scheduler to one store."""
+    """The commits of one scheduler to one store.
 
-    def __init__(self, store: Store, writer: Writer, core: Core, retention: Retention) -> None:
+    `committed`: told of each batch that is durable, and what of it was not carried out. `give_way`: called with a row
+    that another agent has added at the same moment as we one, and our OnConflict; it returns what is lost by that.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        core: Core,
+        retention: Retention,
+        *,
+        committed: Callable[[Batch, Receipt], object] | None = None,
+        give_way: Callable[[StoredJob, str], Exception | None] | None = None,
+    ) -> None:
         self.store = store
         self.writer = writer
         self.trouble: str | None = None
         """The trouble with the store; None: none that is known."""
         self.count = 0
         """How many batches have been committed."""
-        self.on_standing: Callable[[StoredJob, str], None] = _alone
-        """Called with a row that another agent has added at the same moment as we one, and our OnConflict."""
         self._journal = core.journal
         self._queue = core.queue
         self._timeline = core.timeline
@@ -74,8 +85,8 @@ class Commits:
         self._down_since: float | None = None
         self.doubt: Callable[[], object] | None = None
         """Told that the store has been taken over, where agents share it: then this is not the end."""
-        self.on_committed: Callable[[Batch, Receipt], object] = _nobody
-        """Told of each batch that is durable, and what of it was not carried out."""
+        self._tell_committed = committed
+        self._give_way = give_way
         core.journal.keep(self._ask)
 
     def open(self, epoch: int) -> None:
@@ -118,10 +129,6 @@ class Commits:
         else:
             logger.error("the store failed", exc_info=error)
 
-    def is_lost(self, error: Exception) -> None:
-        """Let the next who waits for a flush know that something is not stored as it was asked for."""
-        self._lost = error
-
     def left(self) -> Sealed | None:
         """The next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now."""
         journal = self._journal
@@ -134,7 +141,9 @@ class Commits:
         sealed = self._journal.taken()
         for receipt in receipts:
             self._look_at_stale(receipt)
-        self.on_committed(sealed.batch, Receipt(gone=tuple(gone for receipt in receipts for gone in receipt.gone)))
+        if self._tell_committed is not None:
+            gone = tuple(gone for receipt in receipts for gone in receipt.gone)
+            self._tell_committed(sealed.batch, Receipt(gone=gone))
 
     def _ask(self) -> None:
         """Have what is pending sent in the next turn of the loop, with what comes until then."""
@@ -197,11 +206,17 @@ class Commits:
                 self._marks.refused(run)  # which may mark it again: it has another fence from then on
         if durable:
             self._marks.committed(durable)
-        self.on_committed(sealed.batch, receipt)
-        for row in receipt.standing:
-            self.on_standing(row, sealed.batch.added.get(row.id, ""))
+        if self._tell_committed is not None:
+            self._tell_committed(sealed.batch, receipt)
+        self._let_stand(receipt.standing, sealed)
         self._tell_flushed(sealed)
         self._pruning.written(sealed.batch, self._sent_at)
+
+    def _let_stand(self, rows: Sequence[StoredJob], sealed: Sealed) -> None:
+        """Have jobs of ours give way whose rows another agent has written first."""
+        for row in rows:
+            if self._give_way is not None and (error := self._give_way(row, sealed.batch.added.get(row.id, ""))):
+                self._lost = error
 
     def _look_at_stale(self, receipt: Receipt) -> bool:
         """Look at ends that were not taken, as their ticks have records of others. Whether some are sent again."""
@@ -271,11 +286,3 @@ class Commits:
         self._marks.store_up()
         logger.info("the store works again, after %.1f s", seconds)
         self._listeners.tell(StoreUp(self._queue.clock.wall(), seconds))
-
-
-def _nobody(_batch: Batch, _receipt: Receipt) -> None:
-    """Nobody asks what is durable."""
-
-
-def _alone(_row: StoredJob, _on_conflict: str) -> None:
-    """Nobody else adds jobs."""

@@ -242,14 +242,6 @@ class Memory:
         ticks = read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
         return list(self.intake.ticks(ticks))
 
-    def ask_what_runs(self, answered: Callable[[list[StoredTick] | None, Exception | None], object]) -> None:
-        """Have the store say which ticks of our jobs run, after all that was sent before, and tell `answered`."""
-        shares, sharing = self._core.jobs.shares, self._sharing
-        if shares is None or sharing is None:
-            self._writer.submit(self.store.running, answered)
-        else:
-            self._writer.submit(lambda: sharing.running(shares.all()), answered)
-
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)
 

@@ -9,7 +9,7 @@ before: see `Journal.unfollowed`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from logging import getLogger
 from math import inf
@@ -22,7 +22,7 @@ from .._restore import Intake, Reconciler
 from .._starts import in_slices
 from ..stores import Changes, Store, StoredJob, StoredRequest, StoredState
 from .commits import Commits
-from .requests import AuditJob, Requests
+from .requests import Requests, Unheeded
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -37,7 +37,8 @@ LONG: Final = 300.0
 class Polling:
     """The polling of one store, every `every` seconds. On the loop, but for `hint`.
 
-    `requests`: of a store that is shared, whose `hint` is called when there is news.
+    `requests`: of a store that is shared, whose `hint` is called when there is news. `fetch`: has jobs come to us that
+    stand in a queue, for what is asked of them.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Polling:
         intake: Intake,
         every: float,
         requests: Requests | None = None,
+        fetch: Callable[[list[StoredRequest]], object] | None = None,
     ) -> None:
         self._store = store
         self._writer = writer
@@ -61,6 +63,8 @@ class Polling:
         self._intake = intake
         self._every = every
         self._requests = requests
+        self._fetch = fetch
+        self._unheeded = Unheeded()
         self._states: dict[str, StoredState] = {}
         """Of jobs whose rows are still to be followed."""
         self._has_begun = False
@@ -72,11 +76,6 @@ class Polling:
         """Ask from now on: all that the store holds has been read."""
         self._has_begun = True
         self._look()
-
-    def audits_by(self, audit_job: AuditJob) -> None:
-        """Let a job be audited in that way when another process asks for it."""
-        if self._requests is not None:
-            self._requests.audit_job = audit_job
 
     def end(self) -> None:
         """Ask no more."""
@@ -135,11 +134,14 @@ class Polling:
 
     def _carry_out(self, requests: Requests, asked: Iterable[StoredRequest]) -> None:
         """Do what other agents ask of our jobs, as their rows say that they are by now."""
-        unfollowed = self._journal.unfollowed
+        unfollowed, left = self._journal.unfollowed, list[StoredRequest]()
         for each in asked:
             if each.job_id in unfollowed:
                 self._follow((each.job_id, unfollowed.pop(each.job_id)))
-            requests.carry_out(each)
+            if not requests.carry_out(each):
+                left.append(each)
+        if self._fetch is not None and (still := self._unheeded.still(left)):
+            self._fetch(still)
 
     def _rows_to_follow(self) -> Iterator[tuple[str, StoredJob | None]]:
         """Take the changed rows one after another, those that come meanwhile too."""

@@ -13,7 +13,7 @@ reads it from the tick's record, so that it does not matter who has written that
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from typing import assert_never
 
@@ -21,9 +21,8 @@ from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Reconciler
-from .._values import MissedReason, Outcome, RunEnded, RunMissed
+from .._values import DuplicateJob, MissedReason, Outcome, RunEnded, RunMissed
 from ..stores import RUNNING, Act, Answer, Sharing, StoredJob, StoredRequest, StoredTick
-from .commits import Commits
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -49,71 +48,71 @@ class RequestedRun(AskedRun):
         self._done(self, answer)
 
 
+class Unheeded:
+    """Requests for jobs that stand in a queue. Whoever has asked fetches them; if that one is gone, somebody else."""
+
+    def __init__(self) -> None:
+        self._once: set[int] = set()
+
+    def still(self, left: Iterable[StoredRequest]) -> list[StoredRequest]:
+        """Return those that were there the last time, too. They count as new after that; all others are forgotten."""
+        left = list(left)
+        before, self._once = self._once, {each.number for each in left} - self._once
+        return [each for each in left if each.number in before]
+
+
 class Requests:
     """The requests of others for our jobs, and ours for theirs."""
 
     def __init__(
-        self, sharing: Sharing | None, writer: Writer, core: Core, commits: Commits, reconciler: Reconciler
+        self, sharing: Sharing | None, writer: Writer, core: Core, reconciler: Reconciler, audit_job: AuditJob
     ) -> None:
         self._sharing = sharing
         self._writer = writer
         self._core = core
         self._journal = core.journal
-        self._commits = commits
         self._reconciler = reconciler
-        commits.on_standing = self.give_way
-        self.fetch: Callable[[list[StoredRequest]], object] | None = None
-        """Have a job come to us that stands in a queue; None: there is none."""
-        self._seen: set[int] = set()
-        """Requests for such jobs. Who has asked fetches them: we do if they are seen again."""
+        self._audit_job = audit_job
         self._is_asking = False
         self._audited = set[int]()
         """Requests for audits that go on."""
-        self.audit_job: AuditJob = _leave_alone
 
-    def give_way(self, row: StoredJob, on_conflict: str) -> None:
-        """Let a job that we have added be what another agent has added at the same moment, which was first."""
+    def give_way(self, row: StoredJob, on_conflict: str) -> DuplicateJob | None:
+        """Let a job that we have added be what another agent has added at the same moment, which was first. Return what
+        whoever waits for a flush is to know.
+        """
         job = self._core.jobs.find(row.id)
         if job is None:
-            return
+            return None
         if on_conflict == "update":
             self._journal.remember(job)
-            return
-        if on_conflict == "error":
-            error = duplicate(row.id)
-            logger.error("%s: the one of another agent was first, and ours is as that", error)
-            self._commits.is_lost(error)
+            return None
         self._reconciler.change(row.id, row)
+        if on_conflict != "error":
+            return None
+        error = duplicate(row.id)
+        logger.error("%s: the one of another agent was first, and ours is as that", error)
+        return error
 
     # -- for our jobs --------------------------------------------------------------------------------------------------
 
-    def carry_out(self, request: StoredRequest) -> None:
-        """Do what is asked for, unless it is being done. What is not ours any more is left to whose it is."""
+    def carry_out(self, request: StoredRequest) -> bool:
+        """Do what is asked for, unless it is being done. False: it is left to others, who have the job."""
         job = self._core.jobs.find(request.job_id)
         if job is None or job.task is None or self._core.runs.is_stopping:
-            return
+            return True
         if job.is_elsewhere:
-            self._leave_to_who_asked(request)
-            return
+            return False
         number = request.number
         is_begun = number in self._audited or any(each.number == number for each in job.asked)
         if is_begun or self._journal.is_doing(number):
-            return
+            return True
         try:
             self._do(job, request, Act(request.act))
         except Exception:
             logger.exception("what another agent has asked of job %r cannot be done: %r", job.id, request)
             self._journal.done(job, request.number)
-
-    def _leave_to_who_asked(self, request: StoredRequest) -> None:
-        """Fetch the job of a request only if it is still there when it is looked at again: who has asked is gone."""
-        if self.fetch is None:
-            return
-        if request.number in self._seen:
-            self._seen.discard(request.number)
-            self.fetch([request])
-        else:
-            self._seen.add(request.number)
+        return True
 
     def _do(self, job: Job, request: StoredRequest, act: Act) -> None:
         logger.info("job %r: another agent asks for this: %s", job.id, act.value)
@@ -151,7 +150,7 @@ class Requests:
             self._journal.done(job, request.number, None, found)
 
         self._audited.add(request.number)
-        self.audit_job(job, request.at_us is not None, answered)
+        self._audit_job(job, request.at_us is not None, answered)
 
     def _run_done(self, asked: RequestedRun, answer: RunEnded | RunMissed) -> None:
         """Note what has become of a run. One that our stop has kept from beginning is left to who has the job then."""
@@ -224,7 +223,3 @@ def _ended(tick: StoredTick) -> RunEnded:
         tick.trace,
         () if tick.result is None else (json.loads(tick.result),),
     )
-
-
-def _leave_alone(_job: Job, _says_it_runs: bool, answered: Answered) -> None:  # noqa: FBT001 - as AuditJob
-    answered(None)

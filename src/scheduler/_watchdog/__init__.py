@@ -8,7 +8,7 @@ It does not know how a store is opened or written, and calls it through what it 
 """
 
 from .flaws import Flaw, flaw_of
-from .records import Records
+from .records import AskWhatRuns, Records
 from .watchdog import Watchdog
 
-__all__ = ["Flaw", "Records", "Watchdog", "flaw_of"]
+__all__ = ["AskWhatRuns", "Flaw", "Records", "Watchdog", "flaw_of"]

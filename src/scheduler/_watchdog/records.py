@@ -17,6 +17,9 @@ NOBODY: Final = "nobody ran it any more, and its record said that it ran"
 Key = tuple[str, int]
 Answered = Callable[[list[StoredTick] | None, Exception | None], object]
 
+AskWhatRuns = Callable[[Answered], object]
+"""Have the store say which of our ticks run, after all that was sent before, and tell whom it is given."""
+
 
 class Records:
     """The records of one scheduler's runs. `ask` has the store say which of our ticks run, in the line of the commits.
@@ -24,7 +27,7 @@ class Records:
     A record counts only if two audits in a row have found it: between them a run has ended, or a shard has come to us.
     """
 
-    def __init__(self, core: Core, crashes: Crashes, intake: Intake, ask: Callable[[Answered], object]) -> None:
+    def __init__(self, core: Core, crashes: Crashes, intake: Intake, ask: AskWhatRuns) -> None:
         self._core = core
         self._crashes = crashes
         self._intake = intake
