@@ -19,7 +19,7 @@ from .._jobs import Job
 from .._loop import Core
 from .._restore import Intake, Lost, Reconciler
 from ..queues import Delivery, Kind
-from ..stores import Executions, NotTaken, Taken
+from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken
 from .held import GivenBack, Held, Hold
 from .line import Line
 from .puts import Puts
@@ -181,14 +181,16 @@ class Taking:
             delivery.bury()
             return
         self.taken += 1
-        self._held.by_id[job_id] = Hold(due_us, delivery)
+        hold = self._held.by_id[job_id] = Hold(due_us, delivery)
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
-        state = self._intake.state(taken.state)
-        if state is not None and state.next_us is not None and state.next_us < due_us:
-            state = state._replace(next_us=due_us)  # what was due before was paused, or somebody has skipped it
+        state = _standing_at(due_us, row, self._intake.state(taken.state))
         self._reconciler.take_over(row, state, lost)
         job = self._core.jobs.find(job_id)
-        if job is not None and not self._is_to_begin(job, due_us):
+        if job is None or self._is_to_begin(job, due_us):
+            return
+        if _is_its_start(due_us, row, state) and not job.is_paused and job.floor is None and job.unfit is None:
+            hold.due_us = self._core.starts.keep(job, due_us)  # another clock, version or schedule has planned it
+        else:
             self._core.journal.touch(job)  # so that it is released with the next commit
 
     def _again(self, hold: Hold, delivery: Delivery) -> None:
@@ -205,6 +207,23 @@ class Taking:
             return not is_idle(job)
         steady = job.planner.steady
         return self._core.timeline.reported(job.due_us, steady=steady) <= due_us or not is_idle(job)
+
+
+def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> StoredState | None:
+    """Where a job stands that comes with the execution of that instant."""
+    if state is None or state.next_us is None:
+        return state
+    is_edited = state.next_of not in {None, row.schedule} and state.retry_at_us is None and not state.next_by_hand
+    if state.next_us < due_us or is_edited:  # what was due before was paused, or somebody has skipped or replaced it
+        return state._replace(next_us=due_us, next_of=row.schedule)
+    return state
+
+
+def _is_its_start(due_us: int, row: StoredJob, state: StoredState | None) -> bool:
+    """Whether the execution is a start by the job's schedule, and not the end of a rest or of a pause."""
+    if row.paused is not None or state is None:
+        return row.paused is None
+    return state.not_before_us is None and (state.next_us is None or state.next_us <= due_us)
 
 
 def is_idle(job: Job) -> bool:

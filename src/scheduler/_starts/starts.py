@@ -147,6 +147,20 @@ class Starts:
         job.is_due_by_hand, job.dated_us = is_by_hand, due_us if is_by_hand else None
         self.plan(job, due_us)
 
+    def keep(self, job: Job, at_us: int) -> int:
+        """Let a start that others have planned be the next, though the schedule has none then. It comes at `at_us`, or
+        at a slot soon after it, so that intervals stay what they are. Return when; both in UTC microseconds.
+
+        Raises what a user's schedule raises.
+        """
+        planner, shift = job.planner, self.timeline.shift(steady=job.planner.steady)
+        due_us = at_us - shift
+        slot = planner.slot(job.id, due_us)
+        is_slot = slot is not None and (slot == due_us or slot - due_us < (planner.interval or 0) // 2)
+        due_us = slot if slot is not None and is_slot else due_us
+        self._instead(job, due_us, is_by_hand=not is_slot)
+        return due_us + shift
+
     def replan(self, job: Job, first: FirstStart) -> None:
         """Give the job a new schedule. A parked job comes alive with it; a paused one stays paused."""
         job.stood = None
