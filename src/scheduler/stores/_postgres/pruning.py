@@ -16,6 +16,12 @@ ROWS: Final = 2_000
 JOBS: Final = 1_000
 """Jobs that one call counts the records of."""
 
+SHARE_OF_JOB: Final = 16
+"""The records of a job are counted again after a sixteenth of those that it may keep: to count them is to read them."""
+
+MOST_COUNTS: Final = 200_000
+"""Jobs whose new records are counted here; with more than that those of all are counted in the table."""
+
 BLOCKS: Final = 1_000
 """Of the table, read to estimate its size."""
 
@@ -32,8 +38,8 @@ OLDEST: Final = (
 
 
 class Pruning:
-    """Knows which jobs may have got too many records: at first it walks through all, later it counts those that have
-    got new ones.
+    """Knows which jobs may have got too many records: at first it walks through all, later it looks at those that have
+    got so many new ones that it is worth reading the others.
     """
 
     def __init__(self, statements: Statements) -> None:
@@ -71,7 +77,10 @@ class Pruning:
             "DELETE FROM {schema}.change WHERE ctid = ANY (ARRAY(SELECT ctid FROM {schema}.change"
             " WHERE made_at < now() - interval '1 hour' AND pg_visible_in_snapshot(xid, %s::pg_snapshot) LIMIT 2000))"
         )
+        self._new: dict[str, int] = {}
+        """New records of a job since they were counted, if there are some."""
         self._grown: set[str] = set()
+        """Jobs whose records are to be counted."""
         self._walked: str | None = ""
         """The last id of the walk through all jobs; None: it has been done."""
         self._most: int | None = None
@@ -82,9 +91,21 @@ class Pruning:
     def note(self, batch: Batch) -> None:
         """Jobs of this batch may have got a record."""
         for ticks in (batch.ended, batch.missed):
-            self._grown.update(tick.job_id for tick in ticks)
+            for tick in ticks:
+                self._count(tick.job_id)
             if self._bytes is not None:
                 self._bytes += sum(map(size_of, ticks))
+
+    def _count(self, job_id: str) -> None:
+        new = self._new.get(job_id, 0) + 1
+        if new > (self._most or 0) // SHARE_OF_JOB:
+            self._grown.add(job_id)
+            self._new.pop(job_id, None)
+            return
+        self._new[job_id] = new
+        if len(self._new) > MOST_COUNTS:
+            self._grown.update(self._new)
+            self._new.clear()
 
     def prune(self, connection: Connection, retention: Retention, now_us: int, seen: str) -> int:
         """How many records went. Of the log of changes goes what is an hour old and visible in the snapshot `seen`."""

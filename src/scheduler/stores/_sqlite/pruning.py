@@ -20,6 +20,9 @@ from .rows import MOST_ROWS, ask
 MOST: Final = 5_000
 """Records that one call removes."""
 
+SHARE_OF_JOB: Final = 16
+"""A job is looked at once it has a sixteenth more records than it may keep: its records are read for it."""
+
 _LONGEST: Final = 2**62
 _SIZE: Final = (
     f"{SIZE_OF_TICK} + length(job_id) + coalesce(length(error), 0) "
@@ -100,10 +103,11 @@ class Tally:
 
     def _note_those_of_jobs(self, found: dict[tuple[int, str], int], connection: Connection, per_job: int) -> None:
         assert self._of_job is not None
+        slack = per_job // SHARE_OF_JOB
         if per_job != self._per_job:
-            self._per_job = per_job
+            self._per_job, slack = per_job, 0
             self._grown = set(self._of_job)
-        self._grown = {job_id for job_id in self._grown if self._of_job[job_id] > per_job}
+        self._grown = {job_id for job_id in self._grown if self._of_job[job_id] > per_job + slack}
         suspects = [(job_id,) for job_id in self._grown]
         for first in range(0, len(suspects), MOST_ROWS):
             for job_id, count, staying in ask(connection, _COUNT_OF_JOBS, suspects[first : first + MOST_ROWS]):
