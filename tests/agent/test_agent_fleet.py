@@ -176,3 +176,16 @@ def test_a_file_is_for_one_process(tmp_path):
     found = run(f"sqlite:///{tmp_path}/uptime.db")
     assert found.exit_code == 2
     assert "is for one process: agents share a store in PostgreSQL" in found.stderr
+
+
+@pytest.mark.parametrize("command", ["fleet", "audit"])
+def test_where_the_tables_stand_in_another_schema_it_says_the_command_that_works(agent, url, postgres_schema, command):
+    """A program's store stands in one of its own name, and who asks has the agent's in mind."""
+    agent("one")
+    nothing = url.replace(postgres_schema, "nothing_here")
+    found = CliRunner().invoke(cli, [command, nothing])
+    assert found.exit_code == 2
+    assert "schema 'nothing_here' holds no tables of timerqueue" in found.stderr
+    assert repr(postgres_schema) in found.stderr
+    works = re.search(r"timerqueue (\w+) '([^']+)'$", found.stderr.strip())
+    assert CliRunner().invoke(cli, list(works.groups())).exit_code < 2

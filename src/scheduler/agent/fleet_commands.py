@@ -16,9 +16,11 @@ from .options import Duration, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from scheduler.queues import Queue
 
-    from .config import Config
+    from .config import Config, StorePlace
 
 
 def _read(file: Path) -> Config:
@@ -142,6 +144,7 @@ def fleet(where: str, *, as_json: bool) -> None:
     Exit code 1 if there is none, or if the lease of one has ended.
     """
     from scheduler import StoreError
+    from scheduler.stores import NoTables
 
     from .config import store_place
     from .show import fleet_in_json, fleet_lines
@@ -151,6 +154,8 @@ def fleet(where: str, *, as_json: bool) -> None:
         end(f"{place} is for one process: agents share a store in PostgreSQL", BAD_USAGE)
     try:
         view = place.fleet_view()
+    except NoTables as exc:
+        refuse(place, f"{exc}{_instead('fleet', place, exc.elsewhere)}")
     except StoreError as exc:
         refuse(place, str(exc))
     now = now_here()
@@ -173,6 +178,7 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
     code 1 if anything was wrong.
     """
     from scheduler import SchedulerError, StoreError, audit_store
+    from scheduler.stores import NoTables
 
     from .config import store_place
     from .show import audit_in_json, audit_lines
@@ -185,6 +191,8 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
     try:
         with place.visited() as store:
             found = audit_store(store, None if queue is None else _to_put_into(queue, tube), wait=wait)
+    except NoTables as exc:
+        refuse(place, f"{exc}{_instead('audit', place, exc.elsewhere)}")
     except StoreError as exc:
         refuse(place, str(exc))
     except ValueError as exc:
@@ -193,6 +201,15 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
         end(str(exc), BAD_USAGE)
     print_lines([audit_in_json(found)] if as_json else audit_lines(found))
     sys.exit(FAILED if found.mended or found.left else 0)
+
+
+def _instead(command: str, place: StorePlace, schemas: Iterable[str]) -> str:
+    """Say which command asks the store in the first of these schemas. Without secrets it can be copied as it stands."""
+    from .text import masked
+
+    first, dsn = next(iter(schemas), None), place.dsn or ""
+    url = f"{masked(dsn) if place.secrets else dsn}{'&' if '?' in dsn else '?'}schema={first}"
+    return "" if first is None else f": timerqueue {command} '{url}'"
 
 
 def _to_put_into(address: str, tube: str) -> Queue:

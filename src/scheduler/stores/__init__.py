@@ -41,7 +41,7 @@ from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Pe
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
-from ._visit import LATE, Audience, Doubt, Doubted, Looked, Visit
+from ._visit import LATE, Audience, Doubt, Doubted, Looked, NoTables, Visit
 from ._voting import Vote, Voting
 
 __all__ = [
@@ -86,6 +86,7 @@ __all__ = [
     "Loan",
     "Looked",
     "Mended",
+    "NoTables",
     "NotTaken",
     "Opened",
     "Peer",

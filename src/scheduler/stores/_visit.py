@@ -15,9 +15,20 @@ from attrs import frozen
 
 from ._executions import Executions
 from ._rows import Placed
+from ._store import StoreUnusable
 
 LATE: Final = 60.0
 """Seconds after which a start that has not begun makes one doubt whether anybody has it."""
+
+
+class NoTables(StoreUnusable):
+    """The schema of a store holds no tables of ours. `elsewhere`: schemas of the same database that do."""
+
+    def __init__(self, schema: str, elsewhere: Iterable[str]) -> None:
+        self.elsewhere = tuple(elsewhere)
+        there = ", ".join(map(repr, self.elsewhere))
+        advice = f"there are some in {there}" if there else "let an agent open the store first"
+        super().__init__(f"schema {schema!r} holds no tables of timerqueue: {advice}")
 
 
 class Doubt(Enum):

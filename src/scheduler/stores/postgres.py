@@ -26,12 +26,12 @@ from ._postgres.execution_statements import ExecutionStatements
 from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
-from ._postgres.schema import check_made, preflight, prepare
+from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import PostgresSharing, SharingStatements, make_way, show_presence
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
-from ._postgres.visits import PostgresVisit
+from ._postgres.visits import PostgresVisit, check_made
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing
@@ -274,8 +274,9 @@ class PostgresStore:
             return [StoredTick(*row) for row in rows]
 
     def fleet(self) -> FleetView:
-        """Return the agents that have this store by now. It need not be open."""
+        """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""
         with self._reading() as reader:
+            check_made(reader, self._schema)
             rows = reader.execute(self._statements.agents).fetchall()
             free, requests = one_row(reader.execute(self._statements.open_work))
             gone = reader.execute(self._statements.hand_overs).fetchall()
@@ -288,7 +289,8 @@ class PostgresStore:
     def visit(self) -> Iterator[PostgresVisit]:
         """Let somebody audit the rows who is no agent, over a connection of its own. The store need not be open."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
-            check_made(connection, self._schema)
+            with connection.transaction_as(""):
+                check_made(connection, self._schema)
             yield PostgresVisit(connection, self._statements, self._of_executions, self._schema)
 
     def prune(self, retention: Retention, now_us: int) -> int:

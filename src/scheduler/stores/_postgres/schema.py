@@ -297,21 +297,21 @@ def prepare(connection: Connection, schema: str) -> None:
 
     Raises StoreUnusable where the server is too old, or the schema is somebody else's or of a newer version.
     """
-    _check_server(connection)
+    check_server(connection)
     with connection.transaction_as(""):
-        if _version(connection, schema) == VERSION:
+        if version_of(connection, schema) == VERSION:
             return
     with connection.transaction_as(""):
         # A lock of this transaction alone: of two agents that find no tables one makes them, the other finds them.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
-        _migrate(connection, schema, _version(connection, schema))
+        _migrate(connection, schema, version_of(connection, schema))
 
 
 def preflight(connection: Connection, schema: str) -> None:
     """Raise what `prepare` would, as far as that shows without making anything."""
-    _check_server(connection)
+    check_server(connection)
     with connection.transaction_as(""):
-        version = _version(connection, schema)
+        version = version_of(connection, schema)
         if version == VERSION:
             return
         if version is None:
@@ -322,23 +322,8 @@ def preflight(connection: Connection, schema: str) -> None:
             raise _without_right(connection, schema)
 
 
-def check_made(connection: Connection, schema: str) -> None:
-    """Raise StoreUnusable unless the tables are there, as this version knows them. Makes nothing."""
-    _check_server(connection)
-    with connection.transaction_as(""):
-        version = _version(connection, schema)
-    if not version:
-        msg = f"schema {schema!r} holds no tables of timerqueue: name the schema, such as postgresql://...?schema=NAME"
-        raise StoreUnusable(msg)
-    if version != VERSION:
-        msg = (
-            f"the tables in schema {schema!r} are of version {version}, and this timerqueue knows {VERSION}: "
-            "let an agent of this version open the store first"
-        )
-        raise StoreUnusable(msg)
-
-
-def _check_server(connection: Connection) -> None:
+def check_server(connection: Connection) -> None:
+    """Raise StoreUnusable for a server that is too old, or a database that cannot hold every text."""
     if connection.info.server_version < OLDEST_SERVER:
         msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
         raise StoreUnusable(msg)
@@ -348,8 +333,8 @@ def _check_server(connection: Connection) -> None:
         raise StoreUnusable(msg)
 
 
-def _version(connection: Connection, schema: str) -> int | None:
-    """Of the tables; 0: the schema is empty; None: there is no schema."""
+def version_of(connection: Connection, schema: str) -> int | None:
+    """Return the version of the tables; 0: the schema is empty; None: there is no schema. Raises StoreUnusable."""
     there = connection.execute(RELATIONS, [schema]).fetchone()
     if there is None or not there[0]:
         return None if there is None else 0

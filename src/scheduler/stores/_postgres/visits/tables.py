@@ -1,0 +1,33 @@
+"""Whether the tables of a store are there, for those who make none; and where they are instead."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..._store import StoreUnusable
+from ..._visit import NoTables
+from ..connection import Connection
+from ..schema import VERSION, check_server, version_of
+
+HOLDING: Final = """
+    SELECT nspname::text FROM pg_namespace
+    WHERE (SELECT count(*) = 3 FROM pg_class WHERE relnamespace = pg_namespace.oid AND relkind = 'r'
+        AND relname IN ('meta', 'job_state', 'tick'))
+    ORDER BY nspname <> 'timerqueue', nspname
+"""
+
+
+def check_made(connection: Connection, schema: str) -> None:
+    """Raise StoreUnusable unless the tables are there, as this version knows them; NoTables if there are none. Makes
+    nothing, in the transaction that is open.
+    """
+    check_server(connection)
+    version = version_of(connection, schema)
+    if not version:
+        raise NoTables(schema, [row[0] for row in connection.execute(HOLDING)])
+    if version != VERSION:
+        msg = (
+            f"the tables in schema {schema!r} are of version {version}, and this timerqueue knows {VERSION}: "
+            "let an agent of this version open the store first"
+        )
+        raise StoreUnusable(msg)
