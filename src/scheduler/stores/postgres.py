@@ -277,20 +277,18 @@ class PostgresStore:
         """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""
         with self._reading() as reader:
             check_made(reader, self._schema)
-            rows = reader.execute(self._statements.agents).fetchall()
+            rows = reader.execute(self._statements.agents)
+            agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
             free, requests = one_row(reader.execute(self._statements.open_work))
-            gone = reader.execute(self._statements.hand_overs).fetchall()
-            loans = loans_of(reader, UnitStatements(self._statements))
-        hand_overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in gone)
-        agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
-        return FleetView(agents=agents, free=free, requests=requests, hand_overs=hand_overs, loans=tuple(loans))
+            rows = reader.execute(self._statements.hand_overs)
+            hand_overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in rows)
+            loans = tuple(loans_of(reader, UnitStatements(self._statements)))
+        return FleetView(agents=agents, free=free, requests=requests, hand_overs=hand_overs, loans=loans)
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:
         """Let somebody audit the rows who is no agent, over a connection of its own. The store need not be open."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
-            with connection.transaction_as(""):
-                check_made(connection, self._schema)
             yield PostgresVisit(connection, self._statements, self._of_executions, self._schema)
 
     def prune(self, retention: Retention, now_us: int) -> int:

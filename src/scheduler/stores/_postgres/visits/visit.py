@@ -17,17 +17,22 @@ from ..executions import PostgresExecutions
 from ..statements import Statements
 from ..table import PLACED, number_array, text_array
 from .statements import VisitStatements
+from .tables import check_made
 
 MOST: Final = 1_000
 """Jobs that are doubted in one part, and no more: the next audit finds the others."""
 
 
 class PostgresVisit:
-    """A visit over one connection. `name`: of the schema, which is the channel of its agents, too."""
+    """A visit over one connection. `name`: of the schema, which is the channel of its agents, too. Raises StoreUnusable
+    unless the tables are there.
+    """
 
     def __init__(
         self, connection: Connection, statements: Statements, of_executions: ExecutionStatements, name: str
     ) -> None:
+        with connection.transaction_as(""):
+            check_made(connection, name)
         self._connection = connection
         self._statements = VisitStatements(statements)
         self._of_executions = of_executions
