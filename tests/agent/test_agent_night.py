@@ -21,6 +21,9 @@ pytestmark = pytest.mark.slow
 MONITORS, HOURS, SEED = 24, 1.0, 3
 """So many that some are added, some changed, and some removed."""
 
+SHORT = (SEED, 12, 0.5)
+"""A night in which a defect shows, too."""
+
 TAKEN_OUT = "site-0007"
 """The one that is gone between two reloads."""
 
@@ -113,7 +116,7 @@ def test_the_judge_finds_planted_defects(monkeypatch, part, name, defect, words)
     if defect is blames_the_target:  # and nobody asks whether we are offline
         monkeypatch.setattr(night_life.Gateway, "attempt", never_offline)
     monkeypatch.setattr(part, name, defect)
-    _, violations = judge(night.live(SEED, MONITORS, HOURS))
+    _, violations = judge(night.live(*SHORT))
     assert any(words in each for each in violations), violations
 
 

@@ -8,7 +8,7 @@ pytestmark = pytest.mark.slow
 
 KILLED = -9
 JOBS = [{"schedule": "@every 50ms", "id": "check"}]
-POINTS = 16
+POINTS = 8
 """Places within a commit at which an agent dies, spread over all calls that it makes."""
 
 

@@ -17,7 +17,7 @@ WINDOW = 1.0
 
 @pytest.fixture
 def agents(postgres_schema, tmp_path):
-    agents = Agents(postgres_schema, tmp_path / "log", jobs=40, fleet=LIMIT)
+    agents = Agents(postgres_schema, tmp_path / "log", jobs=40, fleet=LIMIT, takes=0.1, every="250ms")
     yield agents
     agents.close()
 
