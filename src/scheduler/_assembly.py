@@ -145,7 +145,6 @@ def memory_of(
         shards = (Shards if queue is None else Membership)(
             sharing,
             shares,
-            writer,
             crashes=crashes,
             rejoining=Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts),
             **parts,

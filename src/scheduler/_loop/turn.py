@@ -148,7 +148,7 @@ class Turn:
         if not steady and self._is_early(job, due_us):
             return
         if job.sparse is not None or job.task is not None:
-            if not self._trust.is_given and job.task is not None and self._trust.leave(job):
+            if not self._trust.is_whole and job.task is not None and self._trust.leave(job):
                 return
             self._regular_start_comes(job)
         by_hand = job.is_due_by_hand

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anyio.abc import TaskGroup
+
 from .shards import Shards
 
 
@@ -24,7 +26,7 @@ class Membership(Shards):
         await super().join()
         return []
 
-    async def _follow(self) -> float | None:
+    async def _follow(self, _group: TaskGroup) -> float | None:
         self._tell()
         view = self._view
         if view is not None and self.lease.is_held():

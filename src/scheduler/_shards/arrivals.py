@@ -1,0 +1,196 @@
+"""Arrivals: the jobs of shards that have become ours are taken up where they stand.
+
+    read what starts soonest, and what was cut off  -> these go on
+    read the rest, in a task of the part's own      -> the rest goes on, and the whole part is here
+
+Nobody waits for the rest: what comes to us meanwhile is read beside it, or the next who dies would wait for all jobs of
+the one before. A shard whose jobs have not all been read stays with us, and is read by one task at a time. A part whose
+read fails, or is broken off, is unread as a whole, and is begun again. What is here by then stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from logging import getLogger
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
+from attrs import define, field
+
+from .._journal import known_row
+from .._loop import Core
+from .._restore import Crashes, Intake, Lost, Reconciler, lost_by_job
+from .._starts import REMOVED
+from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards, shard_of
+from .moves import Moves
+from .portions import MOST_JOBS
+
+logger = getLogger(__name__)
+Chunk = list[tuple[StoredJob, StoredState | None]]
+Rows = Iterator[Chunk]
+
+MOST_AT_ONCE: Final = 1_000
+"""Jobs that are read with the first question: those of shards that are handed on, or the first that start."""
+
+FIRST_US: Final = 1_000_000
+"""Of a large part the jobs that start within so many microseconds are read first. The others are read while they run.
+"""
+
+AGAIN: Final = 0.13
+"""Seconds after which a part is read anew whose rest could not be read."""
+
+SLICE: Final = 100
+DIED: Final = "the process died under it, and its job has been removed since"
+EPOCH_BITS: Final = 32
+
+
+@define(eq=False)
+class _Part:
+    """Shards that come to us together. `noted`: rows of which we know better. `count`: jobs that have come."""
+
+    shards: frozenset[int]
+    noted: Collection[str]
+    began: float
+    lost: dict[str, Lost] = field(factory=dict)
+    count: int = 0
+
+
+class Arrivals:
+    """The arrivals of one scheduler. `again`: has it looked anew which shards are to come, or to go."""
+
+    def __init__(
+        self,
+        sharing: Sharing,
+        moves: Moves,
+        again: Callable[[], object],
+        *,
+        core: Core,
+        crashes: Crashes,
+        reconciler: Reconciler,
+        intake: Intake,
+    ) -> None:
+        self._sharing = sharing
+        self._moves = moves
+        self._again = again
+        self._core = core
+        self._journal = core.journal
+        self._crashes = crashes
+        self._reconciler = reconciler
+        self._intake = intake
+        self._line = anyio.CapacityLimiter(1)
+        """Of the rests of parts, one question at a time, beside those that cannot wait."""
+        self._rests: dict[anyio.CancelScope, anyio.Event] = {}
+        """The rests that are being read, and what is set at the end of each."""
+        self._being_read: set[int] = set()
+        self.unread: set[int] = set()
+        """Shards that are ours and whose jobs have not all been read."""
+
+    def wanted(self, ours: Collection[int]) -> list[int]:
+        """Which shards are to be taken: those of ours that are not here, or not as a whole, and that nobody reads."""
+        return sorted((set(ours).difference(self._moves.shares.all()) | self.unread) - self._being_read)
+
+    async def take(self, shards: Collection[int], group: TaskGroup) -> None:
+        """Take up the jobs of these shards. Returns when those are here that start soonest; the rest is read in a task
+        of this group. Raises StoreError.
+        """
+        if shards:
+            await group.start(self._take, frozenset(shards), name="scheduler shards that come")
+
+    async def let_go(self) -> None:
+        """Read nothing any more: all of it is others'."""
+        rests = list(self._rests.items())
+        for scope, _ in rests:
+            scope.cancel()
+        for _, is_over in rests:
+            await is_over.wait()
+        self.unread.clear()
+
+    def of_others(self, ticks: list[StoredTick]) -> list[StoredTick]:
+        """Return those of these ticks that this incarnation has not marked itself."""
+        view = self._sharing.last
+        return [tick for tick in ticks if view is None or tick.fence >> EPOCH_BITS != view.me]
+
+    async def _take(self, shards: frozenset[int], *, task_status: TaskStatus[None]) -> None:
+        self._being_read |= shards
+        try:
+            with self._journal.noting_rows() as noted:
+                part = _Part(shards, noted, self._core.monotonic())
+                until_us = self._soon(len(shards))
+                taken = await self._moves.ask(lambda: self._sharing.take(sorted(shards), MOST_AT_ONCE, until_us))
+                if self._core.trust.is_off:
+                    task_status.started()
+                    return  # our clock would tell how late they are
+                await self._begin(part, taken)
+                task_status.started()
+                if (until_us is None and len(taken.jobs) < MOST_AT_ONCE) or await self._read_rest(part):
+                    self._end(part)
+        finally:
+            self._being_read -= shards
+
+    def _soon(self, shards: int) -> int | None:
+        """Until when jobs of so many shards start that are read first; None: there are not that many."""
+        if len(self._core.jobs) * shards / SHARDS < MOST_JOBS:
+            return None
+        return self._core.timeline.us(self._core.monotonic(), steady=False) + FIRST_US
+
+    async def _begin(self, part: _Part, taken: TakenShards) -> None:
+        """Have these shards from now on, and what was read first of them."""
+        part.lost = lost_by_job(self._intake.ticks(self.of_others(taken.running)), self._intake.ticks(taken.owed))
+        self._moves.shares.take(part.shards)
+        self.unread |= part.shards
+        await self._take_up(part, taken.jobs)
+
+    async def _read_rest(self, part: _Part) -> bool:
+        """Take up what has not been read yet of a part. False: it could not be read, or is not to be."""
+        is_over = anyio.Event()
+        with anyio.CancelScope() as scope:
+            self._rests[scope] = is_over
+            try:
+                rows = self._sharing.load(sorted(part.shards))
+                while (chunk := await self._next(rows)) is not None:
+                    await self._take_up(part, chunk)
+            except StoreError as exc:
+                logger.warning("shards that have come are not all read, and are read again: %s", exc)
+                await self._core.clock.sleep(AGAIN)
+            else:
+                return True
+            finally:
+                del self._rests[scope]
+                is_over.set()
+                self._again()  # once this task has come to its end
+        return False
+
+    async def _next(self, rows: Rows) -> Chunk | None:
+        return await run_sync(lambda: next(rows, None), abandon_on_cancel=True, limiter=self._line)
+
+    def _end(self, part: _Part) -> None:
+        """All jobs of a part have been read."""
+        self._take_up_new(part)
+        for lost in part.lost.values():
+            self._crashes.without_job(lost, DIED, REMOVED)
+        self.unread -= part.shards
+        self._moves.tell(part.began, part.count, taken=len(part.shards))
+
+    async def _take_up(self, part: _Part, jobs: Chunk) -> None:
+        """Take up these jobs, but for those that are here already."""
+        for number, (raw, state) in enumerate(jobs):
+            if not number % SLICE:
+                await checkpoint()
+            job = self._core.jobs.find(raw.id)
+            cut_off = part.lost.pop(raw.id, Lost())
+            is_noted = raw.id in part.noted
+            if (job is None and is_noted) or (job is not None and not job.is_elsewhere):
+                continue  # it has been removed here since, or has begun
+            row = known_row(job) if job is not None and is_noted and job.unfit is None else self._intake.job(raw)
+            if row is not None:
+                self._reconciler.take_over(row, self._intake.state(state), cut_off)
+                part.count += 1
+
+    def _take_up_new(self, part: _Part) -> None:
+        """Take up jobs that were added here while others still had their shards, too late for what was read."""
+        for job in filter(None, map(self._core.jobs.find, list(part.noted))):
+            if job.is_elsewhere and job.task is not None and shard_of(job.policy.place or job.id) in part.shards:
+                self._reconciler.take_over(known_row(job), self._journal.first_state(job.id), Lost())

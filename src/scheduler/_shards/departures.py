@@ -1,0 +1,155 @@
+"""Departures: shards that are others' by right are handed on, some at a time, so that their jobs stand still for some
+milliseconds only.
+
+    none of its jobs runs, and all is durable  -> it goes
+    its jobs run all the time                  -> their ticks are left due for a moment, so that it can go
+    one of its jobs runs for long              -> it stays until that has ended
+
+A tick that is due and has no mark, for it waits in a line for room, goes with its job: where that stands says that it
+is still to come. Which go next is decided by Portions.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from anyio.lowlevel import checkpoint
+
+from timerqueue import LifecycleError
+
+from .._jobs import Attempt, Job
+from .._journal import stays_due
+from .._loop import Core
+from .._restore import leave_to_others
+from .._values import Cause
+from ..stores import Sharing, shard_of
+from .moves import Moves
+from .portions import MOST_SHARDS, Portions
+
+PAUSE: Final = 0.05
+"""Seconds until the next shards are handed on."""
+
+WHOSE_JOBS_RUN: Final = 0.13
+"""Seconds until it is looked at again whether jobs of shards that are to be handed on still run. Not a length by which
+jobs start, or each look would find them running.
+"""
+
+SLICE: Final = 100
+NEVER: Final = sys.maxsize
+
+
+class Departures:
+    """The departures of one scheduler's shards. `turns`: how many turns of the lease have begun."""
+
+    def __init__(self, sharing: Sharing, moves: Moves, core: Core, turns: Callable[[], int]) -> None:
+        self._sharing = sharing
+        self._moves = moves
+        self._core = core
+        self._turns = turns
+        self._portions = Portions(core.journal.is_durable, self._goes_along)
+        self.given: dict[int, int] = {}
+        """Shards that were handed on, and the turn of the lease that may not have seen it."""
+        self._leaving: dict[int, list[str]] = {}
+        """Ids of the jobs of shards that are to be handed on."""
+        self._newest: str | None = None
+        """Of all jobs the one that was entered last when these were looked for."""
+
+    def seen(self, turn: int) -> None:
+        """Forget what was given before that turn of the lease began: it has seen that."""
+        self.given = {shard: since for shard, since in self.given.items() if since >= turn}
+
+    def let_go(self) -> None:
+        """Have nothing to hand on any more: all of it is others'."""
+        self.given, self._leaving, self._newest = {}, {}, None
+        self._portions.give_up()
+        self._core.trust.withhold(())
+
+    async def hand_on(self, wanted: Mapping[int, int]) -> float | None:
+        """Give some of these shards of ours to whom they belong. Seconds until the next; None: there are no more."""
+        if not wanted:
+            if self._leaving:
+                self._leaving, self._newest = {}, None
+                self._portions.give_up()
+                self._core.trust.withhold(())
+            return None
+        await self._look_for_jobs(wanted)
+        began = self._core.monotonic()
+        ready = self._portions.next(wanted, self._jobs_in, began)
+        self._withhold()
+        if not ready:
+            return PAUSE if len(wanted) > MOST_SHARDS or self._portions.are_withheld else WHOSE_JOBS_RUN
+        for shard, jobs in ready.items():
+            self._leave(shard, jobs)
+        await self._give(list(ready), wanted)
+        await self._look_for_jobs(wanted)
+        for shard in ready:  # another thread may have added one just then
+            self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
+        self._moves.tell(began, sum(map(len, ready.values())), given=len(ready))
+        return PAUSE
+
+    async def give_back(self, shards: Iterable[int], owners: Sequence[int]) -> None:
+        """Give these shards to whom they belong. None of their jobs is here."""
+        if wanted := {shard: owners[shard] for shard in shards}:
+            await self._give(list(wanted), wanted)
+
+    def _withhold(self) -> None:
+        """Leave the ticks that are withheld by now, but not for longer if the store keeps us waiting."""
+        self._core.trust.withhold(self._portions.withheld())
+        if self._portions.are_withheld:
+            with suppress(LifecycleError):  # the queue has stopped
+                self._core.queue.push(self._portions.until, self._look_at_withheld)
+
+    def _look_at_withheld(self) -> None:
+        if self._core.monotonic() >= self._portions.until:
+            self._core.trust.withhold(())
+
+    def _goes_along(self, run: Attempt) -> bool:
+        """Whether a run may go with its job: where that stands says that its tick is still to come."""
+        job = run.job
+        if run.started is not None or run.is_held or run.owes is not None or run.cause is not None:
+            return False
+        if run.attempt > 1 and job.retry is not None:
+            return False  # of one attempt only it can be said
+        return stays_due(job, run.due_us, run.attempt, self._core.timeline)
+
+    def _leave(self, shard: int, jobs: list[Job]) -> None:
+        """Have the jobs of a shard no more: nothing of them goes on, and where they stand is durable."""
+        self._moves.shares.give([shard])
+        for job in jobs:
+            for alarm in (job, job.retry, job.owed):
+                if alarm is not None:
+                    self._core.queue.disarm(alarm)
+            leave_to_others(job)
+            for run in job.runs:
+                run.terminate(Cause.LOST)
+
+    async def _give(self, shards: list[int], wanted: Mapping[int, int]) -> None:
+        self.given.update(dict.fromkeys(shards, NEVER))
+        to: defaultdict[int, list[int]] = defaultdict(list)
+        for shard in shards:
+            to[wanted[shard]].append(shard)
+        try:
+            for agent, part in to.items():
+                await self._moves.ask(lambda agent=agent, part=part: self._sharing.hand_on(part, agent))  # type: ignore[misc]
+        finally:
+            self.given.update(dict.fromkeys(shards, self._turns()))
+
+    async def _look_for_jobs(self, shards: Iterable[int]) -> None:
+        """Know which stored jobs are in these shards: those that were known, and what has been entered since."""
+        if not self._leaving.keys() >= set(shards):
+            self._leaving, self._newest = {shard: [] for shard in shards}, None
+        for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
+            self._newest = job.id
+            if job.task is not None and (ids := self._leaving.get(shard_of(job.policy.place or job.id))) is not None:
+                ids.append(job.id)
+            if number and not number % SLICE:
+                await checkpoint()
+
+    def _jobs_in(self, shard: int) -> list[Job]:
+        """Jobs of the shard that are there by now."""
+        found = (self._core.jobs.find(id) for id in self._leaving[shard])
+        return [job for job in found if job is not None and job.task is not None]

@@ -1,0 +1,122 @@
+"""The jobs of others come to us in parts: what is due first, then the rest, which nobody waits for."""
+
+import threading
+from collections import Counter
+
+import pytest
+
+from kit import until
+from schedule import Every
+from scheduler import Scheduler, current_run
+from scheduler._shards import arrivals
+from scheduler.stores import StoreUnavailable
+from scheduler.stores.postgres import PostgresStore
+
+JOBS = 60
+
+
+class Slow:
+    """A sharing that gives the rest of a part when it is told to, as a server does that has many rows."""
+
+    def __init__(self, sharing):
+        self._sharing = sharing
+        self.waits = self.is_broken = False
+        self.goes_on = threading.Event()
+        self.asked = 0
+
+    def __getattr__(self, name):
+        return getattr(self._sharing, name)
+
+    def load(self, shards):
+        self.asked += self.waits
+        if self.waits:
+            self.goes_on.wait()
+        if self.is_broken:
+            self.is_broken = False
+            raise StoreUnavailable("it is not there for a moment")
+        yield from self._sharing.load(shards)
+
+
+class SlowStore:
+    """A shared store with such a sharing."""
+
+    def __init__(self, store):
+        self._store = store
+        self.sharing = Slow(store.sharing)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+class Fleet:
+    """Agents, and what their tasks have noted: who began which tick of which job."""
+
+    def __init__(self, dsn, schema):
+        self._place = {"dsn": dsn, "schema": schema, "shared": True}
+        self.begun = []
+
+    def agent(self, name, store=None):
+        s = Scheduler(store=store or self.store(name), poll="50ms")
+
+        async def work():
+            self.begun.append((name, current_run().job_id, current_run().due))
+
+        s.register("work", work)
+        for number in range(JOBS):
+            s.add("work", Every("200ms"), id=f"job {number}", on_conflict="keep")
+        return s
+
+    def store(self, name):
+        return PostgresStore(name=name, **self._place)
+
+    async def until_all_run(self, *names):
+        """Wait until each job has begun once more, and on these agents only."""
+        since = len(self.begun)
+        await until(lambda: len({job for name, job, _ in self.begun[since:] if name in names}) == JOBS)
+
+    def twice(self):
+        return [tick for tick, count in Counter((job, due) for _, job, due in self.begun).items() if count > 1]
+
+
+@pytest.fixture
+def fleet(postgres_server, postgres_schema, monkeypatch):
+    monkeypatch.setattr(arrivals, "MOST_AT_ONCE", 3)
+    return Fleet(postgres_server.dsn, postgres_schema)
+
+
+def jobs_of(s, name):
+    return {job.id for job in s.jobs() if job.agent == name}
+
+
+async def test_what_comes_meanwhile_does_not_wait_for_the_rest_of_an_earlier_part(fleet):
+    """The next who went had none of its jobs begun before all of the one before had been read."""
+    store = SlowStore(fleet.store("two"))
+    slow = store.sharing
+    async with fleet.agent("two", store) as two, fleet.agent("three") as three:
+        async with fleet.agent("one"):
+            await until(lambda: all(len(jobs_of(two, name)) > JOBS / 8 for name in ("one", "two", "three")))
+            await fleet.until_all_run("one", "two", "three")
+            slow.waits = True
+        await until(lambda: slow.asked == 1)
+        theirs, since = jobs_of(two, "three"), len(fleet.begun)
+        three.stop()
+        await until(lambda: theirs & {job for name, job, _ in fleet.begun[since:] if name == "two"})
+        assert not slow.goes_on.is_set()
+        slow.goes_on.set()
+        await fleet.until_all_run("two")
+    assert fleet.twice() == []
+
+
+async def test_a_rest_that_could_not_be_read_is_read_again(fleet):
+    """What is here by then goes on, and begins once."""
+    store = SlowStore(fleet.store("two"))
+    slow = store.sharing
+    async with fleet.agent("two", store) as two:
+        async with fleet.agent("one"):
+            await until(lambda: len(jobs_of(two, "one")) > JOBS / 4)
+            slow.waits = slow.is_broken = True
+            slow.goes_on.set()
+        await until(lambda: slow.asked > 1)
+        await fleet.until_all_run("two")
+        assert not slow.is_broken
+    assert fleet.twice() == []

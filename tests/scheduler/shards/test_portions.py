@@ -1,0 +1,95 @@
+"""Which shards are handed on next: pure decisions about jobs that are given."""
+
+from types import SimpleNamespace
+
+from scheduler._shards.portions import MOST_IN_VAIN, MOST_JOBS, MOVES, RESTS, WITHHELD, Portions
+
+
+def job(due=None, **going_on):
+    parts = dict.fromkeys(["runs", "backlog", "threads", "asked"], ()) | going_on
+    return SimpleNamespace(due=due, is_waiting=due is not None, is_durable=True, **parts)
+
+
+def run(started=None, *, goes_along=False):
+    return SimpleNamespace(started=started, goes_along=goes_along)
+
+
+def portions():
+    return Portions(lambda job: job.is_durable, lambda run: run.goes_along)
+
+
+def withheld_by(chooser, shards, now):
+    """Look often enough in vain; the shards whose ticks are withheld then."""
+    assert [chooser.next(shards, shards.get, now) for _ in range(MOST_IN_VAIN + 1)] == [{}] * (MOST_IN_VAIN + 1)
+    return sorted(shard for shard, jobs in shards.items() if set(map(id, jobs)) <= set(map(id, chooser.withheld())))
+
+
+def test_shards_of_which_nothing_starts_soon_go_first():
+    """The others go once their jobs have run; those that rest, or have no job, any time."""
+    shards = {1: [job(5.0), job(5.0 + MOVES / 2)], 2: [job(5.0 + 2 * MOVES)], 3: [], 4: [job()]}
+    assert list(portions().next(shards, shards.get, 5.0)) == [2, 3, 4]
+
+
+def test_where_something_always_starts_that_is_waited_for_a_few_times_in_vain():
+    """Jobs that start each tenth of a second move as well."""
+    shards = {1: [job(5.0)], 2: [job(5.1)]}
+    chooser = portions()
+    found = [list(chooser.next(shards, shards.get, 5.0)) for _ in range(MOST_IN_VAIN + 2)]
+    assert found == [[]] * MOST_IN_VAIN + [[1, 2], [1, 2]]
+
+
+def test_what_runs_or_is_not_durable_stays():
+    """However often it is looked at, and though nothing of it starts for a while."""
+    shards = {1: [job(runs=[run()])], 2: [job(backlog=[1])], 3: [job(asked=[1])], 4: [job(threads=1)], 5: [job()]}
+    shards[5][0].is_durable = False
+    chooser = portions()
+    assert [chooser.next(shards, shards.get, 5.0) for _ in range(4 * MOST_IN_VAIN)] == [{}] * 4 * MOST_IN_VAIN
+
+
+def test_a_tick_that_waits_in_a_line_goes_with_its_job():
+    """Where there is always something that waits, nothing went. Of two that wait only one can be told to the next."""
+    waits = run(goes_along=True)
+    shards = {1: [job(runs=[waits])], 2: [job(runs=[waits, waits])], 3: [job(runs=[waits], backlog=[1])]}
+    assert list(portions().next(shards, shards.get, 5.0)) == [1]
+
+
+def test_what_runs_all_the_time_is_withheld_until_it_has_ended():
+    """A shard goes as soon as nothing of it runs, and then the next ones have their turn."""
+    shards = {1: [job(runs=[run(5.0)]), job()], 2: [job(runs=[run(5.0)])]}
+    chooser = portions()
+    assert withheld_by(chooser, shards, 5.0) == [1, 2]
+    shards[1][0].runs = ()
+    assert list(chooser.next(shards, shards.get, 5.1)) == [1]
+    assert list(chooser.withheld()) == shards[2]
+    shards[2][0].runs = ()
+    assert list(chooser.next({2}, shards.get, 5.2)) == [2]
+    assert not chooser.are_withheld
+
+
+def test_nothing_is_withheld_for_long_and_not_soon_again():
+    """A run that takes an hour costs the other jobs of its shard a moment, and that ever more seldom."""
+    shards = {1: [job(runs=[run()]), job()]}
+    chooser, now = portions(), 5.0
+    withheld_by(chooser, shards, now)
+    for rest in (RESTS, 2 * RESTS, 4 * RESTS):
+        now += WITHHELD
+        assert chooser.next(shards, shards.get, now) == {}
+        assert not chooser.are_withheld
+        chooser.next(shards, shards.get, now + rest - 0.1)
+        assert not chooser.are_withheld
+        now += rest
+        chooser.next(shards, shards.get, now)
+        assert chooser.are_withheld
+
+
+def test_what_has_run_for_long_is_not_waited_for():
+    """It would end in that moment by chance only."""
+    shards = {1: [job(runs=[run(5.0 - 2 * WITHHELD)]), job()], 2: [job(runs=[run(5.0)])]}
+    assert withheld_by(portions(), shards, 5.0) == [2]
+
+
+def test_a_portion_is_small_and_the_next_one_begins_where_it_ended():
+    """Half of them would stand still together otherwise."""
+    shards = {shard: [job()] * (MOST_JOBS // 4) for shard in range(10)}
+    chooser = portions()
+    assert [list(chooser.next(shards, shards.get, 5.0)) for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]

@@ -1,0 +1,93 @@
+"""An agent joins others whose jobs never rest: it gets its part, and no tick runs twice or is left out."""
+
+from collections import Counter, defaultdict
+from itertools import pairwise
+
+import anyio
+import pytest
+
+from kit import until
+from schedule import After, Every
+from scheduler import Outcome, Overlap, Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
+
+JOBS = 120
+
+
+@pytest.fixture
+def place(postgres_server, postgres_schema):
+    def place(name):
+        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name)
+
+    return place
+
+
+class Log:
+    """What the tasks themselves have noted: the due instants of each job, and by whom."""
+
+    def __init__(self):
+        self.begun = defaultdict(list)
+        self.by = Counter()
+
+    def scheduler(self, store, name, schedule, *, takes=0.0, **options):
+        s = Scheduler(store=store, poll="50ms", **options)
+
+        async def work():
+            run = current_run()
+            self.begun[run.job_id].append((run.due.timestamp(), run.attempt))
+            self.by[name] += 1
+            await anyio.sleep(takes)
+
+        s.register("work", work)
+        for number in range(JOBS):
+            s.add("work", schedule, id=f"job {number}", overlap=Overlap.SKIP, on_conflict="keep")
+        return s
+
+    def check(self):
+        """See that no tick has begun twice, and that each job's came one after another."""
+        for ticks in self.begun.values():
+            assert all(one < other for one, other in pairwise(ticks)), ticks
+
+
+def jobs_of(s, name):
+    """Count the jobs of that agent."""
+    return sum(job.agent == name for job in s.jobs())
+
+
+async def test_jobs_that_start_again_at_once_go_to_who_joins(place):
+    """Each ran, or waited for what it had noted, whenever it was looked at: the new one got nothing at all."""
+    log, again = Log(), After("1ms")
+    async with log.scheduler(place("one"), "one", again) as one:
+        await until(lambda: len(log.begun) == JOBS)
+        async with log.scheduler(place("two"), "two", again) as two:
+            await until(lambda: jobs_of(two, "two") > JOBS // 4)
+            by = Counter(log.by)
+            await until(lambda: all(log.by[name] > by[name] + JOBS for name in ("one", "two")))
+            assert one.statistics().missed == two.statistics().missed == 0
+    log.check()
+
+
+async def test_jobs_that_wait_in_a_line_go_to_who_joins(place):
+    """With a limit that always has waiting work nearly every job has a run that waits."""
+    log, every = Log(), Every("200ms")
+    options = {"limit": 2, "takes": 0.1}
+    async with log.scheduler(place("one"), "one", every, **options) as one:
+        await until(lambda: log.by["one"] > 10)
+        async with log.scheduler(place("two"), "two", every, **options) as two:
+            await until(lambda: jobs_of(two, "two") > JOBS // 4)
+            by = Counter(log.by)
+            await until(lambda: all(log.by[name] > by[name] + 10 for name in ("one", "two")))
+            await two.flush()
+        await one.flush()
+        for number in range(0, JOBS, 10):
+            await check_every_slot(one, f"job {number}", 200_000)
+    log.check()
+
+
+async def check_every_slot(s, id, interval_us):
+    """See that each slot of the job has one record, or is one of those that one says were missed."""
+    ticks = await s._memory.history(id, 10_000, None)
+    assert {tick.outcome for tick in ticks} <= {Outcome.SUCCEEDED.value, "missed", "running"}
+    slots = [due for tick in ticks for due in range(tick.due_us, (tick.last_due_us or tick.due_us) + 1, interval_us)]
+    slots.sort()
+    assert [later - before for before, later in pairwise(slots)] == [interval_us] * (len(slots) - 1)
