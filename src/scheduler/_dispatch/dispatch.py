@@ -1,8 +1,9 @@
 """Dispatch: jobs whose next starts stand in a queue come to us for one tick, and go again.
 
     an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as it would anyway
-    a commit writes a state of such a job -> the same commit plans its next execution, which is put once that is durable
-    nothing of the job is left to do -> the commit that says so releases it, and then the queue deletes the execution
+    nothing of the job is left to do -> the commit that says so releases it, and plans its next execution, which is put
+                                        once that is durable; and the queue deletes the one that it was taken for
+    it is with us for a while -> the next commit plans its next execution already, should we die
 
 So the row is always written before the queue hears of it. A queue may lose what it holds, or give it twice or too
 early: whatever comes out is asked of its row, and what may not run is dropped and counted. Between two ticks a job is
@@ -40,6 +41,7 @@ from .held import Held, Hold
 from .line import Line
 from .next_execution import due_elsewhere, next_execution
 from .puts import Puts
+from .stays import Stays
 from .taking import Taking, is_idle
 
 logger = getLogger(__name__)
@@ -78,6 +80,7 @@ class Dispatch:
         lines: dict[str, Any] = {"store_line": store_line, "reconciler": reconciler, "intake": intake}
         self.fetching = Fetching(executions, held, core, carry_out=carry_out, **lines)
         self.taking = Taking(executions, held, self.puts, core, **lines)
+        self.stays = Stays(held, core)
         self.missing = 0
         """Executions that an audit has put again."""
         self._is_over = False
@@ -142,6 +145,8 @@ class Dispatch:
             due_us = due_elsewhere(batch.states[job.id], self._now_us() if is_owed else None)
         planned = (due_us, job.schedule_text or "")
         is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
+        if is_known and not leaves and self._is_first_plan(job, hold):
+            return
         if is_known and hold.planned != planned:  # the end of a run nearly always plans what its mark has planned
             batch.planned[job.id] = Planned(job.id, *planned, self._now_us(), skips=skips)
             hold.planned = planned
@@ -149,6 +154,15 @@ class Dispatch:
             self._core.queue.disarm(job)
             leave_to_others(job)
             self._release(batch, job.id)
+
+    def _is_first_plan(self, job: Job, hold: Hold) -> bool:
+        """Whether the plan can wait until the job leaves: nearly all do at once, and what is planned before may have
+        given way by then. Of those that stay it is made a little later.
+        """
+        if hold.planned is not None or hold.is_long or hold.is_fetched:
+            return False
+        self.stays.see(job.id, hold)
+        return True
 
     def _release(self, batch: Batch, job_id: str) -> None:
         batch.released[job_id] = None

@@ -42,8 +42,8 @@ class Hold:
 
     `placed_us`: the execution that was put into the queue for it since, and not again. `planned`: the one that was
     planned for it last, and its schedule. `gives_back`: nothing of it has begun here, and somebody else is to have it.
-    `starts_here`: it is new, and its first start needs no queue. `is_fetched`: it was taken out of its turn, and
-    `due_us` stands in no queue.
+    `is_long`: it has been with us for a while. `starts_here`: it is new, and its first start needs no queue.
+    `is_fetched`: it was taken out of its turn, and `due_us` stands in no queue.
     """
 
     due_us: int | None = None
@@ -51,6 +51,7 @@ class Hold:
     placed_us: int | None = None
     planned: tuple[int | None, str] | None = None
     gives_back: bool = False
+    is_long: bool = False
     starts_here: bool = False
     is_fetched: bool = False
 

@@ -32,6 +32,9 @@ AT_ONCE: Final = 1_000
 AGAIN: Final = 1
 """Seconds after which an execution comes out again that nobody here could take just now."""
 
+LONGEST_WAIT: Final = 10
+"""Seconds after which one comes out again at the latest whose job is at work. Its agent sees to it, unless it dies."""
+
 LATER: Final = 60
 """Seconds after which one comes out again whose job cannot be read here: a version or a limit is missing."""
 
@@ -116,14 +119,15 @@ class Taking:
         if self.is_over:
             delivery.release()
             return False
-        if self._rests or not self._core.trust.is_given:
+        if self._rests or not self._core.trust.is_given or self._core.runs.is_stopping:
             delivery.release(AGAIN)
             return False
         return True
 
     def _is_with_us(self, delivery: Delivery) -> bool:
-        """Whether we have that execution, or are about to release it. Asked for it again, the store would show our own
-        run as one that was cut off: test_what_comes_out_again_while_it_is_at_work_is_no_crash.
+        """Whether we have that execution, or are about to release it, or have its job for another one. Asked for it
+        again, the store would show our own run as one that was cut off:
+        test_what_comes_out_again_while_it_is_at_work_is_no_crash.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         hold, leaving = self._held.by_id.get(job_id), self._held.leaving.get(job_id)
@@ -132,6 +136,8 @@ class Taking:
         elif leaving is not None and leaving.due_us == due_us:
             self.duplicates += 1
             delivery.release(AGAIN)
+        elif hold is not None and hold.due_us is not None:
+            self._drop(delivery, NotTaken.RUNNING)
         else:
             return False
         return True
@@ -157,12 +163,13 @@ class Taking:
 
     def _drop(self, delivery: Delivery, why: NotTaken) -> None:
         """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
-        it, or it may run a little later.
+        it, and it comes out again after as long as it is late.
         """
         self.dropped[why] += 1
         logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
         if why is NotTaken.RUNNING:
-            delivery.release(AGAIN)
+            now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+            delivery.release(min(max(AGAIN, (now_us - delivery.tick.due_us) // 1_000_000), LONGEST_WAIT))
         else:
             delivery.done()
 

@@ -118,6 +118,34 @@ async def test_a_run_that_takes_longer_than_the_interval_is_not_run_twice(agents
         assert len(agents.live()) == 1
 
 
+async def test_what_is_due_again_before_a_short_run_has_ended_is_put_once(agents, clock):
+    """Its agent decides about the ticks that come meanwhile. What would give way is never planned, put or asked for."""
+    agents.takes = 0.3
+    async with agents.one() as s:
+        s.add("work", "@every 200ms", id="job")
+        await s.flush()
+        await clock.travel(30)
+        assert len(agents.begun) > 50
+        placed = agents.queue.statistics().placed
+        assert placed <= len(agents.begun) + 1
+        assert s.statistics().queue.dropped == {}
+
+
+async def test_what_comes_out_during_a_long_run_is_not_asked_of_the_store(agents, clock, monkeypatch):
+    """The job is here: there is nothing to ask. It comes out again the less often, the later it is."""
+    agents.takes = 100
+    async with agents.one() as s:
+        s.add("work", "@every 10s", id="job")
+        await clock.travel(11)
+        asked, executions = [], type(s._memory.dispatch.executions)
+        take = executions.take
+        monkeypatch.setattr(executions, "take", lambda self, ticks: asked.append(ticks) or take(self, ticks))
+        await clock.travel(80)
+        assert len(agents.begun) == 1
+        assert asked == []
+        assert 0 < s.statistics().queue.dropped["running"] < 50
+
+
 async def test_a_job_that_fails_is_tried_again_where_it_failed(agents, clock):
     """A retry is part of the same tick: it waits with the agent, and then the job goes on in the queue."""
     failures = iter([ValueError("x"), ValueError("y")])
