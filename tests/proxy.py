@@ -177,8 +177,8 @@ class Proxy:
             if not self._refuses:
                 await link.live(*await self._dial())
                 end = link.close
-        except OSError:
-            pass  # one side has been reset, or there is no server
+        except (OSError, asyncio.CancelledError):
+            pass  # one side has been reset, there is no server, or the proxy ends: asyncio is to say nothing of it
         finally:
             end()
             self._links.discard(link)
@@ -242,6 +242,7 @@ class Link:
         finally:
             for way in ways:
                 way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
 
     async def _pass(self, source, target, hold):
         """Pass what comes from the one side to the other, and its end."""

@@ -293,3 +293,18 @@ def test_postgres_is_reached_through_it(postgres_server):
             proxy.let_go()
             committing.join(PATIENCE)
         wait_until(lambda: proxy.connections == 0)
+
+
+@pytest.mark.parametrize("verb", ["pass_on", "black_hole", "refuse", "leave_clients_hanging", "leave_server_hanging"])
+def test_its_end_is_silent_whatever_goes_on(server, caplog, verb):
+    """What asyncio says of connections that end with the proxy would stand among the findings of a test."""
+    with contextlib.ExitStack() as clients:
+        with Proxy(server.address) as proxy:
+            for _ in range(3):
+                client = clients.enter_context(socket.create_connection(("127.0.0.1", proxy.port), PATIENCE))
+                client.sendall(b"a")
+                assert client.recv(1) == b"A"
+            getattr(proxy, verb)()
+            with contextlib.suppress(OSError):
+                client.sendall(b"b")
+        assert caplog.messages == []
