@@ -33,7 +33,7 @@ from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import NotListening, Signals, listen, serve
 from .quorum import duties_of, poll_of
-from .relations import Answers, Elsewhere, elsewhere_of
+from .relations import LIMIT as GROUPS, Answers, Elsewhere, SharedGroups, elsewhere_of
 from .reload import Reload, Source, told_of
 from .roster import Roster, Ways
 from .show import Display, Monitor, View
@@ -118,7 +118,7 @@ class _Agent:
         self._has_past = store is not None
         self._scheduler = Scheduler(
             _places(config),
-            {**config.limits.named, EACH_CHANNEL: 1},
+            {**config.limits.named, EACH_CHANNEL: 1, GROUPS: 1},
             clock=ways.clock,
             store=store,
             crash_floor=CRASH_FLOOR,
@@ -145,6 +145,9 @@ class _Agent:
         self._answers = self._hear_those_above(elsewhere)
         self._board.subscribe(self._roster.groups.hear)
         self._scheduler.listen(self._board.listen)
+        self._shared_groups = self._roster.groups if isinstance(self._roster.groups, SharedGroups) else None
+        if self._shared_groups is not None:
+            self._scheduler.listen(self._shared_groups.listen, RunEnded)
         self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
         self._scheduler.listen(self._look_around, ShardsMoved, AgentLost)
         self._scheduler.listen(self._listen)
@@ -245,6 +248,8 @@ class _Agent:
         """Find out what is ours: other agents that share the store have what is not."""
         self._roster.look_around()
         self._outbox.look_around()
+        if self._shared_groups is not None:
+            self._shared_groups.look_around()
 
     def _begin(self) -> None:
         """Show what there is, once the store is open and read, and remove jobs whose targets are gone."""
@@ -261,6 +266,8 @@ class _Agent:
             names = ", ".join(gone)
             self._monitor.notice(f"no longer checked, because the configuration says so: {names}; their history stays")
         self._outbox.begin()
+        if self._shared_groups is not None:
+            self._shared_groups.begin()
         self._roster.begin_evenly()
         if not self._plan.once:  # then nobody listens, and each is asked at once
             self._signals.plan()
@@ -331,8 +338,11 @@ class _Agent:
 
 
 def _places(config: Config, of_probes: int = 0) -> float:
-    """How many tasks run at a time. A channel has a place of its own, and so has each probe: no check waits for one."""
-    return config.limits.total + len(config.channels) + of_probes
+    """How many tasks run at a time. A channel has a place of its own, and so has each probe, and what judges groups of
+    several agents: no check waits for one.
+    """
+    of_groups = bool(config.groups) and config.store.fleet is not None
+    return config.limits.total + len(config.channels) + of_probes + of_groups
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:

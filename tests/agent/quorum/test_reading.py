@@ -93,7 +93,8 @@ def test_the_store_of_agents_that_share_is_opened_as_they_do():
     assert shared.sharing is not None
 
 
-def test_what_one_agent_has_to_see_as_a_whole_is_not_shared():
-    """So far. It is said, and nothing is done by halves."""
-    more = '[[group]]\nname = "all"\nmembers = ["tcp://localhost:1"]\n'
-    assert "[[group]]: the targets of a group" in mistakes(f"{SERVER}[fleet]\n{CHECK}{more}")
+def test_what_targets_have_to_do_with_one_another_is_shared_too():
+    """It was refused."""
+    more = '[[check]]\nurl = "tcp://localhost:2"\ndepends_on = ["all"]\n[[group]]\nname = "all"\n'
+    config = read(f'{SERVER}[fleet]\n{CHECK}{more}members = ["tcp://localhost:1"]\n')
+    assert config.groups[0].name == config.targets[1].depends_on[0] == "all"

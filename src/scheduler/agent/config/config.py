@@ -15,7 +15,7 @@ from scheduler import Retention
 
 from ..checks import ANYWHERE, STEPS, Reach, StepsCheck, known_kinds, reach
 from ..notify import Rules, Surroundings, Way
-from ..quorum import check_shared, check_together, read_fleet
+from ..quorum import check_shared, read_fleet
 from ..relations import GroupPlan
 from ..targets import Planned
 from ..text import address_family, is_address
@@ -201,7 +201,6 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     fleet = read_fleet(_table(top, "fleet"), environment)
     if top.has("fleet"):
         store = shared(top, store, fleet)
-        check_together(top)
     retention = _retention(_table(top, "history"))
     limits, warnings = read_limits(
         _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment

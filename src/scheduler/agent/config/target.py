@@ -15,7 +15,7 @@ from schedule import After, Every, Schedule, ScheduleError, parse
 from ..checks import MOST_ADDRESSES, MOST_ATTEMPTS, Check, Clash, Family, Kind, Mode, known_kinds, read_steps
 from ..notify import PREFIX
 from ..quorum import Quorum, read_quorum
-from ..relations import GroupPlan
+from ..relations import GROUP, GroupPlan
 from ..text import Url, address_family, host_name, parse_url
 from ..toml import Section, Unfit, boolean, label, labels, one_of, seconds, suggestion, text, whole
 from .limits import HOST
@@ -365,8 +365,9 @@ def _check_resolved(section: Section, kind: Kind | None) -> None:
 
 def _check_name(section: Section, name: str) -> None:
     """Check a name. A URL that stands in for one may be too long."""
-    if name.startswith(PREFIX):
-        section.complain(f"name: no check may be called {PREFIX}..., which is how notifications are called", "name")
+    for ours, of in ((PREFIX, "notifications"), (GROUP, "groups")):
+        if name.startswith(ours):
+            section.complain(f"name: no check may be called {ours}..., which is how {of} are called", "name")
     try:
         label(name)
     except Unfit as exc:

@@ -12,7 +12,7 @@ from .choice import chosen
 from .decision import decide
 from .duties import LOOKS_EVERY, Duties, duties_of
 from .poll import Poll, poll_of
-from .reading import FleetPlan, check_shared, check_together, read_fleet, read_quorum
+from .reading import FleetPlan, check_shared, read_fleet, read_quorum
 from .rule import Quorum
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "Poll",
     "Quorum",
     "check_shared",
-    "check_together",
     "chosen",
     "decide",
     "duties_of",

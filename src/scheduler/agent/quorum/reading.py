@@ -19,9 +19,6 @@ MOST_AGENTS: Final = 100
 NAME: Final = "TIMERQUEUE_FLEET_NAME"
 LABELS: Final = "TIMERQUEUE_FLEET_LABELS"
 _LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
-_ALONE: Final = {
-    "group": "the targets of a group may be on several agents",
-}
 _KEYS: Final = dict.fromkeys(("where", "agents", "apart", "votes", "min_agents"), None)
 
 
@@ -125,13 +122,6 @@ def read_quorum(section: Section) -> Quorum | None:
         key = "votes" if (found.votes or 0) > found.agents else "min_agents"
         section.complain(f"{key}: more than there are: {asked}", key)
     return found
-
-
-def check_together(top: Section) -> None:
-    """Note as problems what needs all of its targets on one agent, or would be done by each of them."""
-    for key, why in _ALONE.items():
-        if top.has(key):
-            top.complain(f"[[{key}]]: {why}: so far that is for an agent without [fleet]", key)
 
 
 def check_shared(section: Section, *, is_shared: bool) -> None:

@@ -1,8 +1,9 @@
 """Relations: what targets have to do with one another.
 
-Offers `Parents`, by which a target is unreachable rather than down, and `Groups`, which are down as a whole; and
-`Elsewhere`, how targets stand that another agent has, with `Answers`, which waits for them. Does not know how a target
-is checked, which targets a file names, or who is told. Lives on the event loop; the store is asked in threads.
+Offers `Parents`, by which a target is unreachable rather than down, and `Groups`, which are down as a whole; and for
+agents that share a store `SharedGroups`, `Elsewhere`, how targets stand that another agent has, and `Answers`, which
+waits for them. Does not know how a target is checked, which targets a file names, or who is told. Lives on the event
+loop; the store is asked in threads.
 """
 
 from __future__ import annotations
@@ -11,5 +12,17 @@ from .answers import Answers
 from .elsewhere import Elsewhere, elsewhere_of
 from .groups import GroupPlan, Groups
 from .parents import Parents, circle
+from .shared import GROUP, LIMIT, SharedGroups
 
-__all__ = ["Answers", "Elsewhere", "GroupPlan", "Groups", "Parents", "circle", "elsewhere_of"]
+__all__ = [
+    "GROUP",
+    "LIMIT",
+    "Answers",
+    "Elsewhere",
+    "GroupPlan",
+    "Groups",
+    "Parents",
+    "SharedGroups",
+    "circle",
+    "elsewhere_of",
+]

@@ -8,7 +8,7 @@ before it knows all of the past has told nothing; what changed in its time is to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 from zlib import crc32
 
@@ -171,7 +171,7 @@ class Groups:
 
     def _is_down(self, group: _Group) -> bool:
         down = self._counted(group)
-        return _is_enough(group, len(down), group.size)
+        return is_enough(group.plan, len(down), group.size)
 
     def _is_settled(self, group: _Group) -> bool:
         """Whether the group's past is known. Whoever asks first once it can be takes it up: a report is written before
@@ -202,20 +202,16 @@ class Groups:
         down = [name for name, each in stood.items() if each.is_down]
         has_opened = last.began is None and not all(stood[name].is_excused for name in down)
         group.number, group.changed = last.number, last.at
-        if _is_enough(group, len(down), len(self._standing(group))) and (has_opened or last.began is not None):
+        if is_enough(group.plan, len(down), len(self._standing(group))) and (has_opened or last.began is not None):
             group.number -= last.began is not None
             self._open(group, last.at if last.began is None else last.began, down)
 
     def _open(self, group: _Group, began: float, down: list[str]) -> Incident:
         """Let an incident of the group begin, or have begun, without a word."""
-        name, count = group.plan.name, len(self._members(group))
-        more = f" and {len(down) - _MOST_NAMED} more" if len(down) > _MOST_NAMED else ""
-        error = f"{len(down)} of {count} are down: {', '.join(down[:_MOST_NAMED])}{more}"
         group.number += 1
         group.changed = began
-        group.incident = Incident(
-            state_id(name, began, group.number), name, began, Status.DOWN, error, members=len(down), is_group=True
-        )
+        error = error_of(down, len(self._members(group)))
+        group.incident = incident_of(group.plan.name, began, group.number, error, len(down))
         return group.incident
 
     def _members(self, group: _Group) -> list[str]:
@@ -225,6 +221,18 @@ class Groups:
         return [self._targets[name] for name in self._members(group)]
 
 
-def _is_enough(group: _Group, down: int, members: int) -> bool:
-    at_least = group.plan.at_least
-    return down > 0 and down >= (members if at_least is None else at_least)
+def is_enough(plan: GroupPlan, down: int, members: int) -> bool:
+    """Whether a group is down with so many of its members."""
+    return down > 0 and down >= (members if plan.at_least is None else plan.at_least)
+
+
+def error_of(down: Sequence[str], members: int) -> str:
+    """The error of a group of which these are down."""
+    more = f" and {len(down) - _MOST_NAMED} more" if len(down) > _MOST_NAMED else ""
+    return f"{len(down)} of {members} are down: {', '.join(down[:_MOST_NAMED])}{more}"
+
+
+def incident_of(group: str, began: float, number: int, error: str, down: int) -> Incident:
+    """The incident of a group, its `number`th, of which so many are down since that instant, in UTC seconds."""
+    id = state_id(group, began, number)
+    return Incident(id, group, began, Status.DOWN, error, members=down, is_group=True)

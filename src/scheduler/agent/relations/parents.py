@@ -7,10 +7,23 @@ members are themselves unreachable: then it is whoever is above them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
-from ..checks import Status
-from ..targets import Standing, TargetStatus
-from .groups import Groups
+from ..targets import TargetStatus
+from .judging import was_down
+
+
+class Asked(Protocol):
+    """Groups that may be parents."""
+
+    def members(self, name: str) -> tuple[str, ...]:
+        """Return the members of the group of that name; none: there is no such group."""
+
+    def was_down(self, name: str, began: float) -> bool:
+        """Return whether that group is down, or was when a check began at `began` in UTC seconds."""
+
+    def is_blamed(self, name: str) -> bool:
+        """Return whether that group is down for itself, and not only because of what is above its members."""
 
 
 class Parents:
@@ -23,7 +36,7 @@ class Parents:
     def __init__(
         self,
         targets: Mapping[str, TargetStatus],
-        groups: Groups | None = None,
+        groups: Asked | None = None,
         known: Callable[[str], TargetStatus | None] | None = None,
     ) -> None:
         self._targets = targets
@@ -87,12 +100,7 @@ class Parents:
         target = self._known(name)
         if target is None:
             return self._groups is not None and self._groups.was_down(name, began)
-        if target.state is None:
-            return False
-        state, before = target.state, target.state.ends
-        if state.status is Standing.DOWN or (state.status is Standing.FLAPPING and target.status is Status.DOWN):
-            return True
-        return state.started_at > began and before is not None and before.status is Standing.DOWN
+        return was_down(target, began)
 
 
 def _reached(name: str, ways: Callable[[str], Iterable[str]]) -> set[str]:

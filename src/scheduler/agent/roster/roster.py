@@ -32,7 +32,7 @@ from ..checks import (
 )
 from ..config import Network, Target
 from ..quorum import Poll
-from ..relations import Elsewhere, Groups, Parents
+from ..relations import Elsewhere, Groups, Parents, SharedGroups
 from ..targets import TASK, Board, CheckTask, Gate, Maintenance, Probe, Recall, TargetStatus
 from ..text import Redactor
 from .jobs import VOTE, add_job, add_vote, grace_of, holds, patience_of
@@ -103,10 +103,16 @@ class Roster:
         """Targets of which it is known that no other agent has them. It is found out when they are checked."""
         clean = ways.redactor.clean
         self.board = Board((), clean)
-        self.groups = Groups(
-            self.statuses,
-            lambda name: self.recall.has(name),  # noqa: PLW0108 - it is there by the time that somebody asks
-            self.board.tell,
+        self.groups: Groups | SharedGroups = (
+            Groups(
+                self.statuses,
+                lambda name: self.recall.has(name),  # noqa: PLW0108 - it is there by the time that somebody asks
+                self.board.tell,
+            )
+            if elsewhere is None
+            else SharedGroups(
+                scheduler, self.statuses, elsewhere, self.board.tell, is_here=self.is_here, now=ways.clock.wall
+            )
         )
         self._elsewhere = elsewhere
         self._parents = Parents(self.statuses, self.groups, self._known)

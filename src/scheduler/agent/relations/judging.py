@@ -1,0 +1,94 @@
+"""The judgement of a group whose members several agents have: how it stands by what each of them was found to be last.
+
+What follows for the group depends on nothing else than how it stood before, and on since when each member stands as it
+does. So it does not matter which agent judges it, or when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from attrs import frozen
+
+from ..checks import Status
+from ..targets import Incident, Standing, TargetStatus, is_down
+from .groups import GroupPlan, error_of, incident_of, is_enough
+
+
+@frozen
+class Member:
+    """A member of a group as it stands. `since`: UTC seconds; 0.0: it was never checked. `is_excused`: one above it is
+    to blame.
+    """
+
+    name: str
+    is_down: bool = False
+    is_excused: bool = False
+    since: float = 0.0
+
+
+@frozen
+class GroupState:
+    """A group as it was told to stand. `number`: how often it has been down. `changed`: when that last began or ended,
+    in UTC seconds. `incident`: the one that is open; None: none is.
+    """
+
+    number: int = 0
+    changed: float = 0.0
+    incident: Incident | None = None
+
+    def values(self) -> dict[str, Any]:
+        """The state as JSON keeps it."""
+        found: dict[str, Any] = {"number": self.number, "changed": self.changed}
+        if self.incident is not None:
+            found["incident"] = {"error": self.incident.error, "members": self.incident.members}
+        return found
+
+
+def state_of(name: str, values: Mapping[str, Any]) -> GroupState:
+    """The state of the group of that name that is kept as these values. Of what makes no sense nothing is taken."""
+    try:
+        number, changed, kept = int(values["number"]), float(values["changed"]), values.get("incident")
+        if kept is None:
+            return GroupState(number, changed)
+        return GroupState(number, changed, incident_of(name, changed, number, str(kept["error"]), int(kept["members"])))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return GroupState()
+
+
+def member_of(target: TargetStatus) -> Member:
+    """The target as a member of groups."""
+    state = target.state
+    return Member(target.name, is_down(state), target.is_excused, 0.0 if state is None else state.started_at)
+
+
+def judged(plan: GroupPlan, before: GroupState, members: Sequence[Member], now: float) -> GroupState:
+    """How the group stands by its members, after it stood as `before`. `now`: UTC seconds.
+
+    It is down since as many of its members are as it takes, and up since they were no more so many.
+    """
+    down = [each for each in members if each.is_down]
+    needed = len(members) if plan.at_least is None else plan.at_least
+    if before.incident is None and is_enough(plan, len(down), len(members)):
+        if all(each.is_excused for each in down):
+            return before
+        began = max(sorted(each.since for each in down)[needed - 1], before.changed)
+        error = error_of([each.name for each in down], len(members))
+        incident = incident_of(plan.name, began, before.number + 1, error, len(down))
+        return GroupState(before.number + 1, began, incident)
+    if before.incident is not None and not is_enough(plan, len(down), len(members)):
+        ups = sorted((each.since for each in members if not each.is_down and each.since > before.changed), reverse=True)
+        ended = ups[needed - len(down) - 1] if needed - len(down) <= len(ups) else now
+        return GroupState(before.number, ended)
+    return before
+
+
+def was_down(target: TargetStatus, began: float) -> bool:
+    """Whether a target is down, or was when a check began at `began` in UTC seconds."""
+    if target.state is None:
+        return False
+    state, before = target.state, target.state.ends
+    if state.status is Standing.DOWN or (state.status is Standing.FLAPPING and target.status is Status.DOWN):
+        return True
+    return state.started_at > began and before is not None and before.status is Standing.DOWN
