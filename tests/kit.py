@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import anyio
 from anyio.lowlevel import checkpoint
+from hypothesis import settings
 
 from scheduler import RunEnded, RunMissed, RunStarted
 from timerqueue.testing import START
@@ -69,6 +70,11 @@ def check_every_slot(ticks, interval_us):
     last = max(tick.last_due_us or tick.due_us for tick in ticks)
     found, slots = sum(tick.count for tick in ticks), (last - first) / interval_us + 1
     assert found == slots, f"{found} of {slots:g} slots: {[tick[:12] for tick in ticks]}"
+
+
+def examples(number):
+    """Return how many examples a property gets that has so many by hand: fewer in proportion in .ci/run."""
+    return max(number * settings.default.max_examples // 100, 1)
 
 
 def lines_of(call, *args, suppressing=ValueError):

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import examples
 from scheduler.agent.checks import BY_SCHEME, COMMON, KINDS, PORTS
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.config.config import _config
@@ -217,7 +218,7 @@ FILE = st.fixed_dictionaries(
 )
 
 
-@settings(SETTINGS, max_examples=60)
+@settings(SETTINGS, max_examples=examples(60))
 @given(FILE)
 def test_any_file_is_a_configuration_or_has_problems(tables):
     """Whatever stands in any of its sections: problems with words and lines, and nothing is raised."""

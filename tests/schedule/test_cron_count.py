@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from kit import examples
 from schedule import Cron
 from schedule._cron_count import LONGEST
 
@@ -83,7 +84,7 @@ def test_around_each_change_of_clocks_every_slot_is_counted_once(expression, tz)
             assert cron.count(after, until) == (walked(cron, after, until), True)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.sampled_from(EXPRESSIONS),
     st.sampled_from(ZONES),

@@ -8,6 +8,7 @@ from operator import attrgetter
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from kit import examples
 from timerqueue import Entry, TimerHeap, _heap
 
 WIDTHS = [0.25, 1.0, 0.1, 0.001, 1_000.0]
@@ -137,7 +138,7 @@ def follow(moves, width):
 
 
 @pytest.mark.usefixtures("small")
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=st.lists(moves, min_size=10, max_size=80), width=st.sampled_from(WIDTHS))
 def test_the_heap_answers_as_a_sorted_list_does(moves, width):
     """Pushes, cancellations, moves there and back, ties and batches in any order."""

@@ -7,6 +7,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import examples
 from timerqueue import UnknownLimit, needs_of
 from timerqueue._limits import Limits
 
@@ -132,7 +133,7 @@ def perform(accounts, operation, *arguments):
             accounts.resize(capacity, **{name: size})
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(operations(UNIT_NEEDS, st.integers(1, 4)))
 def test_nothing_of_one_unit_waits_while_it_could_run(todo):
     """With single needs of one unit every wait has a full limit as its reason, and everybody's turn comes."""
@@ -146,7 +147,7 @@ def test_nothing_of_one_unit_waits_while_it_could_run(todo):
 
 
 @pytest.mark.parametrize("patience", [1, 8])
-@settings(max_examples=250)
+@settings(max_examples=examples(250))
 @given(todo=operations(MIXED_NEEDS, st.integers(2, 4)))
 def test_who_could_run_waits_only_for_one_who_cannot(patience, todo):
     """With weights and several needs, work that has room waits only to let another at one of its limits go first."""
@@ -167,7 +168,7 @@ def check_that_who_could_run_waits_only_for_one_who_cannot(todo):
     assert accounts.waiting == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(operations([{"m": 1}, {"m": 2}, {"m": 3}, {"n": 1}, {"n": 2}], st.integers(3, 5)))
 def test_order_within_a_limit_is_strict(todo):
     """Whoever starts has the best rank of all that wait for the same limit, whatever the weights."""
@@ -181,7 +182,7 @@ def test_order_within_a_limit_is_strict(todo):
             assert all(started.rank < rank for rank in rivals)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(operations(MIXED_NEEDS, st.integers(2, 4)))
 def test_members_of_families_are_gone_when_idle(todo):
     """However their work ended, nothing is left of them."""

@@ -8,7 +8,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 from hypothesis import given, settings, strategies as st
 
-from kit import PATIENCE, settle
+from kit import PATIENCE, examples, settle
 from timerqueue import TaskPool, TimerQueue
 from timerqueue.testing import ManualClock
 
@@ -158,7 +158,7 @@ async def test_a_queue_fires_at_the_moment_that_the_clock_reaches():
     assert fired[0] >= due
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=5), st.floats(0, 1e4))
 def test_whatever_is_due_when_a_journey_ends_has_fired(delays, before):
     """Rounding neither fires anything early nor leaves anything behind."""

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import examples
 from scheduler.agent.checks import COMMON as COMMON_KEYS, KINDS
 from scheduler.agent.config.target import Common, Target, read_common, read_target
 from scheduler.agent.toml import Section
@@ -43,7 +44,7 @@ def test_any_table_is_a_target_or_has_problems(kind):
     """Each of them with a line and words; nothing is raised, and nothing that is wrong goes unsaid."""
     made = []
 
-    @settings(SETTINGS, max_examples=300)
+    @settings(SETTINGS, max_examples=examples(300))
     @given(table=tables(kind))
     def read(table):
         section = Section(table, ("check", 0), "[[check]]", {})

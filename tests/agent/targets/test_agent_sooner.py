@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kit import T0, relative
+from kit import T0, examples, relative
 from schedule import After, Every, Missed
 from scheduler import MissedReason, Outcome, RunEnded, RunMissed
 from scheduler.agent.checks.contract.result import CheckResult, Status
@@ -195,7 +195,7 @@ def test_an_attempt_that_is_too_late_after_a_restart_gives_way_to_the_regular_st
     assert times_of(world.told) == [("+", 301.0)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.text("ud?", min_size=1, max_size=30),
     st.integers(1, 4),

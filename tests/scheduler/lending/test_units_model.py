@@ -5,6 +5,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import examples
 from units_world import World
 
 TURNS = 400
@@ -18,7 +19,7 @@ def lived(world, seed, turns=TURNS):
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.lists(st.integers(0, 2**16), max_size=300))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_no_unit_is_used_twice(size, agents, numbers):
     """Hypothesis chooses each thing that happens."""
     world, left = World(size, agents), iter(numbers)
@@ -29,7 +30,7 @@ def test_no_unit_is_used_twice(size, agents, numbers):
 
 
 @given(st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.1, 1.0, 5.0]), st.lists(st.integers(0, 2**16)))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_more_begin_in_any_window_than_a_rate_allows(size, agents, rest, numbers):
     """Hypothesis chooses each thing that happens."""
     world, left = World(size, agents, rest=rest), iter(numbers)

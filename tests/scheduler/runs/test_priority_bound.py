@@ -28,7 +28,7 @@ from datetime import timedelta
 
 from hypothesis import assume, given, settings, strategies as st
 
-from kit import T0
+from kit import T0, examples
 from schedule import At
 from scheduler.testing import simulate
 from timerqueue._pool import AGEING
@@ -79,7 +79,7 @@ streams = st.lists(
 loads = st.lists(st.builds(Tick, st.integers(1, 60), st.integers(1, 15), priorities), min_size=1, max_size=40)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(streams, capacities)
 def test_under_capacity_every_tick_starts_within_the_bound(streams, capacity):
     """For any mixture of periodic work of all priorities."""
@@ -97,7 +97,7 @@ def test_under_capacity_every_tick_starts_within_the_bound(streams, capacity):
     assert max(tick.started - tick.due for tick in ticks) <= bound + ROUNDING
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(loads, capacities)
 def test_over_capacity_nobody_is_overtaken_without_end(ticks, capacity):
     """Only by what becomes due within ten seconds for each step of priority."""
@@ -110,7 +110,7 @@ def test_over_capacity_nobody_is_overtaken_without_end(ticks, capacity):
         assert capacity * (tick.started - tick.due) <= before + later + ROUNDING
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(loads, capacities)
 def test_what_waits_starts_by_rank(ticks, capacity):
     """Nothing starts while something that was due before, and ranks higher, still waits."""
@@ -121,7 +121,7 @@ def test_what_waits_starts_by_rank(ticks, capacity):
                 assert tick.rank <= other.rank
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(loads, capacities)
 def test_with_equal_priority_the_oldest_goes_first(ticks, capacity):
     """Plain first come, first served; ties in the order in which the jobs were added."""

@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kit import T0, at, nothing, relative
+from kit import T0, at, examples, nothing, relative
 from schedule import After, At, Cron, Every
 from scheduler import (
     AlreadyStopped,
@@ -304,7 +304,7 @@ async def test_a_job_that_is_gone_has_no_next_start(clock):
         left.set_next_start(at(30))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.sampled_from([EVERY, After(100), Cron("*/2 * * * *")]),
     st.lists(st.tuples(st.integers(0, 900), st.integers(-200, 900)), max_size=8, unique_by=lambda move: move[0]),

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kit import T0, at, nothing, relative
+from kit import T0, at, examples, nothing, relative
 from schedule import After, At, Every, Missed, Schedule
 from scheduler import (
     InvalidJob,
@@ -436,7 +436,7 @@ def act(s, jobs, verb, target, until):
             jobs[target].resume()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(st.integers(1, 90), actions), max_size=12))
 def test_a_job_starts_if_and_only_if_no_pause_covers_it(steps):
     """Whatever is paused and resumed, for however long: four jobs of all kinds of tags, against a model."""

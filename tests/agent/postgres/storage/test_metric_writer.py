@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from kit import examples
 from metric_kit import SETTINGS, T0, outcome, sample, times
 from scheduler.agent.postgres.contract import Failure, OutcomeKind, StoreUnavailable
 from scheduler.agent.postgres.storage import (
@@ -303,7 +304,7 @@ def test_a_full_spool_is_told(tmp_path):
 STEPS = st.lists(st.one_of(st.just("put"), st.just("restart"), st.integers(0, 3), st.floats(0.1, 90.0)), max_size=40)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(STEPS)
 def test_whatever_happens_all_is_stored_once_and_in_order(tmp_path_factory, steps):
     """Faults before and after the commit, restarts, and any spacing of turns."""
