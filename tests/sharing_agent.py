@@ -2,6 +2,7 @@
 
     python sharing_agent.py '{"dsn": ..., "schema": ..., "name": ..., "log": ..., "jobs": 60, "every": "200ms"}'
 
+`labels` are its own, and for each text in `where` it adds so many jobs for agents with those labels.
 Each line of the log is one write: the agent, the job, the tick in microseconds, how late it began in seconds. It says
 "runs" on standard output once it runs, and stops when standard input ends.
 """
@@ -31,11 +32,15 @@ async def main(config):
         if config.get("takes"):
             await anyio.sleep(config["takes"])
 
-    store = PostgresStore(config["dsn"], schema=config["schema"], shared=True, name=config["name"])
+    place = {"schema": config["schema"], "name": config["name"], "labels": config.get("labels")}
+    store = PostgresStore(config["dsn"], shared=True, **place)
     s = Scheduler(store=store, poll="1s", crash_floor=config.get("crash_floor", "50ms"))
     s.register("work", work)
     every = Every(config["every"])
     s.add_many("work", [(f"job-{n}", every, (f"job-{n}",)) for n in range(config["jobs"])], on_conflict="keep")
+    for where in config.get("where", ()):
+        jobs = [(f"{where}-{n}", every, (f"{where}-{n}",)) for n in range(config["jobs"])]
+        s.add_many("work", jobs, where=where, on_conflict="keep")
     async with s:
         print("runs", flush=True)
         await run_sync(sys.stdin.read, abandon_on_cancel=True)

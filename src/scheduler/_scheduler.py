@@ -156,6 +156,7 @@ class Scheduler(Running):
         catch_up: int = 100,
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
         place: str | None = None,
+        where: str | None = None,
         start: Start = None,
         inline: bool = False,
         on_conflict: OnConflict = "error",
@@ -175,28 +176,26 @@ class Scheduler(Running):
           `catch_up`, a number of ticks, for Missed.ALL.
         - `delivery`: what to do with a tick whose process died during its run. AT_MOST_ONCE: record it as crashed, and
           do not run it again. AT_LEAST_ONCE: try it again.
+        - `place`: jobs of one place are on one agent. `where`: labels that it must have, such as "region=eu".
         - `start`: "phase": in the first interval, at a place that a hash of `id` decides, so that jobs spread out (the
           default for Every). "now": at once, and then on the grid. Or a datetime.
-        - `on_conflict`: what to do if a job of this id exists, in the store too. "error": raise. "update": change that
-          job; it keeps its counts, its pause and, with the same schedule, its next start. "replace": remove it first.
-          "keep": change nothing.
+        - `on_conflict`: what to do if a job of this id exists, in the store too. "error": raise. "update": change it;
+          it keeps counts, pause and, with the same schedule, next start. "replace": remove it first. "keep": leave it.
         - `durable`: keep the job in the store, if there is one. Then `func` is a registered task, or its name.
 
         Raises InvalidJob, DuplicateJob, ScheduleError, UnknownLimit or AlreadyStopped. Then nothing has changed.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
-        policy = self._policies.of(options)
+        policy = self._policies.of((*options, where))
         if inline is not False or durable is not True:
             inline, durable = flag_of("inline", inline), flag_of("durable", durable)
         if name is not None:
             text_of("name", name)
         if self._memory is None and not isinstance(func, str):
-            task, called, call = None, func, call_of(func, inline=inline)
+            task, work, call = None, func, call_of(func, inline=inline)
         else:
-            task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)
-        return self._registry.add(
-            id, schedule, start, policy, on_conflict, task, called, call, args, kwargs, name, tags
-        )
+            task, work, call = self._tasks.resolve(func, inline=inline, durable=durable)
+        return self._registry.add(id, schedule, start, policy, on_conflict, task, work, call, args, kwargs, name, tags)
 
     def add_many(
         self,
@@ -214,6 +213,7 @@ class Scheduler(Running):
         catch_up: int = 100,
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
         place: str | None = None,
+        where: str | None = None,
         start: Start = None,
         inline: bool = False,
         on_conflict: OnConflict = "error",
@@ -229,7 +229,7 @@ class Scheduler(Running):
         an id comes twice. It returns the jobs in this order. From any thread, at any time.
         """
         options = (needs, priority, timeout, retry, overlap, max_running, missed, grace, catch_up, delivery, place)
-        policy = self._policies.of(options)
+        policy = self._policies.of((*options, where))
         inline, durable = flag_of("inline", inline), flag_of("durable", durable)
         task, called, call = self._tasks.resolve(func, inline=inline, durable=durable)
         return [*self._registry.add_many(jobs, start, policy, on_conflict, task, called, call, tags)]

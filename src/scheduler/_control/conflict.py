@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from .._jobs import Job
 from .._plan import Start
-from .._values import DuplicateJob, InvalidJob
+from .._values import DuplicateJob, InvalidJob, Policy
 
 OnConflict = Literal["error", "update", "replace", "keep"]
 
@@ -35,18 +35,20 @@ def stays(job: Job, on_conflict: OnConflict) -> bool:
 
 
 def refuse_switch(job: Job, other: Job) -> None:
-    """Raise InvalidJob if one of the two jobs is stored and the other is not, or if they have not one place."""
+    """Raise InvalidJob if one of the two jobs is stored and the other is not, or may be on another agent."""
     if (job.task is None) != (other.task is None):
         msg = f'job {job.id!r} is {"not " if job.task is None else ""}stored: to change that use on_conflict="replace"'
         raise InvalidJob(msg)
-    refuse_to_move(job, other.policy.place)
+    refuse_to_move(job, other.policy)
 
 
-def refuse_to_move(job: Job, place: object) -> None:
-    """Raise InvalidJob if the job would have another place: it may be at work on the agent that has that of old."""
-    if place != job.policy.place:
-        msg = f'job {job.id!r} keeps its place, {job.policy.place!r}: to change that use on_conflict="replace"'
-        raise InvalidJob(msg)
+def refuse_to_move(job: Job, policy: Policy) -> None:
+    """Raise InvalidJob if the job might go to another agent: it may be at work on the one that it has."""
+    for name in ("place", "where"):
+        kept = getattr(job.policy, name)
+        if getattr(policy, name) != kept:
+            msg = f'job {job.id!r} keeps its {name}, {kept!r}: to change that use on_conflict="replace"'
+            raise InvalidJob(msg)
 
 
 def planned_alike(job: Job, other: Job, start: Start) -> bool:

@@ -20,5 +20,6 @@ def fleet_of(jobs: JobList) -> FleetStatistics | None:
         AgentStatistics(peer.name, peer.epoch, owned[peer.epoch], peer.skew, peer.is_off) for peer in view.peers
     )
     me = next((agent.name for agent in agents if agent.epoch == view.me), "")
-    elsewhere = sum(job.sparse is not None and "is_elsewhere" in job.sparse for job in jobs.jobs())
-    return FleetStatistics(me=me, agents=agents, jobs_elsewhere=elsewhere)
+    elsewhere = [job for job in jobs.jobs() if job.sparse is not None and "is_elsewhere" in job.sparse]
+    waiting = Counter(where for job in elsewhere if (where := jobs.lacks(job)) is not None)
+    return FleetStatistics(me=me, agents=agents, jobs_elsewhere=len(elsewhere), waiting=dict(waiting))

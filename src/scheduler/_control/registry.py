@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from attrs import Factory, define
 
-from schedule import Schedule, ScheduleError
+from schedule import At, Schedule, ScheduleError
 from timerqueue import Lifecycle, LifecycleError, LifecycleState
 
 from .._jobs import NO_KWARGS, NO_TAGS, Call, Job, Tasks, args_of, id_of, kwargs_of, schedule_of, tags_of
@@ -56,8 +56,8 @@ class Registry(Verbs):
             check_conflict(on_conflict)
         if id is not None and (type(id) is not str or not id):
             id_of(id)
-        if policy.needs:
-            self._runs.check_needs(policy.needs)
+        if policy.needs or policy.where is not None:
+            self._check(policy, task)
         planned = schedule if type(schedule) in PLAIN else schedule_of(schedule)
         with self._lock:
             if self._lifecycle.state is _STOPPED:
@@ -108,8 +108,7 @@ class Registry(Verbs):
     ) -> list[Job]:
         """Put many jobs in, all of them or none. Raises as `add` does, and says which of them is wrong."""
         check_conflict(on_conflict)
-        if policy.needs:
-            self._runs.check_needs(policy.needs)
+        self._check(policy, task)
         drafts = self._drafts(jobs, start, policy, task, func, call, tags)
         with self._lock:
             self.refuse_if_stopped()
@@ -126,6 +125,10 @@ class Registry(Verbs):
                 if job is drafts.by_id[job.id]:
                     self.tell(JobAdded(job.id, self._stands_for(drafts.plan(index, job))))
         return answer
+
+    def _check(self, policy: Policy, task: str | None) -> None:
+        self._runs.check_needs(policy.needs)
+        self._jobs.check_where(policy.where, is_stored=task is not None)
 
     def _drafts(  # noqa: PLR0917 - as for `add`
         self,
@@ -266,7 +269,9 @@ class Registry(Verbs):
             self._see_whose(job, first, start)
 
     def _see_whose(self, job: Job, first: FirstStart, start: Start) -> None:
-        """Let a new job begin here if it is ours by now; if not, let its agent know of a start that was asked for."""
+        """Let a new job begin here if it is ours by now; if not, let its agent know of a start that was asked for, or
+        that may have passed until it reads the job.
+        """
         is_elsewhere = self._jobs.is_elsewhere(job)
         if job.is_elsewhere and not is_elsewhere:
             job.is_elsewhere = False
@@ -278,7 +283,8 @@ class Registry(Verbs):
         self._queue.disarm(job)
         job.due_us = job.dated_us = None
         self._leave(job)
-        if start is None:
+        may_pass = job.policy.where is not None or isinstance(job.schedule, At)
+        if start is None and not may_pass:
             return
         if first.due_us is not None:
             next_us = self._core.timeline.reported(first.due_us, steady=first.planner.steady)

@@ -100,7 +100,6 @@ class Updates:
             msg = f"job {job.id!r} cannot be updated, because it is parked: {job.error}"
             raise InvalidJob(msg)
         changes = {name: settled(value) for name, value in changes.items()}
-        refuse_to_move(job, changes.get("place", job.policy.place))
         task = job.task
         if task is not None and "func" in changes:
             task, changes["func"], _ = self._tasks.resolve(changes["func"], inline=False, durable=True)
@@ -114,6 +113,7 @@ class Updates:
             first = None if schedule is None else self.first_start(schedule_of(schedule), job.id, start)
             change = partial(changed, changes=changes if task is None else apart(changes))
             definition = self._foreseen(job, change, is_here=is_here)
+            refuse_to_move(job, definition.policy)
             self._core.runs.check_needs(definition.policy.needs)
             if task is not None:
                 stored_job(job.id, task, job.schedule if first is None else first.schedule, definition)

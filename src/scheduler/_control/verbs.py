@@ -131,6 +131,11 @@ class Verbs:
         """The name of the agent that has the job, where several share a store."""
         return self._jobs.agent_of(job)
 
+    def why_with_nobody(self, job: Job) -> str | None:
+        """Why no agent has the job; None: one has it, or soon will."""
+        lacking = self._jobs.lacks(job) if job.is_elsewhere else None
+        return None if lacking is None else f"no agent has {lacking}"
+
     def next_start(self, job: Job) -> datetime | None:
         """When the job starts next, retries included."""
         if job.is_elsewhere:

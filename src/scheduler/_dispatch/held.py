@@ -74,11 +74,13 @@ class Held(Shares):
         self.leaving: dict[str, Hold] = {}
         """Jobs whose release is on its way to the store."""
 
-    def holds(self, id: str, place: str | None = None) -> bool:  # noqa: ARG002 - whoever takes a tick has its job
+    know_labels = False
+
+    def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:  # noqa: ARG002 - whoever takes a tick has its job
         """Whether the job of that id is with us."""
         return id in self.by_id
 
-    def begin(self, id: str, place: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - as above
+    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - as above
         """Have a job that is added here, until its row is durable and its first start here is over."""
         self.by_id.setdefault(id, Hold(starts_here=at_once))
         return True
@@ -106,7 +108,7 @@ class Held(Shares):
                 count += 1
         return count
 
-    def agent_of(self, id: str, place: str | None = None) -> str | None:  # noqa: ARG002 - as above
+    def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - as above
         """The name of the agent that has the job, as far as we know: ours, or None."""
         view = self.view
         if view is None or id not in self.by_id:

@@ -11,7 +11,7 @@ from .current import RUN, CurrentRun, current_run
 from .definition import Definition, Unfit
 from .handle import Job as Handle, JobChanges
 from .job import Attempt, Job
-from .job_list import JobList
+from .job_list import JobList, shard_of_job
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
 from .next_attempt import NextAttempt, Owed
 from .options import (
@@ -89,6 +89,7 @@ __all__ = [
     "reason_of",
     "schedule_of",
     "seconds_of",
+    "shard_of_job",
     "some_seconds_of",
     "tag_of",
     "tags_of",

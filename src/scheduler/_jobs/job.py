@@ -51,6 +51,7 @@ class Control(Protocol):
     def supersede(self, job: Job) -> None: ...
     def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None: ...
     def agent(self, job: Job) -> str | None: ...
+    def why_with_nobody(self, job: Job) -> str | None: ...
     def next_start(self, job: Job) -> datetime | None: ...
     def next_starts(self, job: Job, count: int) -> list[datetime]: ...
 
@@ -101,8 +102,8 @@ class Job(Alarm, Handle):
     """Runs that were asked for by hand, and have no answer yet."""
     backlog: Sparse[deque[tuple[int, int]] | None] = Sparse(None)
     """Ticks that wait for the end of a run: (due in UTC microseconds, attempt)."""
-    error: Sparse[str | None] = Sparse(None)
-    """Why it does not start by itself."""
+    fault: Sparse[str | None] = Sparse(None)
+    """Why it does not start by itself, on any agent."""
     floor: Sparse[CrashFloor | None] = Sparse(None)
     """It was found crashed, and rests."""
     held_by: Sparse[Pause | None] = Sparse(None)
@@ -166,17 +167,13 @@ class Job(Alarm, Handle):
         self.due_us: int | None = None
         """The next regular start, on the planner's time base; None: there is none."""
         self.dated_us: int | None = None
-        """The start that somebody has set, or the first if it was given as a datetime, on the planner's time base. No
-        regular one comes before it.
-        """
+        """The start that somebody has set, or was given first as a datetime: no regular one comes before it."""
         self.runs: tuple[Attempt, ...] = ()
         self.sparse: dict[str, Any] | None = None
         """What only some jobs have (Sparse); None: it has nothing of that."""
         self.is_removed = False
         self.tally: Tally | Success | None = None
-        """Its counts. Many jobs run once and are gone: a first success stands here as it is, until there is more to
-        count or somebody asks.
-        """
+        """Its counts. A first success stands here as it is, as many jobs run once and are gone."""
 
     def __dir__(self) -> Iterable[str]:
         """The names of the handle: what is documented."""
@@ -192,6 +189,10 @@ class Job(Alarm, Handle):
     @property
     def is_ours(self) -> bool:
         return not self.is_elsewhere
+
+    @property
+    def error(self) -> str | None:
+        return self.fault or self.control.why_with_nobody(self)
 
     @property
     def next_start(self) -> datetime | None:
@@ -256,13 +257,13 @@ class Job(Alarm, Handle):
         pause = self.paused_by or self.held_by
         self.is_paused = self.is_parked or self.is_elsewhere or pause is not None
         if not self.is_parked:  # else `error` says what is wrong with its schedule
-            self.error = None if pause is None else pause.text
+            self.fault = None if pause is None else pause.text
 
     def settle_state(self) -> None:
         """Without a run the job is SCHEDULED, or DISABLED if it is paused, and not only elsewhere."""
         if self.runs:
             return
-        is_disabled = self.is_paused and (self.error is not None or not self.is_elsewhere)
+        is_disabled = self.is_paused and (self.fault is not None or not self.is_elsewhere)
         if is_disabled and self.state is JobState.SCHEDULED:
             self.state = advance(self.state, Step.DISABLE)
         elif not is_disabled and self.state is JobState.DISABLED:

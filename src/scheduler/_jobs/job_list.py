@@ -5,9 +5,14 @@ from __future__ import annotations
 from itertools import takewhile
 from threading import RLock
 
-from .._values import JobNotFound
-from ..stores import Shares
+from .._values import InvalidJob, JobNotFound
+from ..stores import Shares, shard_of
 from .job import Job
+
+
+def shard_of_job(job: Job) -> int:
+    """The shard of a stored job, where agents share the store."""
+    return shard_of(job.policy.place or job.id, job.policy.where)
 
 
 class JobList:
@@ -42,14 +47,16 @@ class JobList:
 
     def is_elsewhere(self, job: Job) -> bool:
         """Whether another agent has that job."""
-        return self.shares is not None and job.task is not None and not self.shares.holds(job.id, job.policy.place)
+        if self.shares is None or job.task is None:
+            return False
+        return not self.shares.holds(job.id, job.policy.place, job.policy.where)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
         """Whether another agent is to have that job, which is added here. `at_once`: it has a start now."""
         return (
             self.shares is not None
             and job.task is not None
-            and not self.shares.begin(job.id, job.policy.place, at_once=at_once)
+            and not self.shares.begin(job.id, job.policy.place, job.policy.where, at_once=at_once)
         )
 
     def is_asked_elsewhere(self, job: Job) -> bool:
@@ -58,7 +65,25 @@ class JobList:
 
     def agent_of(self, job: Job) -> str | None:
         """The name of the agent that has the job; None: no other could have it."""
-        return None if self.shares is None or job.task is None else self.shares.agent_of(job.id, job.policy.place)
+        if self.shares is None or job.task is None:
+            return None
+        return self.shares.agent_of(job.id, job.policy.place, job.policy.where)
+
+    def check_where(self, where: str | None, *, is_stored: bool) -> None:
+        """Raise InvalidJob for labels where none are looked at."""
+        if where is None or (is_stored and self.shares is not None and self.shares.know_labels):
+            return
+        if is_stored and self.shares is not None:
+            why = "whichever agent is free takes a job whose starts stand in a queue"
+        else:
+            why = "it is for stored jobs of agents that share a store: PostgresStore(dsn, shared=True, labels={...})"
+        msg = f"where={where!r} chooses among agents, and there is no choice: {why}"
+        raise InvalidJob(msg)
+
+    def lacks(self, job: Job) -> str | None:
+        """The labels that the job asks for and no agent has, as was seen last; None: it lacks none."""
+        where, view = job.policy.where, None if self.shares is None else self.shares.view
+        return None if where is None or view is None or not view.lacks(where) else where
 
     def jobs(self) -> list[Job]:
         """All of them at this moment."""

@@ -19,6 +19,7 @@ from timerqueue import needs_of
 
 from .._plan import aware
 from .._values import LONGEST, OPTIONS, Delivery, InvalidJob, Overlap, Policy, Retry
+from ..stores import labels_of
 from .json_text import LARGEST, check_text
 
 T = TypeVar("T")
@@ -252,6 +253,22 @@ def _place(name: str, value: Any) -> str | None:
     return place
 
 
+def _where(name: str, value: Any) -> str | None:
+    """Labels of agents, as they are said; None: any agent."""
+    where = text_of(name, value)
+    if where is not None:
+        check_text(where, name)
+        if not 0 < len(where) <= LONGEST_PLACE:
+            msg = f"where must be a text of 1 to {LONGEST_PLACE} characters, not {shown(value)}"
+            raise InvalidJob(msg)
+        try:
+            labels_of(where)
+        except ValueError as exc:
+            msg = f'where must be labels such as "region=eu" or "region=eu,zone=a", not {shown(value)}: {exc}'
+            raise InvalidJob(msg) from None
+    return where
+
+
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "needs": _needs,
     "priority": _priority,
@@ -264,6 +281,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "catch_up": _catch_up,
     "delivery": _delivery,
     "place": _place,
+    "where": _where,
 }
 
 assert set(_CHECKS) == set(OPTIONS)
@@ -314,9 +332,9 @@ NO_TAGS: Final[frozenset[str]] = frozenset()
 
 _NAMES: Final = (
     "needs", "priority", "timeout", "retry", "overlap", "max_running", "missed", "grace", "catch_up", "delivery",
-    "place",
+    "place", "where",
 )  # fmt: skip
-_DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE, None)
+_DEFAULTS: Final = ((), 0, None, None, Overlap.SKIP, None, Missed.LATEST, 1.0, 100, Delivery.AT_MOST_ONCE, None, None)
 
 
 class Policies:

@@ -6,6 +6,6 @@ thread, waits for the end of a neighbour's session.
 Knows no job, no commit and no loop but that it moves. What is seen is handed on from the lease's thread.
 """
 
-from .lease import Lease, owners_of
+from .lease import Lease
 
-__all__ = ["Lease", "owners_of"]
+__all__ = ["Lease"]

@@ -17,7 +17,7 @@ that was stopped in between begins nothing that may be another's by now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from logging import getLogger
 from threading import Event, Thread
 from typing import Final
@@ -25,7 +25,7 @@ from typing import Final
 from timerqueue import Clock, Pulse
 
 from .._plan import Skew, is_off, skew_of
-from ..stores import LEASE, Sharing, StoreError, StoreTakenOver, View, rightful_owners
+from ..stores import LEASE, Rightful, Sharing, StoreError, StoreTakenOver, View
 from .hearing import Hearing
 
 logger = getLogger(__name__)
@@ -189,15 +189,10 @@ class Lease:
         self._trouble = trouble
 
 
-def owners_of(view: View) -> Sequence[int]:
-    """To whom each shard belongs by right: to those who are there, and whose clocks are right. 0: to nobody."""
-    return rightful_owners(peer.epoch for peer in view.peers if peer.left >= 0 and not peer.is_off)
-
-
 def _free(view: View) -> list[int]:
     """Shards that nobody has and that are ours by right."""
-    owners = owners_of(view)
-    return [shard for shard, owner in enumerate(view.owners) if not owner and owners[shard] == view.me]
+    owners = Rightful(view)
+    return [shard for shard, owner in view.shards() if not owner and owners[shard] == view.me]
 
 
 def _nobody() -> None:

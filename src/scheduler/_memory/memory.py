@@ -30,7 +30,6 @@ from .._restore import NOTHING_LOST, Crashes, Intake, Lost, Reconciler
 from .._starts import REMOVED
 from .._values import Backoff, DispatchStatistics, DuplicateJob, StoreStatistics
 from ..stores import (
-    SHARDS,
     Batch,
     Opened,
     Receipt,
@@ -203,8 +202,8 @@ class Memory:
         """The jobs in the store; of a shared one ours first."""
         if self._sharing is None:
             return self.store.load()
-        sharing, others = self._sharing, sorted(set(range(SHARDS)).difference(ours))
-        return _ReadAgain(lambda: chain(sharing.load(ours), sharing.load(others)))
+        sharing = self._sharing
+        return _ReadAgain(lambda: chain(sharing.load(ours), sharing.load_others(ours)))
 
     async def _next_rows(self, rows: Rows, is_running: anyio.Event) -> Chunk | None:
         """Read some more. Once the loop runs only the writer touches the store, which is not made for two at a time;

@@ -18,7 +18,7 @@ from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Intake, Reconciler, leave_to_others
 from .._values import Backoff, Cause, MissedReason, RunMissed
-from ..stores import SHARDS, Act, Opened, Shares, Sharing, StoredJob, StoreError
+from ..stores import Act, Opened, Shares, Sharing, StoredJob, StoreError
 from .commits import Commits
 from .writer import Writer, in_turn
 
@@ -107,7 +107,7 @@ class Rejoining:
     async def _follow_all(self, noted: Collection[str]) -> None:
         """`noted`: ids of rows of which we know better."""
         gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
-        rows = self._sharing.load(range(SHARDS))
+        rows = self._sharing.load_others([])
         while (chunk := await run_sync(lambda: next(rows, None), abandon_on_cancel=True)) is not None:
             for number, (raw, _) in enumerate(chunk):
                 gone.discard(raw.id)

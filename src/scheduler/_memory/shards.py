@@ -21,14 +21,15 @@ from anyio.abc import TaskGroup
 
 from timerqueue import boottime
 
-from .._lease import Lease, owners_of
+from .._lease import Lease
 from .._loop import Core
 from .._restore import Crashes, Intake, Reconciler
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves
 from .._values import AgentJoined, AgentLost
-from ..stores import Shares, Sharing, StoredTick, StoreError, StoreTakenOver, View
+from ..stores import Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, View
 from .commits import Commits
 from .rejoining import Rejoining
+from .unplaced import Unplaced
 
 logger = getLogger(__name__)
 
@@ -73,6 +74,7 @@ class Shards:
         """In which turn of the lease the view was asked for."""
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
+        self._unplaced = Unplaced()
         moves = Moves(core, shares)
         self._ask = moves.ask
         self._arrivals = Arrivals(
@@ -138,7 +140,8 @@ class Shards:
             return None
         self._core.runs.marks.settled()
         self._meet(view)
-        arrivals, departures, owners = self._arrivals, self._departures, owners_of(view)
+        self._unplaced.look(view)
+        arrivals, departures, owners = self._arrivals, self._departures, Rightful(view)
         departures.seen(self._turn)
         to_come = arrivals.wanted(view.ours().difference(departures.given))
         if self._core.trust.is_off:  # they came to us before the others knew that our clock is off

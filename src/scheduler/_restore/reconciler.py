@@ -99,7 +99,8 @@ class Reconciler:
     def is_ours(self, row: StoredJob) -> bool:
         """Whether the job of a row would be ours, where other agents have some."""
         shares = self._jobs.shares
-        return shares is None or shares.holds(row.id, read(row, self._tasks).definition.policy.place)
+        policy = read(row, self._tasks).definition.policy
+        return shares is None or shares.holds(row.id, policy.place, policy.where)
 
     def begin_anew(self, job: Job) -> Job:
         """Let a job of ours go, and another begin in its place: its row has been put in the place of another."""
@@ -124,6 +125,12 @@ class Reconciler:
                 self._registry.drop(job)
         elif job is None:
             logger.info("job %r has come into the store", id)
+            self.adopt(row, state)
+            self._core.listeners.tell(JobAdded(id))
+        elif self._has_moved(job, row):
+            logger.info("job %r is for other agents now, as the store says", id)
+            self._without_task.pop(job, None)
+            self._registry.drop(job)
             self.adopt(row, state)
             self._core.listeners.tell(JobAdded(id))
         elif not self._is_known(job, row):
@@ -199,6 +206,7 @@ class Reconciler:
         reading = read(row, self._tasks)
         try:
             self._core.runs.check_needs(reading.definition.policy.needs)
+            self._jobs.check_where(reading.definition.policy.where, is_stored=True)
             first = self._first(row.id, reading.schedule, start, is_known=is_known)
             check_interval(row.id, first.planner.interval)
             return reading, first
@@ -287,6 +295,14 @@ class Reconciler:
             self._core.pausing.pause(job, row.paused, until, is_stored=True)
 
     # -- rows that change ----------------------------------------------------------------------------------------------
+
+    def _has_moved(self, job: Job, row: StoredJob) -> bool:
+        """Whether the job is in another shard by now: somebody has changed its place, or its labels, in the row."""
+        if self._jobs.shares is None:
+            return False
+        reading, was = read(row, self._tasks), job.policy
+        policy = reading.definition.policy
+        return reading.is_readable and (policy.place, policy.where) != (was.place, was.where)
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
         """Whether the job is what the row says."""

@@ -20,11 +20,12 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from attrs import define, field
 
+from .._jobs import shard_of_job
 from .._journal import known_row
 from .._loop import Core
 from .._restore import Crashes, Intake, Lost, Reconciler, lost_by_job
 from .._starts import REMOVED
-from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards, shard_of
+from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards
 from .moves import Moves
 from .portions import MOST_JOBS
 
@@ -192,5 +193,5 @@ class Arrivals:
     def _take_up_new(self, part: _Part) -> None:
         """Take up jobs that were added here while others still had their shards, too late for what was read."""
         for job in filter(None, map(self._core.jobs.find, list(part.noted))):
-            if job.is_elsewhere and job.task is not None and shard_of(job.policy.place or job.id) in part.shards:
+            if job.is_elsewhere and job.task is not None and shard_of_job(job) in part.shards:
                 self._reconciler.take_over(known_row(job), self._journal.first_state(job.id), Lost())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -21,12 +21,12 @@ from anyio.lowlevel import checkpoint
 
 from timerqueue import LifecycleError
 
-from .._jobs import Attempt, Job
+from .._jobs import Attempt, Job, shard_of_job
 from .._journal import stays_due
 from .._loop import Core
 from .._restore import leave_to_others
 from .._values import Cause
-from ..stores import Sharing, shard_of
+from ..stores import Rightful, Sharing
 from .moves import Moves
 from .portions import MOST_SHARDS, Portions
 
@@ -91,7 +91,7 @@ class Departures:
         self._moves.tell(began, sum(map(len, ready.values())), given=len(ready))
         return PAUSE
 
-    async def give_back(self, shards: Iterable[int], owners: Sequence[int]) -> None:
+    async def give_back(self, shards: Iterable[int], owners: Rightful) -> None:
         """Give these shards to whom they belong. None of their jobs is here."""
         if wanted := {shard: owners[shard] for shard in shards}:
             await self._give(list(wanted), wanted)
@@ -144,7 +144,7 @@ class Departures:
             self._leaving, self._newest = {shard: [] for shard in shards}, None
         for number, job in enumerate(self._core.jobs.entered_after(self._newest)):
             self._newest = job.id
-            if job.task is not None and (ids := self._leaving.get(shard_of(job.policy.place or job.id))) is not None:
+            if job.task is not None and (ids := self._leaving.get(shard_of_job(job))) is not None:
                 ids.append(job.id)
             if number and not number % SLICE:
                 await checkpoint()

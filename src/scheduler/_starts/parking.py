@@ -29,7 +29,7 @@ class Parking:
         self._queue.disarm(job)
         self.cancel_retry(job)
         job.due_us = None
-        job.error = reason
+        job.fault = reason
         job.is_parked = True
         job.settle_pause()
         logger.error("job %r is parked: %s", job.id, reason, exc_info=None if error is None else loggable(error))

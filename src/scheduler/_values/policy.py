@@ -53,6 +53,8 @@ class Policy:
     delivery: Delivery = Delivery.AT_MOST_ONCE
     place: str | None = None
     """Jobs of one place are always on one agent, where several share a store; None: the job is a place of its own."""
+    where: str | None = None
+    """Labels that the agent must have that has the job, where several share a store: "region=eu"; None: any may."""
     is_plain: bool = field(init=False, eq=False, repr=False)
     """There is nothing to look at when a run begins: no limit, no timeout, no tick that may come too late, and no other
     run beside it.

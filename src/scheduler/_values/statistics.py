@@ -326,13 +326,14 @@ class AgentStatistics:
 
 @frozen(kw_only=True)
 class FleetStatistics:
-    """The agents that share a store, as this one (`me`) has seen them last, about a second ago. `jobs_elsewhere`: how
-    many jobs others have.
+    """The agents that share a store, as `me` has seen them last. `jobs_elsewhere`: how many jobs others have.
+    `waiting`: how many of these wait for labels that no agent has, by these.
     """
 
     me: str
     agents: tuple[AgentStatistics, ...]
     jobs_elsewhere: int
+    waiting: Mapping[str, int] = field(factory=dict, hash=False)
 
 
 @frozen(kw_only=True)
@@ -366,8 +367,7 @@ class Audit:
 @frozen(kw_only=True)
 class WatchdogStatistics:
     """A scheduler's watchdog: it audits every `interval` seconds; None: only when asked. `failing`: jobs that the last
-    audit could not mend. `oldest`: the job that was last found well longest ago, of those that the last audit looked
-    at, and when that was in UTC seconds, None: never. Each job's own is in its statistics.
+    audit could not mend. `oldest`: of those that it looked at the one found well longest ago, and when, in UTC seconds.
     """
 
     interval: float | None

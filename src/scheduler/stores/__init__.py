@@ -36,8 +36,21 @@ from ._rows import (
     StoredTick,
     size_of,
 )
-from ._shards import SHARDS, Shares, rightful_owners, shard_of
-from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Peer, Sharing, TakenShards, View
+from ._shards import SHARDS, Rightful, Shares, rightful_owners, shard_of
+from ._sharing import (
+    FORMAT,
+    LEASE,
+    MAX_SKEW,
+    AgentRow,
+    FleetView,
+    HandOver,
+    LabelledShard,
+    Peer,
+    Sharing,
+    TakenShards,
+    View,
+    labels_of,
+)
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
@@ -81,6 +94,7 @@ __all__ = [
     "FleetView",
     "HandOver",
     "JobPause",
+    "LabelledShard",
     "Lending",
     "Lent",
     "Loan",
@@ -95,6 +109,7 @@ __all__ = [
     "Receipt",
     "RequestDone",
     "Retention",
+    "Rightful",
     "Shares",
     "Sharing",
     "Standing",
@@ -116,6 +131,7 @@ __all__ = [
     "Vote",
     "Voting",
     "Wish",
+    "labels_of",
     "rightful_owners",
     "shard_of",
     "size_of",

@@ -10,13 +10,25 @@ from typing import Final
 from ._sharing import Sharing, View
 
 SHARDS: Final = 1_024
-"""A number that may not change: it stands in the tables of stores."""
+"""Shards of jobs that any agent may have. A number that may not change: it stands in the tables of stores."""
+
+SHARDS_OF_LABELS: Final = 16
+"""Shards of the jobs of one label text, with numbers from SHARDS on. This may not change, either."""
 
 
-def shard_of(place: str) -> int:
-    """The shard of a place, which is a job's id unless the job says otherwise: the same here and in the tables."""
-    digest = md5(place.encode("utf-8", "replace"), usedforsecurity=False).digest()
-    return int.from_bytes(digest[:4]) % SHARDS
+def shard_of(place: str, where: str | None = None) -> int:
+    """The shard of a place, which is a job's id unless the job says otherwise: the same here and in the tables.
+
+    `where`: the labels that its agent must have, as the job says it; None: any agent may have it.
+    """
+    drawn = int.from_bytes(_digest(place)[:4])
+    if where is None:
+        return drawn % SHARDS
+    return SHARDS + int.from_bytes(_digest(where)[:6]) * SHARDS_OF_LABELS + drawn % SHARDS_OF_LABELS
+
+
+def _digest(text: str) -> bytes:
+    return md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()
 
 
 def rightful_owners(agents: Iterable[int]) -> list[int]:
@@ -39,14 +51,45 @@ def _rightful_owners(agents: tuple[int, ...]) -> list[int]:
 
 def _draws(agent: int) -> Iterable[bytes]:
     for shard in range(SHARDS):
-        yield blake2b(b"%d %d" % (agent, shard), digest_size=8).digest()
+        yield _draw(agent, shard)
+
+
+def _draw(agent: int, shard: int) -> bytes:
+    return blake2b(b"%d %d" % (agent, shard), digest_size=8).digest()
+
+
+@lru_cache(maxsize=65_536)
+def _rightful_owner(shard: int, agents: tuple[int, ...]) -> int:
+    """To whom of these agents a shard of labels belongs. 0: there are none."""
+    return max(((_draw(agent, shard), agent) for agent in agents), default=(b"", 0))[1]
+
+
+class Rightful:
+    """To whom each shard belongs by right: to those who are there, whose clocks are right, and who have the labels that
+    it is for. `gone`: agents that are not to be counted any more.
+    """
+
+    def __init__(self, view: View, gone: Collection[int] = ()) -> None:
+        self._view = view
+        self._living = [p for p in view.peers if p.left >= 0 and not p.is_off and p.epoch not in gone]
+        self._owners = _rightful_owners(tuple(peer.epoch for peer in self._living))
+        self._fit: dict[str, tuple[int, ...]] = {}
+
+    def __getitem__(self, shard: int) -> int:
+        """Return the owner, by the epoch of its incarnation. 0: there is none."""
+        if shard < SHARDS:
+            return self._owners[shard]
+        where = self._view.labelled[shard].where
+        if where not in self._fit:
+            self._fit[where] = tuple(peer.epoch for peer in self._living if peer.fits(where))
+        return _rightful_owner(shard, self._fit[where])
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:
     """To whom the shards of these agents belong by right once they have gone, and those that nobody has."""
-    living = [peer.epoch for peer in view.peers if peer.left >= 0 and not peer.is_off and peer.epoch not in gone]
-    rightful = rightful_owners(living)
-    return {n: rightful[n] for n, owner in enumerate(view.owners) if living and (not owner or owner in gone)}
+    rightful = Rightful(view, gone)
+    given = {shard: rightful[shard] for shard, owner in view.shards() if not owner or owner in gone}
+    return {shard: owner for shard, owner in given.items() if owner}
 
 
 class Shares:
@@ -54,27 +97,33 @@ class Shares:
 
     are_asked = True
     """The agents that have the others may be asked for what concerns them."""
+    know_labels = True
+    """Jobs that are for agents with some labels go to these."""
 
     def __init__(self, sharing: Sharing | None = None) -> None:
         self._ours = bytearray(SHARDS)
+        self._labelled: set[int] = set()
         self._sharing = sharing
 
-    def holds(self, id: str, place: str | None = None) -> bool:
-        """Whether the job of that id is ours, which is at that place; None: it is one by itself."""
-        return bool(self._ours[shard_of(place or id)])
+    def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:
+        """Whether the job of that id is ours. `place` None: it is one by itself. `where`: see `shard_of`."""
+        return self._has(shard_of(place or id, where))
 
-    def begin(self, id: str, place: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - for who holds jobs
+    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - for who holds jobs
         """Whether a job of that id, which is added here, is ours. `at_once`: it has a start now."""
-        return self.holds(id, place)
+        return self.holds(id, place, where)
 
-    def agent_of(self, id: str, place: str | None = None) -> str | None:
+    def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:
         """The name of the agent that has the job of that id, as was seen last; None: nobody has it."""
         view = self.view
         if view is None:
             return None
-        shard = shard_of(place or id)
-        owner = view.me if self._ours[shard] else view.owners[shard]
+        shard = shard_of(place or id, where)
+        owner = view.me if self._has(shard) else view.owner_of(shard)
         return next((peer.name for peer in view.peers if peer.epoch == owner), None)
+
+    def _has(self, shard: int) -> bool:
+        return bool(self._ours[shard]) if shard < SHARDS else shard in self._labelled
 
     @property
     def view(self) -> View | None:
@@ -84,17 +133,23 @@ class Shares:
     def take(self, shards: Iterable[int]) -> None:
         """Have these from now on."""
         for shard in shards:
-            self._ours[shard] = 1
+            if shard < SHARDS:
+                self._ours[shard] = 1
+            else:
+                self._labelled.add(shard)
 
     def give(self, shards: Iterable[int]) -> None:
         """Have these no more."""
         for shard in shards:
-            self._ours[shard] = 0
+            if shard < SHARDS:
+                self._ours[shard] = 0
+            else:
+                self._labelled.discard(shard)
 
     def is_idle(self) -> bool:
         """Whether no job of the store can be planned by our clock."""
-        return not any(self._ours)
+        return not any(self._ours) and not self._labelled
 
     def all(self) -> list[int]:
         """The numbers of all that are ours."""
-        return [shard for shard, is_ours in enumerate(self._ours) if is_ours]
+        return [*(shard for shard, is_ours in enumerate(self._ours) if is_ours), *sorted(self._labelled)]

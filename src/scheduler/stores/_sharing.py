@@ -8,8 +8,10 @@ be started elsewhere at once, and what it had marked is a crash.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from functools import lru_cache
+from typing import Any, Final, Protocol
 
 from attrs import evolve, field, frozen
 
@@ -27,6 +29,47 @@ MAX_SKEW: Final = 1.0
 """Seconds by which an agent's wall clock may be off, where nobody says otherwise. One that follows NTP is off by some
 thousandths, and is set right at once from about an eighth of a second on: more than this is looked after by nobody.
 """
+
+
+_LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
+
+
+@lru_cache(maxsize=1_024)
+def labels_of(text: str) -> Mapping[str, str]:
+    """Read the labels that a text asks for: "region=eu", or "region=eu,zone=a". Raises ValueError, which says what of
+    it is none.
+    """
+    found: dict[str, str] = {}
+    for part in map(str.strip, text.split(",")):
+        if not _LABEL.fullmatch(part):
+            msg = f"{part[:100]!r} is no label with its value"
+            raise ValueError(msg)
+        name, value = part.split("=")
+        if found.setdefault(name, value) != value:
+            msg = f"{name!r} cannot be both {found[name]!r} and {value!r}"
+            raise ValueError(msg)
+    return found
+
+
+def has_labels(labels: Mapping[str, str], where: str) -> bool:
+    """Whether the labels that a text asks for are among these. What is no text of labels nobody has."""
+    try:
+        return labels_of(where).items() <= labels.items()
+    except ValueError:
+        return False
+
+
+def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
+    """Labels of an agent. Raises ValueError for what nobody could ask for."""
+    for name, value in () if labels is None else labels.items():
+        parts: tuple[Any, ...] = (name, value)
+        if not all(isinstance(part, str) for part in parts) or not _LABEL.fullmatch(f"{name}={value}"):
+            msg = (
+                f"labels has {name!r}: {value!r}: names and values are texts of 1 to 63 characters without spaces, "
+                'commas and equals signs, such as {"region": "eu"}'
+            )
+            raise ValueError(msg)
+    return {} if labels is None else dict(labels)
 
 
 @frozen(kw_only=True)
@@ -49,10 +92,26 @@ class Peer:
     skew: float | None = None
     is_off: bool = False
 
+    def fits(self, where: str) -> bool:
+        """Whether it has these labels."""
+        return has_labels(self.labels, where)
+
+
+@frozen
+class LabelledShard:
+    """A shard of jobs that are for agents with some labels, `where`, and who has it. 0: nobody."""
+
+    where: str
+    owner: int
+
 
 @frozen(kw_only=True)
 class View:
-    """The agents that share a store, and the owner of each shard, at one moment. `me`: our epoch. 0: nobody has it."""
+    """The agents that share a store, and the owner of each shard, at one moment. `me`: our epoch. 0: nobody has it.
+
+    `owners`: of the shards that any agent may have. `labelled`: the others, by number; of those there are as many as
+    jobs ask for.
+    """
 
     me: int
     peers: tuple[Peer, ...]
@@ -62,6 +121,23 @@ class View:
 
     is_news: bool = False
     """Whether there is anything that `Store.changes` has not told yet."""
+    labelled: Mapping[int, LabelledShard] = field(factory=dict, hash=False)
+
+    def shards(self) -> Iterator[tuple[int, int]]:
+        """All shards with their owners."""
+        yield from enumerate(self.owners)
+        for shard, found in self.labelled.items():
+            yield shard, found.owner
+
+    def owner_of(self, shard: int) -> int:
+        """The owner of a shard, which may be one that is not known yet: nobody has that."""
+        if shard < len(self.owners):
+            return self.owners[shard]
+        return self.labelled[shard].owner if shard in self.labelled else 0
+
+    def lacks(self, where: str) -> bool:
+        """Whether no agent has these labels."""
+        return not any(peer.left >= 0 and peer.fits(where) for peer in self.peers)
 
     def with_ours(self, shards: Iterable[int]) -> View:
         """A view like this, once these shards have become ours."""
@@ -69,12 +145,17 @@ class View:
 
     def after(self, gone: Collection[int], given: Mapping[int, int]) -> View:
         """A view like this, once these agents have gone, and these shards have these owners."""
-        owners = (given.get(n, 0 if owner in gone else owner) for n, owner in enumerate(self.owners))
-        return evolve(self, peers=tuple(p for p in self.peers if p.epoch not in gone), owners=tuple(owners))
+        now = {n: given.get(n, 0 if owner in gone else owner) for n, owner in self.shards()}
+        return evolve(
+            self,
+            peers=tuple(p for p in self.peers if p.epoch not in gone),
+            owners=tuple(now[n] for n in range(len(self.owners))),
+            labelled={n: LabelledShard(found.where, now[n]) for n, found in self.labelled.items()},
+        )
 
     def ours(self) -> set[int]:
         """The shards that are ours."""
-        return {shard for shard, owner in enumerate(self.owners) if owner == self.me}
+        return {shard for shard, owner in self.shards() if owner == self.me}
 
 
 @frozen(kw_only=True)
@@ -130,7 +211,8 @@ class HandOver:
 class FleetView:
     """The agents that have a store. `free`: shards that nobody has. `requests`: those that are not done.
 
-    `hand_overs`: the last ones, latest first. `loans`: units of the fleet's limits.
+    `hand_overs`: the last ones, latest first. `loans`: units of the fleet's limits. `waiting`: how many jobs ask for
+    labels that no agent has.
     """
 
     agents: tuple[AgentRow, ...]
@@ -138,6 +220,12 @@ class FleetView:
     requests: int
     hand_overs: tuple[HandOver, ...] = ()
     loans: tuple[Loan, ...] = ()
+    waiting: Mapping[str, int] = field(factory=dict, hash=False)
+
+
+def waiting_of(jobs: Iterable[tuple[str, int]], agents: Sequence[AgentRow]) -> dict[str, int]:
+    """Of labels with the numbers of jobs that nobody has: those that no agent has, either."""
+    return {where: count for where, count in jobs if not any(has_labels(agent.labels, where) for agent in agents)}
 
 
 Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
@@ -193,6 +281,9 @@ class Sharing(Protocol):
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards, in lists, the soonest starts first."""
+
+    def load_others(self, shards: Sequence[int]) -> Rows:
+        """Yield the jobs of all shards but these, in lists, the soonest starts first."""
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are RUNNING. If their agent has gone, these are crashes."""

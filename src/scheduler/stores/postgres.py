@@ -34,7 +34,7 @@ from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
 from ._postgres.visits import PostgresVisit, check_made
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing
+from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing, checked_labels, waiting_of
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
@@ -48,11 +48,7 @@ LATEST = 2**63 - 1
 
 _AGENT = (
     *("name", "epoch", "labels", "opened_us", "format", "left", "shards"),
-    "jobs",
-    "lag",
-    "skew",
-    "is_off",
-    "version",
+    *("jobs", "lag", "skew", "is_off", "version"),
 )
 _HAND_OVER = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "seconds")
 
@@ -66,13 +62,11 @@ class PostgresStore:
     You may write jobs by hand: `INSERT INTO timerqueue.job (id, task, schedule) VALUES (...)`. The agent notices.
 
     Whoever opens the store takes it over. The next call of the agent that had it raises StoreTakenOver. Agents that all
-    open it with `shared` have a part of its jobs each, and each other's when one goes. The first role
-    that opens it, and may, makes the tables. A role for everyday use needs USAGE on the schema, and SELECT, INSERT,
-    UPDATE and DELETE on its tables.
+    open it with `shared` have a part of its jobs each, and each other's when one goes. The first role that may makes
+    the tables. One for everyday use needs USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on its tables.
 
     Nothing depends on the session, so the store works behind PgBouncer in transaction mode. NOTIFY does not work there,
-    so changes by hand are then seen within about a second instead of at once, and the death of an agent that shares it
-    when its lease has ended.
+    so changes by hand are seen within about a second then, and the death of an agent when its lease has ended.
     """
 
     def __init__(
@@ -88,7 +82,7 @@ class PostgresStore:
         """`dsn`: what libpq takes, a URL or `host=... dbname=...`. Nothing connects before `open`.
 
         `shared`: with other agents, all of which say so. `name`: what the others call us; None: our process and host.
-        `labels`: where we stand, for who chooses among agents by that: `{"region": "eu"}`. `max_skew`: see Sharing.
+        `labels`, such as `{"region": "eu"}`: for jobs with `where`. `max_skew`: see Sharing.
         """
         if (
             not schema
@@ -101,7 +95,7 @@ class PostgresStore:
         self._dsn = dsn
         self._schema = schema
         self._name = storable(f"process {os.getpid()} on {platform.node()}" if name is None else name)
-        self._labels = json.dumps({} if labels is None else dict(labels))
+        self._labels = json.dumps(checked_labels(labels))
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
@@ -281,9 +275,10 @@ class PostgresStore:
             agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
             free, requests = one_row(reader.execute(self._statements.open_work))
             rows = reader.execute(self._statements.hand_overs)
-            hand_overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in rows)
+            overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in rows)
             loans = tuple(loans_of(reader, UnitStatements(self._statements)))
-        return FleetView(agents=agents, free=free, requests=requests, hand_overs=hand_overs, loans=loans)
+            waiting = waiting_of(reader.execute(self._statements.without_owner), agents)
+        return FleetView(agents=agents, free=free, requests=requests, hand_overs=overs, loans=loans, waiting=waiting)
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:

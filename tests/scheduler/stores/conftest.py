@@ -92,8 +92,8 @@ def agent(postgres_server, postgres_schema):
     """Open stores of agents that share one place; called again, another one. They are closed with the test."""
     stores = []
 
-    def agent(*, shared=True):
-        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared)
+    def agent(*, shared=True, **labels):
+        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared, labels=labels)
         stores.append(store)
         store.open(0, lambda: None)
         return store

@@ -25,8 +25,8 @@ class Fleet:
         self._folder = folder
         self.agents = {}
 
-    def start(self, name):
-        config = json.dumps(self._config | {"name": name})
+    def start(self, name, **more):
+        config = json.dumps(self._config | {"name": name} | more)
         with (self._folder / name).open("w") as errors:
             process = subprocess.Popen(
                 [sys.executable, AGENT, config], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
@@ -81,6 +81,39 @@ def fleet(way, postgres_server, postgres_schema, tmp_path):
     fleet.close()
     if pooler is not None:
         pooler.close()
+
+
+EU = "region=eu"
+
+
+@pytest.mark.slow
+def test_jobs_for_labels_go_on_where_these_are(fleet):
+    """When an agent with them is killed, on the other one; when that is killed too, nowhere, until one comes."""
+    eu, us = {"labels": {"region": "eu"}}, {"labels": {"region": "us"}}
+
+    def runners(since):
+        return {agent for agent, job, *_ in fleet.runs()[since:] if job.startswith(EU)}
+
+    def wait_until_all_of_eu_run(agents):
+        since = len(fleet.runs())
+        wait_until(lambda: len({job for by, job, *_ in fleet.runs()[since:] if job.startswith(EU)}) == JOBS)
+        assert runners(since) <= agents
+
+    fleet.start("one", **eu)
+    fleet.start("two", **eu)
+    fleet.start("us", **us, where=[EU])
+    wait_until_all_of_eu_run({"one", "two"})
+    fleet.kill("one")
+    wait_until(lambda: {agent for agent, job, *_ in fleet.runs()[-JOBS:] if job.startswith(EU)} == {"two"})
+    wait_until_all_of_eu_run({"two"})
+    fleet.kill("two")
+    since = len(fleet.runs())
+    fleet.wait_until_all_run({"us"})
+    assert runners(since) == set()
+    fleet.start("three", **eu)
+    wait_until_all_of_eu_run({"three"})
+    assert runners(0) == {"one", "two", "three"}
+    assert fleet.twice() == []
 
 
 @pytest.mark.slow

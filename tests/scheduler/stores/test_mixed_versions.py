@@ -21,17 +21,24 @@ ROOT = Path(__file__).parents[3]
 BEFORE = "416eaa3661ce0ec6c46362d2a62c0590928850d2"
 """The last commit before stores were shared."""
 
+BEFORE_LABELS = "a39e5887f49ba68dbc5837a4bfc27fab45f59a2c"
+"""The last commit before jobs could be for agents with some labels. It shares stores."""
+
 JOBS = 20
 EVERY_US = 200_000
 
 
 @pytest.fixture(scope="module")
 def older(tmp_path_factory):
-    """Return where the code of that version is, out of the history of this checkout."""
-    packed = subprocess.run(["git", "archive", BEFORE, "src"], cwd=ROOT, capture_output=True, check=False)
+    """Return where the code of that version is."""
+    return code_of(BEFORE, tmp_path_factory.mktemp("older"))
+
+
+def code_of(commit, folder):
+    """Return where the code of that commit is, out of the history of this checkout."""
+    packed = subprocess.run(["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False)
     if packed.returncode:
-        pytest.skip(f"needs the history of the repository, for its commit {BEFORE[:7]}: {packed.stderr.decode()}")
-    folder = tmp_path_factory.mktemp("older")
+        pytest.skip(f"needs the history of the repository, for its commit {commit[:7]}: {packed.stderr.decode()}")
     with tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder / "src"
@@ -46,11 +53,13 @@ class Agents:
         self._older = older
         self._running = []
 
-    def start(self, name):
-        """Start one: "older" of the old code, "newer" of this that shares the store, "sole" of this that does not."""
-        program = "sharing_agent.py" if name == "newer" else "older_agent.py"
-        environment = os.environ | ({"PYTHONPATH": str(self._older)} if name == "older" else {})
-        config = json.dumps(self._config | {"name": name})
+    def start(self, name, **more):
+        """Start one: "older" of the old code, "newer" of this that shares the store, "sole" of this that does not, and
+        "older-sharing" of old code that shares it.
+        """
+        program = "sharing_agent.py" if name in {"newer", "older-sharing"} else "older_agent.py"
+        environment = os.environ | ({"PYTHONPATH": str(self._older)} if name.startswith("older") else {})
+        config = json.dumps(self._config | {"name": name} | more)
         with (self._folder / name).open("a") as errors:
             process = subprocess.Popen(
                 [sys.executable, ROOT / "tests" / program, config],
@@ -166,6 +175,39 @@ def test_one_agent_follows_an_older_one_as_ever(agents, postgres_server, postgre
     assert agents.end(older) == 0
     agents.wait_until_all_run("older")  # as its tasks call themselves, too
     agents.end(sole)
+    check_ticks(agents, postgres_server, postgres_schema)
+
+
+@pytest.mark.slow
+def test_an_older_agent_leaves_jobs_for_labels_alone(postgres_server, postgres_schema, tmp_path, tmp_path_factory):
+    """It had the store when such jobs came, knows nothing of labels, and has a part of all other jobs. When a newer one
+    is killed it does not take such jobs over, either.
+    """
+    agents = Agents(
+        postgres_server.dsn, postgres_schema, tmp_path, code_of(BEFORE_LABELS, tmp_path_factory.mktemp("b"))
+    )
+
+    def of_labels(since=0):
+        return {by for by, job, _ in agents.runs()[since:] if job.startswith("region=eu")}
+
+    try:
+        older = agents.start("older-sharing")
+        agents.wait_until_all_run("older-sharing")
+        newer = agents.start("newer", labels={"region": "eu"}, where=["region=eu"])
+        assert newer.is_running, agents.said("newer")
+        wait_until(lambda: of_labels() and {by for by, *_ in agents.runs()[-4 * JOBS :]} == {"older-sharing", "newer"})
+        assert of_labels() == {"newer"}
+        newer.kill()
+        agents.end(newer)
+        since = len(agents.runs())
+        agents.wait_until_all_run("older-sharing")
+        assert of_labels(since) == set()
+        assert agents.end(older) == 0
+        again = agents.start("newer", labels={"region": "eu"})
+        wait_until(lambda: of_labels(since) == {"newer"})
+        agents.end(again)
+    finally:
+        agents.close()
     check_ticks(agents, postgres_server, postgres_schema)
 
 

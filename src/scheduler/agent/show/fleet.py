@@ -19,6 +19,8 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
         yield _line(agent, now)
     if view.free and any(agent.left is not None for agent in view.agents):
         yield f"{view.free} of {SHARDS} shards are nobody's"
+    for where, jobs in view.waiting.items():
+        yield f"{jobs} jobs wait: no agent has {where}"
     for over in view.hand_overs:
         yield _hand_over(over)
     for loan in view.loans:
@@ -28,13 +30,17 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Say of each agent what is known of it, as one object; then of each that has gone, and of who has which units."""
+    """Say of each agent what is known of it, as one object; then of each that has gone, of who has which units, and of
+    jobs that wait for labels.
+    """
     for agent in view.agents:
         yield json.dumps(asdict(agent) | {"labels": dict(agent.labels)}, ensure_ascii=False)
     for over in view.hand_overs:
         yield json.dumps({"hand_over": asdict(over)}, ensure_ascii=False)
     for loan in view.loans:
         yield json.dumps({"loan": asdict(loan)}, ensure_ascii=False)
+    for where, jobs in view.waiting.items():
+        yield json.dumps({"waiting": {"where": where, "jobs": jobs}}, ensure_ascii=False)
 
 
 def _line(agent: AgentRow, now: datetime) -> str:

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from .._executions import PARTS
+from .._shards import SHARDS
 from .connection import sql
 from .statements import Statements
 from .table import EXECUTION, JOB, PLACED, PLANNED, STATE, TICK
 
 GIVEN: Final = sql.SQL("unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us)")
 IS_GIVEN: Final = sql.SQL("execution.job_id = given.job_id AND execution.due_us = given.due_us")
-IN_PART: Final = sql.SQL("job.shard BETWEEN %(first)s AND %(last)s")
+IN_PART: Final = sql.SQL(
+    "(job.shard BETWEEN %(first)s AND %(last)s OR job.shard > %(highest)s AND job.shard %% %(parts)s = %(part)s)"
+)
+"""Whether a job is in one part of all: of those for agents with some labels, too, whose shards have higher numbers."""
+
 IS_LIVE: Final = sql.SQL("status IN ('pending', 'scheduled')")
 LIVE: Final = sql.SQL(", ").join(sql.Identifier("live", column) for column in EXECUTION.types)
 STAYS: Final = sql.SQL("execution.status IN ('pending', 'scheduled', 'taken')")
+
+
+def in_part(part: int) -> dict[str, Any]:
+    """The values of IN_PART."""
+    width = SHARDS // PARTS
+    return {
+        "first": part * width,
+        "last": (part + 1) * width - 1,
+        "highest": SHARDS - 1,
+        "parts": PARTS,
+        "part": part,
+    }
 
 
 class ExecutionStatements:

@@ -11,11 +11,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
 from ..._values import EVERYTHING
-from .._executions import PARTS, Audited, Decide, Fetched, Mended, NotTaken, Standing, Taken
+from .._executions import Audited, Decide, Fetched, Mended, NotTaken, Standing, Taken
 from .._rows import PENDING, RUNNING, SCHEDULED, TAKEN, Batch, Execution, Planned, StoredJob, StoredState, StoredTick
-from .._shards import SHARDS
 from .connection import Connection, one_row, psycopg, sql
-from .execution_statements import ExecutionStatements
+from .execution_statements import ExecutionStatements, in_part
 from .table import PLACED, PLANNED, Row, number_array, storable, text_array
 
 AT_A_TIME: Final = 1_000
@@ -138,10 +137,7 @@ class PostgresExecutions:
 
     def audit(self, part: int, *, now_us: int, instance: str | None, decide: Decide) -> Audited | None:
         """Find what is broken in one part, and mend it, in one transaction."""
-        width = SHARDS // PARTS
-        asked = {
-            "first": part * width,
-            "last": (part + 1) * width - 1,
+        asked = in_part(part) | {
             "instance": None if instance is None else storable(instance),
             "now_us": now_us,
             "everything": EVERYTHING,

@@ -6,7 +6,7 @@ from typing import Final
 
 from .._store import StoreUnusable
 from .connection import Connection, psycopg, sql
-from .statements import HAND_OVERS
+from .statements import HAND_OVERS, LABELLED
 from .units import RESTS, TABLES as UNITS
 
 OLDEST_SERVER: Final = 130_000
@@ -286,6 +286,7 @@ MIGRATIONS: Final = (
     sql.SQL(RESTS),
     sql.SQL(HAND_OVERS),
     sql.SQL(OVERDUE),
+    sql.SQL(LABELLED),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

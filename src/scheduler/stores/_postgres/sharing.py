@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from .._rows import Answer, StoredTick
 from .._shards import heirs
-from .._sharing import LEASE, Peer, Rows, TakenShards, View
+from .._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from .._store import StoreError, StoreTakenOver, StoreUnusable
 from .connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
 from .statements import ShardStatements, Statements
@@ -100,6 +100,7 @@ class SharingStatements:
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
             " opened_us, in_session, labels, skew, is_off) ORDER BY epoch)"
             " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
+            " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
             " {is_news}, pg_current_snapshot()::text",
             is_news=statements.is_news,
         )
@@ -115,17 +116,6 @@ class SharingStatements:
         )
         self.round = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
         self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
-        self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
-            "WITH free AS (SELECT number FROM {schema}.shard WHERE owner IS NULL FOR UPDATE SKIP LOCKED)"
-            " UPDATE {schema}.shard SET owner = epoch FROM free"
-            " JOIN unnest(%s::smallint[], %s::bigint[]) AS given (number, epoch) USING (number)"
-            " JOIN {schema}.agent USING (epoch) WHERE shard.number = free.number RETURNING shard.number, owner"
-        )
-        self.hand_on = of(
-            "WITH moved AS (UPDATE {schema}.shard SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %s)"
-            " WHERE number = ANY (%s::smallint[]) AND owner = %s RETURNING number)"
-            " SELECT count(*), pg_notify(%s, %s) FROM moved"
-        )
         self.pid = sql.SQL("SELECT pg_backend_pid()")
         self.break_off = sql.SQL(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
@@ -202,7 +192,7 @@ class PostgresSharing:
         with translated(self._place.where):
             seen = self._place.seen
             clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
-            is_there, at_us, owners, agents, is_news, snapshot = self._renewed(me, seen, clock)
+            is_there, at_us, owners, agents, labelled, is_news, snapshot = self._renewed(me, seen, clock)
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
         peers = tuple(
@@ -221,7 +211,8 @@ class PostgresSharing:
         )
         if not is_news:
             self._place.see(snapshot, seen)
-        self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us, is_news=is_news)
+        found = {number: LabelledShard(where, owner) for number, where, owner in labelled or ()}
+        self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us, is_news=is_news, labelled=found)
         return self.last
 
     def _renewed(self, me: int, seen: str, clock: dict[str, float | None]) -> Row:
@@ -284,7 +275,7 @@ class PostgresSharing:
 
     def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
         """Let shards that nobody has be these agents'. Those that are now, once that has been done."""
-        return connection.execute(self._statements.give, [number_array(to), number_array(to.values())])
+        return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values())])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
         """End the sessions for whose locks that one waits for too long, unless they wait for one themselves."""
@@ -296,7 +287,7 @@ class PostgresSharing:
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
         said = [number_array(shards), number_array([self._place.epoch] * len(shards))]
-        return sorted(row[0] for row in self._at_once(self._statements.give, said))
+        return sorted(row[0] for row in self._at_once(self._statements.of_shards.give, said))
 
     def leave(self) -> None:
         """Say good-bye."""
@@ -311,8 +302,8 @@ class PostgresSharing:
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent."""
-        said = [to, number_array(shards), self._place.epoch, self._channel, HINT]
-        self._at_once(self._statements.hand_on, said)
+        said = {"to": to, "shards": number_array(shards), "me": self._place.epoch}
+        self._at_once(self._statements.of_shards.hand_on, said | {"channel": self._channel, "hint": HINT})
 
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
         """Read what was cut off in these shards, and the jobs that start soonest: in one transaction, asked at once."""
@@ -332,12 +323,19 @@ class PostgresSharing:
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards as they were at one moment, over a connection of its own."""
+        return self._load(self._statements.of_shards.declare_load, shards)
+
+    def load_others(self, shards: Sequence[int]) -> Rows:
+        """Yield the jobs of all other shards likewise."""
+        return self._load(self._statements.of_shards.declare_others, shards)
+
+    def _load(self, declare: sql.Composed, shards: Sequence[int]) -> Rows:
         with (
             translated(self._place.where),
             closing(self._place.connect()) as connection,
             connection.transaction_as("", ONE_SNAPSHOT),
         ):
-            connection.execute(self._statements.of_shards.declare_load, [number_array(shards)])
+            connection.execute(declare, [number_array(shards)])
             while rows := connection.fetch_more(self._statements.fetch_load):
                 yield [loaded(row) for row in rows]
 
@@ -368,7 +366,7 @@ class PostgresSharing:
     def _tell_others(self, connection: Connection) -> None:
         connection.execute(self._statements.hint, [self._channel, HINT])
 
-    def _at_once(self, statement: sql.Composed, asked: list[Any]) -> list[Row]:
+    def _at_once(self, statement: sql.Composed, asked: list[Any] | dict[str, Any]) -> list[Row]:
         """Ask over that connection, too, in one round trip."""
         with self._is_asked, translated(self._place.where):
             connection = self._connected()

@@ -60,6 +60,57 @@ CREATE TRIGGER shards_are_claimed AFTER UPDATE ON {schema}.shard REFERENCING OLD
 """
 """What becomes of the shards of agents that go: see HandOver."""
 
+LABELLED: Final = """
+CREATE FUNCTION {schema}.where_of(options text) RETURNS text LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $body$
+BEGIN
+    IF options NOT LIKE '%"where"%' THEN
+        RETURN NULL;
+    END IF;
+    BEGIN
+        RETURN options::jsonb ->> 'where';
+    EXCEPTION WHEN OTHERS THEN
+        RETURN NULL;
+    END;
+END
+$body$;
+CREATE FUNCTION {schema}.shard_of(place text, labels text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $body$
+    SELECT CASE WHEN labels IS NULL THEN {schema}.shard_of(place)
+        ELSE 1024 + ((('x' || left(md5(labels), 12))::bit(48)::bigint << 4)
+            | (('x' || left(md5(place), 8))::bit(32)::bigint & 15)) END
+$body$;
+ALTER TABLE {schema}.job DROP COLUMN shard, ADD COLUMN shard bigint NOT NULL GENERATED ALWAYS AS
+    ({schema}.shard_of({schema}.place_of(id, options), {schema}.where_of(options))) STORED;
+CREATE INDEX job_shard ON {schema}.job (shard);
+
+CREATE TABLE {schema}.labelled_shard (
+    number bigint PRIMARY KEY,
+    labels text COLLATE "C" NOT NULL,
+    owner bigint REFERENCES {schema}.agent ON DELETE SET NULL
+) WITH (fillfactor = 50);
+CREATE INDEX labelled_shard_owner ON {schema}.labelled_shard (owner);
+CREATE FUNCTION {schema}.make_labelled_shards() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+    IF NOT EXISTS (SELECT FROM new_rows WHERE shard >= 1024) THEN
+        RETURN NULL;
+    END IF;
+    INSERT INTO {schema}.labelled_shard (number, labels)
+        SELECT DISTINCT ON (shard) shard, {schema}.where_of(options) FROM new_rows WHERE shard >= 1024 ORDER BY shard
+        ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+        PERFORM pg_notify(TG_TABLE_SCHEMA, 'fleet');
+    END IF;
+    RETURN NULL;
+END
+$body$;
+CREATE TRIGGER make_labelled_shards AFTER INSERT ON {schema}.job REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.make_labelled_shards();
+CREATE TRIGGER make_more_labelled_shards AFTER UPDATE ON {schema}.job REFERENCING NEW TABLE AS new_rows
+    FOR EACH STATEMENT EXECUTE FUNCTION {schema}.make_labelled_shards();
+"""
+"""Jobs for agents with some labels are in shards of their own, which are there once a job asks for them: `shard_of`."""
+
 
 class Statements:
     """The statements of one schema."""
@@ -67,6 +118,9 @@ class Statements:
     def __init__(self, schema: str, *, shared: bool = False) -> None:
         self._schema = sql.Identifier(schema)
         self.name_of_tick = sql.Identifier(schema, "tick").as_string()
+        self.owned = self.of(
+            "(SELECT number, owner FROM {schema}.shard UNION ALL SELECT number, owner FROM {schema}.labelled_shard)"
+        )
         self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = epoch + 1 RETURNING epoch, instance")
         self.add_agent = self.of(
             "INSERT INTO {schema}.agent (epoch, name, opened_us, labels, version) VALUES (%s, %s, %s, %s, %s)"
@@ -162,8 +216,9 @@ class Statements:
         self.tell = sql.SQL("SELECT pg_notify({}, 'news')").format(sql.Literal(schema))
         self.asked = self.of(
             "SELECT {columns} FROM {schema}.request WHERE done_at IS NULL AND job_id IN (SELECT id FROM {schema}.job"
-            " JOIN {schema}.shard ON shard.number = job.shard WHERE owner = %s) ORDER BY asked_at, number LIMIT 1000",
+            " JOIN {owned} AS owned ON owned.number = job.shard WHERE owner = %s) ORDER BY asked_at, number LIMIT 1000",
             REQUEST,
+            owned=self.owned,
         )
         self.answers = self.of(
             "SELECT given.number, done_at IS NOT NULL, job.id IS NULL, request.due_us, request.reason,"
@@ -182,9 +237,14 @@ class Statements:
             " coalesce(greatest(0, extract(epoch FROM clock_timestamp())"
             " - min(least(next_us, retry_at_us)) FILTER (WHERE job.paused IS NULL) / 1e6), 0)::float8,"
             " skew, coalesce(is_off, false), version"
-            " FROM {schema}.agent LEFT JOIN {schema}.lease USING (epoch) LEFT JOIN {schema}.shard ON owner = epoch"
-            " LEFT JOIN {schema}.job ON job.shard = shard.number LEFT JOIN {schema}.job_state ON job_id = job.id"
-            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off, version ORDER BY epoch"
+            " FROM {schema}.agent LEFT JOIN {schema}.lease USING (epoch) LEFT JOIN {owned} AS owned ON owner = epoch"
+            " LEFT JOIN {schema}.job ON job.shard = owned.number LEFT JOIN {schema}.job_state ON job_id = job.id"
+            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off, version ORDER BY epoch",
+            owned=self.owned,
+        )
+        self.without_owner = self.of(
+            "SELECT labels, count(*) FROM {schema}.labelled_shard JOIN {schema}.job ON shard = number"
+            " WHERE owner IS NULL GROUP BY labels ORDER BY labels"
         )
         self.hand_overs = self.of(
             "SELECT name, epoch, is_dead, extract(epoch FROM clock_timestamp() - went)::float8, shards, claimed,"
@@ -237,27 +297,54 @@ class Statements:
 
 
 class ShardStatements:
-    """The statements that read the jobs of some shards, and what was cut off in them, in one schema."""
+    """The statements that read the jobs of some shards, and what was cut off in them, and that give shards away, in one
+    schema.
+    """
 
     def __init__(self, statements: Statements) -> None:
         of = statements.of
-        jobs = of(
-            "SELECT {job}, {state} FROM {schema}.job"
-            " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id WHERE job.shard = ANY (%s::smallint[])",
+        all_jobs = of(
+            "SELECT {job}, {state} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id",
             job=JOB.qualified,
             state=STATE.qualified,
         )
+        jobs = of("{jobs} WHERE job.shard = ANY (%s::bigint[])", jobs=all_jobs)
+        others = of("{jobs} WHERE job.shard <> ALL (%s::bigint[])", jobs=all_jobs)
         due = of("least(job_state.next_us, job_state.retry_at_us)")
         order = of("ORDER BY job_state.job_id IS NULL, {due}, job.id", due=due)
         self.declare_load = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=jobs, order=order)
+        self.declare_others = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=others, order=order)
         self.first_jobs = of("{jobs} AND (%s OR {due} <= %s) {order} LIMIT %s", jobs=jobs, due=due, order=order)
         self.running = of(
             "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"
-            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
+            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::bigint[])",
             TICK,
         )
         self.owed = of(
             "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE owed"
-            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::smallint[])",
+            " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::bigint[])",
             TICK,
+        )
+        give: LiteralString = (
+            "UPDATE {schema}.{where} SET owner = epoch FROM given JOIN (SELECT number FROM {schema}.{where}"
+            " WHERE owner IS NULL FOR UPDATE SKIP LOCKED) AS free USING (number)"
+            " WHERE {where}.number = free.number RETURNING {where}.number, owner"
+        )
+        self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
+            "WITH given AS (SELECT number, epoch FROM unnest(%s::bigint[], %s::bigint[]) AS asked (number, epoch)"
+            " JOIN {schema}.agent USING (epoch)), one AS ({give}), other AS ({give_labelled})"
+            " SELECT number, owner FROM one UNION ALL SELECT number, owner FROM other",
+            give=of(give, where=sql.SQL("shard")),
+            give_labelled=of(give, where=sql.SQL("labelled_shard")),
+        )
+        hand_on: LiteralString = (
+            "UPDATE {schema}.{where} SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %(to)s)"
+            " WHERE number = ANY (%(shards)s::bigint[]) AND owner = %(me)s RETURNING number"
+        )
+        self.hand_on = of(
+            "WITH one AS ({hand_on}), other AS ({hand_on_labelled}),"
+            " moved AS (SELECT FROM one UNION ALL SELECT FROM other)"
+            " SELECT count(*), pg_notify(%(channel)s, %(hint)s) FROM moved",
+            hand_on=of(hand_on, where=sql.SQL("shard")),
+            hand_on_labelled=of(hand_on, where=sql.SQL("labelled_shard")),
         )

@@ -6,6 +6,7 @@ from ...._values import EVERYTHING
 from ..._rows import Act
 from ..._sharing import LEASE
 from ..connection import sql
+from ..execution_statements import IN_PART
 from ..statements import Statements
 
 
@@ -34,18 +35,20 @@ class VisitStatements:
         )
         self.doubted = of(
             "SELECT job.id, CASE WHEN due_us IS NULL THEN 'without a next start' ELSE 'late' END, due_us, owner"
-            " FROM {schema}.job JOIN {schema}.job_state ON job_id = job.id JOIN {schema}.shard ON number = shard"
+            " FROM {schema}.job JOIN {schema}.job_state ON job_id = job.id JOIN {owned} AS owned ON number = shard"
             " CROSS JOIN LATERAL (SELECT CASE WHEN coalesce(next_us, retry_at_us) IS NOT NULL"
             " THEN greatest(least(next_us, retry_at_us), not_before_us) END) AS planned (due_us)"
-            " WHERE shard BETWEEN %(first)s AND %(last)s AND {is_planned}"
+            " WHERE {in_part} AND (shard <= %(highest)s OR owner IS NOT NULL) AND {is_planned}"
             " AND (due_us IS NULL OR due_us < %(before_us)s)"
             " AND NOT EXISTS (SELECT FROM {schema}.tick WHERE tick.job_id = job.id AND outcome = 'running')"
             " AND NOT EXISTS (SELECT FROM {schema}.tick WHERE tick.job_id = job.id AND owed)"
             " UNION ALL SELECT job_id, 'run by nobody', due_us, owner FROM {schema}.tick"
-            " JOIN {schema}.job ON job.id = job_id JOIN {schema}.shard ON number = shard WHERE outcome = 'running'"
-            " AND shard BETWEEN %(first)s AND %(last)s"
+            " JOIN {schema}.job ON job.id = job_id JOIN {owned} AS owned ON number = shard WHERE outcome = 'running'"
+            " AND {in_part}"
             " AND NOT EXISTS (SELECT FROM {schema}.agent WHERE epoch = fence >> 32) ORDER BY 1, 3 LIMIT %(limit)s",
             is_planned=is_planned,
+            in_part=IN_PART,
+            owned=statements.owned,
         )
         self.ask = of(
             "INSERT INTO {schema}.request (number, job_id, act, at_us)"

@@ -7,12 +7,10 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from ...._values import EVERYTHING
-from ..._executions import PARTS
 from ..._rows import Placed
-from ..._shards import SHARDS
 from ..._visit import Audience, Doubt, Doubted, Looked
 from ..connection import Connection, one_row, sql
-from ..execution_statements import ExecutionStatements
+from ..execution_statements import ExecutionStatements, in_part
 from ..executions import PostgresExecutions
 from ..statements import Statements
 from ..table import PLACED, number_array, text_array
@@ -75,12 +73,11 @@ class PostgresVisit:
 
     def look(self, part: int, *, late_us: int) -> Looked | None:
         """See Visit."""
-        width = SHARDS // PARTS
         with self.transaction() as connection:
             if not one_row(connection.execute(self._of_executions.try_lock, [self._try_lock, part]))[0]:
                 return None
             now_us = one_row(connection.execute(self._statements.now))[0]
-            asked = {"first": part * width, "last": (part + 1) * width - 1, "limit": MOST}
+            asked = in_part(part) | {"limit": MOST}
             rows = connection.execute(self._statements.doubted, asked | {"before_us": now_us - late_us})
             doubted = tuple(Doubted(id, Doubt(doubt), due_us, owner) for id, doubt, due_us, owner in rows)
             stamped = asked | {"now_us": now_us, "everything": EVERYTHING}

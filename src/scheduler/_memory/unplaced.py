@@ -1,0 +1,31 @@
+"""Unplaced: labels that jobs ask for and that no agent has. It is told once, and once more when an agent has them.
+
+Until then these jobs wait, and nothing is wrong with them. Lives on the loop.
+"""
+
+from __future__ import annotations
+
+from logging import getLogger
+
+from ..stores import View
+
+logger = getLogger(__name__)
+
+
+class Unplaced:
+    """The labels that were missing when the agents were looked at last."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def look(self, view: View) -> None:
+        """Tell of labels that are missing since, and of those that are not any more."""
+        if not view.labelled and not self._known:
+            return
+        asked = {shard.where for shard in view.labelled.values() if not shard.owner}
+        missing = {where for where in asked if view.lacks(where)}
+        for where in sorted(missing - self._known):
+            logger.warning("no agent has %s: jobs for such agents wait", where)
+        for where in sorted(self._known - missing):
+            logger.info("an agent has %s: jobs for such agents go on", where)
+        self._known = missing

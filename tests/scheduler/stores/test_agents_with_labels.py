@@ -1,0 +1,274 @@
+"""Jobs that are for agents with some labels: they run where these are, move among such agents, and wait else."""
+
+import logging
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from anyio.to_thread import run_sync
+from psycopg import connect
+
+from kit import until
+from schedule import At, Every
+from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
+from scheduler.queues.local import LocalQueue
+from scheduler.stores.memory import MemoryStore
+from scheduler.stores.postgres import PostgresStore
+from scheduler.stores.sqlite import SQLiteStore
+
+EU = "region=eu"
+IDS = [f"job {number}" for number in range(12)]
+
+
+class Place:
+    """A store in a schema of its own: agents with names and labels, and which of them has run what."""
+
+    def __init__(self, dsn, schema):
+        self.dsn = dsn
+        self.schema = schema
+        self.runs = []
+
+    def store(self, name="visitor", **labels):
+        return PostgresStore(self.dsn, schema=self.schema, shared=True, name=name, labels=labels)
+
+    def scheduler(self, name, **labels):
+        async def work():
+            run = current_run()
+            self.runs.append((name, run.job_id, run.due))
+
+        s = Scheduler(store=self.store(name, **labels), poll="50ms")
+        s.register("work", work)
+        return s
+
+    @asynccontextmanager
+    async def agent(self, name, **labels):
+        async with self.scheduler(name, **labels) as s:
+            yield s
+            s.stop(grace=0)
+
+    def execute(self, statement, *asked):
+        with connect(self.dsn, autocommit=True) as hand:
+            hand.execute(f"SET search_path TO {self.schema}")
+            return hand.execute(statement, asked or None)
+
+    def runners(self):
+        return {name for name, *_ in self.runs}
+
+    async def all_run(self, ids=IDS, since=None):
+        """Wait until each of these has run since now, or since so many runs. Return on which agents."""
+        since = len(self.runs) if since is None else since
+        await until(lambda: {id for _, id, _ in self.runs[since:]} >= set(ids))
+        return {name for name, id, _ in self.runs[since:] if id in ids}
+
+
+@pytest.fixture
+def place(postgres_server, postgres_schema):
+    return Place(postgres_server.dsn, postgres_schema)
+
+
+def add(s, ids=IDS, where=EU, every="100ms"):
+    return [s.add("work", Every(every), id=id, where=where) for id in ids]
+
+
+async def test_jobs_run_where_their_labels_are(place):
+    """Whoever adds them. Those that ask for none run on both."""
+    async with place.agent("us", region="us") as us, place.agent("eu", region="eu", zone="a") as eu:
+        add(us)
+        add(eu, ["two labels"], "zone=a, region=eu")
+        add(us, [f"any {number}" for number in range(20)], None)
+        assert await place.all_run([*IDS, "two labels"]) == {"eu"}
+        await until(lambda: {job.agent for job in us.jobs() if job.policy.where is None} == {"us", "eu"})
+        assert {us.get(id).agent for id in IDS} == {"eu"}
+        assert {job.error for job in us.jobs()} == {None}
+    assert {id for name, id, _ in place.runs if name == "us"}.isdisjoint({*IDS, "two labels"})
+    assert len({(id, due) for _, id, due in place.runs}) == len(place.runs)
+
+
+async def test_jobs_that_nobody_may_have_wait_and_say_so(place, caplog):
+    """They are told of once, and go on as soon as an agent fits."""
+    caplog.set_level(logging.INFO, "scheduler")
+    async with place.agent("us", region="us") as us:
+        jobs = add(us)
+        await us.flush()
+        await until(lambda: us.statistics().fleet.waiting == {EU: len(IDS)})
+        assert {(job.error, job.agent, job.next_start) for job in jobs} == {("no agent has region=eu", None, None)}
+        await until(lambda: "no agent has region=eu" in caplog.text)
+        assert place.store().fleet().waiting == {EU: len(IDS)}
+        assert place.runs == []
+        async with place.agent("eu", region="eu"):
+            assert await place.all_run() == {"eu"}
+            await until(lambda: us.statistics().fleet.waiting == {})
+            assert {(job.error, job.agent) for job in jobs} == {(None, "eu")}
+            assert None not in {job.next_start for job in jobs}
+            await until(lambda: "an agent has region=eu" in caplog.text)
+            assert caplog.text.count("no agent has region=eu") == 1
+
+
+async def test_what_was_due_while_nobody_fitted_is_planned_by_missed(place):
+    """As after any other gap: by default the newest runs at once, and the others have one record. A job that starts
+    once starts late.
+    """
+    missed = []
+    async with place.agent("us", region="us") as us:
+        async with place.agent("eu", region="eu"):
+            job = us.add("work", Every("50ms"), id="job", where=EU)
+            assert await place.all_run(["job"]) == {"eu"}
+        await until(lambda: job.error is not None)
+        once = us.add("work", At(datetime.now(UTC) + timedelta(milliseconds=200)), id="once", where=EU)
+        await us.flush()
+        await until(lambda: datetime.now(UTC) - place.runs[-1][2] > timedelta(milliseconds=500))
+        fit, since = place.scheduler("eu again", region="eu"), len(place.runs)
+        fit.listen(missed.append, RunMissed)
+        async with fit:
+            assert await place.all_run(["job", "once"], since) == {"eu again"}
+            await until(lambda: MissedReason.LATE in {each.reason for each in missed})
+            fit.stop(grace=0)
+        await until(lambda: once.id not in us)
+    assert {each.job_id for each in missed} == {"job"}
+    assert sum(each.count for each in missed if each.reason is MissedReason.LATE) >= 5
+
+
+async def test_an_audit_finds_nothing_wrong_with_jobs_that_wait(place):
+    """Though they are late: nothing could be mended. Those that somebody has are looked at."""
+    async with place.agent("us", region="us") as us:
+        jobs = add(us, every="1h")
+        await us.flush()
+        await until(lambda: us.statistics().fleet.waiting)
+        place.execute("UPDATE job_state SET next_us = 1000000")
+        found = await run_sync(lambda: audit_store(place.store()))
+        assert (found.jobs, found.mended, found.left) == (len(IDS), 0, 0)
+        assert (await us.audit()).failed == 0
+        async with place.agent("eu", region="eu") as eu:
+            assert await place.all_run(since=0) == {"eu"}
+            await eu.flush()
+            place.execute("UPDATE job_state SET next_us = 1000000 WHERE job_id = %s", jobs[0].id)
+            found = await run_sync(lambda: audit_store(place.store()))
+            assert [each.job_id for each in found.findings] == [jobs[0].id]
+
+
+async def test_jobs_go_to_another_agent_that_fits(place):
+    """To one that joins some, and to the one that is left all. Never to one that does not fit."""
+    async with place.agent("us", region="us") as us, place.agent("one", region="eu") as one:
+        jobs = add(one)
+        assert await place.all_run() == {"one"}
+        async with place.agent("two", region="eu"):
+            await until(lambda: {job.agent for job in jobs} == {"one", "two"})
+            await until(lambda: {us.get(id).agent for id in IDS} == {"one", "two"})
+            await until(lambda: "two" in place.runners())
+        await until(lambda: {job.agent for job in jobs} == {"one"})
+        assert await place.all_run() == {"one"}
+    assert place.runners() == {"one", "two"}
+
+
+async def test_any_agent_may_ask_for_a_run(place):
+    """The one that has the job runs it, or the first that fits."""
+    async with place.agent("us", region="us") as us:
+        [job] = add(us, ["job"], every="1h")
+        await us.flush()
+        asked = job.run_now()
+        await us.flush()
+        async with place.agent("eu", region="eu"):
+            assert isinstance(await asked, RunEnded)
+            assert isinstance(await job.run_now(), RunEnded)
+            job.pause("by hand")
+            await until(lambda: job.error == "by hand")
+    assert [(name, id) for name, id, _ in place.runs] == [("eu", "job")] * 2
+
+
+async def test_a_job_that_is_written_by_hand_is_placed(place):
+    """So is one whose labels somebody changes by hand."""
+    async with place.agent("us", region="us") as us, place.agent("eu", region="eu") as eu:
+        place.execute(
+            "INSERT INTO job (id, task, schedule, options) VALUES ('job', 'work', '@every 100ms', %s)",
+            '{"where": "region=eu"}',
+        )
+        assert await place.all_run(["job"]) == {"eu"}
+        for where, name in (('{"where": "region=us"}', "us"), ('{"where": "region=eu"}', "eu")):
+            place.execute("UPDATE job SET options = %s", where)
+            await until(lambda name=name: {s.get("job").agent for s in (us, eu) if "job" in s} == {name})
+            await until(lambda name=name: place.runs[-1][0] == name)
+            assert await place.all_run(["job"]) == {name}
+    assert len({due for *_, due in place.runs}) == len(place.runs)
+
+
+async def test_a_row_whose_labels_are_none_costs_its_own_job(place):
+    """It is parked, and says what is wrong."""
+    async with place.agent("eu", region="eu") as eu:
+        place.execute(
+            "INSERT INTO job (id, task, schedule, options) VALUES ('job', 'work', '@every 100ms', %s)",
+            '{"where": "region"}',
+        )
+        await until(lambda: "job" in eu)
+        assert "where must be labels such as" in eu.get("job").error
+        add(eu)
+        assert await place.all_run() == {"eu"}
+    assert "job" not in {id for _, id, _ in place.runs}
+
+
+@pytest.mark.parametrize("where", ["region", "", "region=eu,region=us", 5, {"region": "eu"}, "x" * 1_001])
+async def test_what_is_no_text_of_labels_is_refused(place, where):
+    """At once, with what it was and what to write."""
+    s = place.scheduler("eu")
+    with pytest.raises(InvalidJob, match="where must be"):
+        s.add("work", Every(1), id="job", where=where)
+    with pytest.raises(InvalidJob, match="where must be"):
+        s.add_many("work", [("job", Every(1))], where=where)
+    assert s.jobs() == []
+
+
+def test_a_job_keeps_its_labels(place):
+    """Its agent may be at work on it."""
+    s = place.scheduler("eu")
+    job = s.add("work", Every(1), id="job", where=EU)
+    with pytest.raises(InvalidJob, match=r"job 'job' keeps its where, 'region=eu'.*replace"):
+        job.update(where="region=us")
+    with pytest.raises(InvalidJob, match=r"keeps its where"):
+        s.add("work", Every(1), id="job", on_conflict="update")
+    job.update(where=EU, priority=3)
+    assert s.add("work", Every(1), id="job", where="region=us", on_conflict="replace").policy.where == "region=us"
+
+
+@pytest.mark.parametrize("kind", ["none", "memory", "sqlite", "postgres", "not stored"])
+def test_labels_need_agents_that_share_a_store(place, tmp_path, kind):
+    """Where nobody else could have the job it would run without them, or never."""
+    store = {
+        "none": lambda: None,
+        "memory": MemoryStore,
+        "sqlite": lambda: SQLiteStore(tmp_path / "jobs"),
+        "postgres": lambda: PostgresStore(place.dsn, schema=place.schema),
+        "not stored": place.store,
+    }[kind]()
+    s = Scheduler(store=store)
+    s.register("work", work)
+    durable = {} if kind == "none" else {"durable": kind != "not stored"}
+    func = "work" if durable.get("durable", True) else work
+    with pytest.raises(InvalidJob, match=r"where='region=eu' chooses among agents.*PostgresStore\(dsn, shared=True, "):
+        s.add(func, Every(1), id="job", where=EU, **durable)
+    with pytest.raises(InvalidJob, match="where='region=eu' chooses among agents"):
+        s.add_many(func, [("job", Every(1))], where=EU, **durable)
+    assert s.jobs() == []
+
+
+def test_jobs_that_stand_in_a_queue_have_no_labels(place):
+    """Whichever agent is free takes them."""
+    s = Scheduler(store=place.store(), queue=LocalQueue())
+    s.register("work", work)
+    with pytest.raises(InvalidJob, match="whichever agent is free takes a job whose starts stand in a queue"):
+        s.add("work", Every(1), id="job", where=EU)
+
+
+async def work():
+    """Do nothing."""
+
+
+async def test_a_store_that_is_not_shared_any_more_parks_such_jobs(place):
+    """Their row stays, and they go on once agents share it again."""
+    async with place.agent("eu", region="eu") as eu:
+        add(eu, ["job"])
+        await eu.flush()
+    alone = Scheduler(store=PostgresStore(place.dsn, schema=place.schema))
+    alone.register("work", work)
+    async with alone:
+        assert "chooses among agents" in alone.get("job").error
+    async with place.agent("eu", region="eu"):
+        assert await place.all_run(["job"]) == {"eu"}
