@@ -8,9 +8,9 @@ from hypothesis import given, strategies as st
 
 from kit import T0, lines_of
 from schedule import Every, Missed
-from scheduler import Outcome, RunEnded
+from scheduler import Outcome, RunEnded, Scheduler
 from scheduler.agent.checks.contract.result import CheckResult, Status
-from scheduler.agent.relations import GroupPlan, Groups, Parents, circle
+from scheduler.agent.relations import Elsewhere, GroupPlan, Groups, Parents, SharedGroups, circle
 from scheduler.agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
 from scheduler.agent.targets.flapping import Standing
 from scheduler.agent.targets.report import report_of
@@ -25,9 +25,28 @@ FOREVER = 1e9
 class Site:
     """Targets that are checked every 60 s, each so many seconds into the minute, and down in between these seconds."""
 
+    is_shared = False
+
     def __init__(self, parents, down, after=None, groups=()):
         self.parents, self.down, self.after, self.groups = parents, down, after or {}, groups
         self.store, self.told, self.options, self.takes = MemoryStore(), [], {}, {}
+
+    def latest(self, names):
+        """Read the last reports of targets that other agents have."""
+        ticks = [self.store.history(name, limit=10) for name in names]
+        return [next(tick for tick in each if tick.result) for each in ticks if each]
+
+    def parents_of_others(self, elsewhere, since):
+        """Make parents that are known from their last reports only, and so are the members of groups."""
+
+        def known(name):
+            return elsewhere.of(name) if name in self.targets else None
+
+        groups = SharedGroups(
+            Scheduler(), self.targets, elsewhere, self.told.append, is_here=lambda _name: False, now=lambda: T0
+        )
+        groups.follow(self.groups, T0 + since)
+        return Parents(self.targets, groups, known)
 
     def has(self, name):
         """Tell whether the past of a target is known."""
@@ -40,7 +59,8 @@ class Site:
         board = Board(self.targets.values())
         board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
         groups = Groups(self.targets, self.has, board.tell)
-        parents = Parents(self.targets, groups)
+        elsewhere = Elsewhere(self.latest, str)
+        parents = self.parents_of_others(elsewhere, since) if self.is_shared else Parents(self.targets, groups)
         parents.follow(self.parents)
         groups.follow(self.groups, T0 + since)
         board.subscribe(groups.hear)
@@ -58,10 +78,14 @@ class Site:
                 down_at = self.down.get(name, ())
                 return Check()
 
+            async def look(name):
+                if self.is_shared:
+                    await elsewhere.read(parents.above(name))
+
             self.recall = Recall(scheduler, self.targets, board.remembered, clock, above=parents.above)
             checks = {name: check_of(name) for name in names}
             task = CheckTask(
-                checks, self.targets, self.recall.recall, clock, cause=parents.cause, asks=parents.unchecked
+                checks, self.targets, self.recall.recall, clock, cause=parents.cause, asks=parents.unchecked, look=look
             )
             scheduler.register(TASK, task.run)
             scheduler.listen(board.listen)
@@ -73,6 +97,12 @@ class Site:
 
         simulate(build, seconds, start=START + timedelta(seconds=since), store=self.store)
         return [("+" if isinstance(each, Opened) else "-", each.incident.target) for each in self.told]
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["one agent", "several"])
+def agents(request, monkeypatch):
+    """Let all that is above a target be another agent's, which says the same."""
+    monkeypatch.setattr(Site, "is_shared", request.param)
 
 
 def test_a_target_under_one_that_is_down_is_unreachable_and_opens_nothing():
