@@ -47,12 +47,13 @@ def agents_of(tmp_path, postgres_server, postgres_schema, started):
     async def agents_of(text):
         async with AsyncExitStack() as stack:
             agents = []
-            for name in "ab":
+            for name, region in (("a", "eu"), ("b", "us")):
                 file = tmp_path / f"{name}.toml"
                 file.write_text(f"""
                     store = "postgresql://postgres@/postgres?host={host}&schema={postgres_schema}"
                     [fleet]
                     name = "{name}"
+                    labels = {{ region = "{region}" }}
                     [[channel]]
                     name = "file"
                     kind = "command"
@@ -222,3 +223,23 @@ async def test_a_group_goes_on_with_another_agent_after_a_kill(agents_of, in_a_g
         await until(lambda: len(told()) >= 2)
         await until(lambda: are("up", reports(), [*SHOPS, GROUP + "shops"]))
     assert told() == [("trigger", "shops"), ("resolved", "shops")]
+
+
+async def test_what_is_checked_in_one_region_is_unreachable_by_what_is_down_in_another(
+    agents_of, check, told, up, reports
+):
+    """Agents vote on both, each in its region: so neither is asked out of turn, and a check later the one above is
+    known to be down. What is down for itself is told of as ever.
+    """
+    router = check("router", f'{OFTEN}\nwhere = "region=us"')
+    shops = [check(each, f'{OFTEN}\nwhere = "region=eu"\ndepends_on = ["router"]') for each in SHOPS]
+    async with agents_of(router + "".join(shops)):
+        await until(lambda: are("up", reports(), ["router", *SHOPS]))
+        up.handler = failing("router", *SHOPS)
+        await until(lambda: are("down", reports(), cause="router"))
+        await until(lambda: told() == [("trigger", "router")])
+        up.handler = failing()
+        await until(lambda: are("up", reports()) and len(told()) == 2)
+        up.handler = failing("shop3")
+        await until(lambda: len(told()) == 3)
+    assert told() == [("trigger", "router"), ("resolved", "router"), ("trigger", "shop3")]
