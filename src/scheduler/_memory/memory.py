@@ -36,6 +36,7 @@ from ..stores import (
     Sharing,
     Store,
     StoredJob,
+    StoredPause,
     StoredState,
     StoredTick,
     StoreError,
@@ -54,6 +55,8 @@ T = TypeVar("T")
 
 Chunk = list[tuple[StoredJob, StoredState | None]]
 Rows = Iterator[Chunk]
+_Joined = tuple[Opened, list[int], list[StoredPause], list[StoredTick], list[StoredTick]]
+"""The store, our shards of it, its pauses, and ticks of ours: cut off, and owed."""
 
 RETRY: Final = Backoff(0.1, 1.0)
 """How long after a failure a shared store is asked again by an agent that starts."""
@@ -117,13 +120,12 @@ class Memory:
 
         Raises StoreError, and DuplicateJob for a job that was added already and stands in the store too.
         """
-        opened, ours = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
+        opened, ours, pauses, cut_off, were_owed = await self._patiently(self._join, StoreUnavailable, StoreTakenOver)
         self._journal.open(opened.epoch)
-        for pause in map(self.intake.pause, await self._read(self.store.pauses)):
+        for pause in map(self.intake.pause, pauses):
             if pause is not None:
                 self.reconciler.pause_scope(pause.scope, pause)
-        crashes = _by_job(self.intake.ticks(await self._read(lambda: self._cut_off(ours))))
-        owed = _by_job(self.intake.ticks(await self._read(lambda: self._owed(ours))))
+        crashes, owed = _by_job(self.intake.ticks(cut_off)), _by_job(self.intake.ticks(were_owed))
         rows = self._rows(ours)
         count = 0
         while (chunk := await self._next_rows(rows, first_loaded)) is not None:
@@ -147,11 +149,21 @@ class Memory:
         logger.info("%d jobs are in %r", count, self.store)
         self._begin()
 
-    async def _join(self) -> tuple[Opened, list[int]]:
-        """Open the store, and have what is ours of it. What others took from us meanwhile is opened for anew."""
+    async def _join(self) -> _Joined:
+        """Open the store, have what is ours of it, and read what is read before its jobs. What others took from us
+        meanwhile is opened for anew.
+        """
         now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
         opened = await self._ask(lambda: self.store.open(now_us, self.hint))
-        return opened, [] if self.shards is None else await self.shards.join()
+        ours = [] if self.shards is None else await self.shards.join()
+        try:
+            pauses = await self._read(self.store.pauses)
+            crashes = await self._read(lambda: self._cut_off(ours))
+            return opened, ours, pauses, crashes, await self._read(lambda: self._owed(ours))
+        except StoreTakenOver:
+            if self.shards is not None:
+                await self._ask(self.shards.close)
+            raise
 
     async def _read(self, call: Callable[[], T]) -> T:
         return await self._patiently(partial(self._ask, call), StoreUnavailable)

@@ -210,6 +210,8 @@ class Shards:
             self._core.trust.judge(skew, is_off=self.lease.is_off, most=most, is_idle=is_idle)
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
+        if self.lease.is_held():
+            return  # by somebody new: we were buried while we joined
         self._trouble = trouble
         if self._following is not None:
             self._following.cancel()

@@ -351,20 +351,20 @@ class PostgresStore:
                 self._check(connection)
             yield connection
 
-    def connect(self) -> Connection:
-        """Connect to the store that was opened, and to no other that has been put in its place."""
+    def connect(self, *, only_reads: bool = False) -> Connection:
+        """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
         connection = connect(self._dsn)
         with connection.transaction_as(self._agent):
-            self._check(connection)
+            self._check(connection, only_reads=only_reads)
         return connection
 
-    def _check(self, connection: Connection) -> None:
+    def _check(self, connection: Connection, *, only_reads: bool = False) -> None:
         opened = self._is_open
         instance, epoch, is_ours, name = one_row(connection.execute(self._statements.who, [opened.epoch]))
         if instance != opened.instance or epoch < opened.epoch:
             msg = f"{self._where}: it is not what was opened: it has been replaced, or restored from an older copy"
             raise StoreUnusable(msg)
-        if not is_ours:
+        if not is_ours and not only_reads:
             msg = f"{self._where}: another agent has taken it over: {name or 'it has left since'}"
             raise StoreTakenOver(msg)
 

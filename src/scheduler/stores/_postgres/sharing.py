@@ -51,8 +51,8 @@ class Place(Protocol):
     def epoch_now(self) -> int:
         """Our epoch; 0 while it is not open."""
 
-    def connect(self) -> Connection:
-        """Connect to it, and to no other that has been put in its place."""
+    def connect(self, *, only_reads: bool = False) -> Connection:
+        """Connect to it, and to no other that has been put in its place. `only_reads`: also if we have been buried."""
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Open a transaction in which our commits are, too."""
@@ -332,7 +332,7 @@ class PostgresSharing:
     def _load(self, declare: sql.Composed, shards: Sequence[int]) -> Rows:
         with (
             translated(self._place.where),
-            closing(self._place.connect()) as connection,
+            closing(self._place.connect(only_reads=True)) as connection,
             connection.transaction_as("", ONE_SNAPSHOT),
         ):
             connection.execute(declare, [number_array(shards)])
