@@ -21,16 +21,16 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in o
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Have three workers for each core, up to eight: but none for few tests, or for somebody who wants to look on.
+    """Have four workers for each core, up to eight: but none for few tests, or for somebody who wants to look on.
 
-    Half of the time a test waits: for a disk, a server, another process. A worker imports and collects everything for
-    itself, and its output is not seen. `-n 2` on the command line wins.
+    More than half of the time a test waits: for a disk, a server, another process. A worker imports and collects
+    everything for itself, and its output is not seen. `-n 2` on the command line wins.
     """
     asked = vars(config.option)
     few = asked["keyword"] or asked.get("lf") or asked.get("stepwise") or not any(map(os.path.isdir, config.args))
     looks_on = asked["capture"] == "no" or asked["usepdb"]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return 0 if few or looks_on else min(3 * cores, 8)
+    return 0 if few or looks_on else min(4 * cores, 8)
 
 
 @pytest.hookimpl(trylast=True)

@@ -26,8 +26,8 @@ def workers(request, monkeypatch):
 
 @pytest.mark.parametrize("args", ["", "-x", "-q tests/scheduler", "-m slow", "tests/conftest.py tests/project"])
 def test_many_tests_use_each_core_and_the_time_in_which_others_wait(workers, args):
-    """Whoever has four cores waits for half the time of somebody with two."""
-    assert [workers(*args.split(), cores=cores) for cores in (1, 2, 4)] == [3, 6, 8]
+    """Whoever has one core waits for more than half of the time, as somebody with two does."""
+    assert [workers(*args.split(), cores=cores) for cores in (1, 2, 4)] == [4, 8, 8]
 
 
 @pytest.mark.parametrize("args", ["tests/conftest.py", "tests/conftest.py::test_a", "-k cron", "-kcron tests"])
@@ -39,7 +39,7 @@ def test_few_tests_run_in_this_process(workers, args):
 @pytest.mark.parametrize("option", ["lf", "stepwise"])
 def test_what_failed_the_last_time_runs_in_this_process(workers, option):
     """Those are few, or one at a time."""
-    assert (workers(**{option: True}), workers(**{option: False})) == (0, 6)
+    assert (workers(**{option: True}), workers(**{option: False})) == (0, 8)
 
 
 @pytest.mark.parametrize("args", ["-s", "--capture=no tests", "--pdb"])
