@@ -1,7 +1,7 @@
 """Agents that share a store: what targets have to do with one another is the same, whichever agent has which."""
 
 import json
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from urllib.parse import quote
 
 import anyio
@@ -61,10 +61,13 @@ def agents_of(tmp_path, postgres_server, postgres_schema, started):
                     {text}
                 """)
                 agents.append(await stack.enter_async_context(started("run", str(file), "--json")))
-            async with anyio.create_task_group() as group:  # both have shops, so of each of them some are elsewhere
-                for agent in agents:
-                    group.start_soon(agent.line_with, '"check"', "shop")
+            group = await stack.enter_async_context(anyio.create_task_group())
+            for agent in agents:
+                group.start_soon(drain, agent)
+            for agent in agents:  # both have shops, so of each of them some are elsewhere
+                await who_prints([agent], '"check"', "shop")
             yield agents
+            group.cancel_scope.cancel()
 
     return agents_of
 
@@ -117,12 +120,14 @@ def are(status, reports, names=SHOPS, **more):
     )
 
 
-def failing(*paths):
-    """Make a handler that answers 503 to these, and 200 to all others."""
+def failing(*paths, slow=None):
+    """Make a handler that answers 503 to these, after two seconds to one that is `slow`, and 200 to all others."""
 
     async def handler(server, stream):
         path = (await read_head(stream)).split()[1]
         server.requests.append(path)
+        if path == f"/{slow}":
+            await anyio.sleep(2)
         status = 503 if path.strip("/") in paths else 200
         await stream.send(f"HTTP/1.1 {status} Any\r\nContent-Length: 0\r\n\r\n".encode())
 
@@ -130,18 +135,23 @@ def failing(*paths):
 
 
 async def who_prints(agents, *parts):
-    """Wait for a line with these, and return the agent that has printed it."""
-    found = []
+    """Wait for a line with these that is printed from now on, and return the agent that has printed it."""
+    before, found = [len(agent.lines) for agent in agents], []
 
-    async def look(agent):
-        await agent.line_with(*parts)
-        found.append(agent)
-        group.cancel_scope.cancel()
+    def look():
+        for agent, number in zip(agents, before, strict=True):
+            if any(all(part in line for part in parts) for line in agent.lines[number:]):
+                found.append(agent)
+        return bool(found)
 
-    async with anyio.create_task_group() as group:
-        for agent in agents:
-            group.start_soon(look, agent)
+    await until(look)
     return found[0]
+
+
+async def drain(agent):
+    """Read what an agent prints: it stands still once nobody does."""
+    with suppress(anyio.EndOfStream, anyio.IncompleteRead, anyio.ClosedResourceError):
+        await agent.line_with("no line has this")
 
 
 async def kill(agent):
@@ -228,8 +238,8 @@ async def test_a_group_goes_on_with_another_agent_after_a_kill(agents_of, in_a_g
 async def test_what_is_checked_in_one_region_is_unreachable_by_what_is_down_in_another(
     agents_of, check, told, up, reports
 ):
-    """Agents vote on both, each in its region: so neither is asked out of turn, and a check later the one above is
-    known to be down. What is down for itself is told of as ever.
+    """Agents vote on both, each in its region: so neither is asked out of turn. The one above answers late; those below
+    it are judged once it has. What is down for itself is told of as ever.
     """
     router = check("router", f'{OFTEN}\nwhere = "region=us"')
     shops = [check(each, f'{OFTEN}\nwhere = "region=eu"\ndepends_on = ["router"]') for each in SHOPS]
