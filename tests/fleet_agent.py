@@ -45,6 +45,7 @@ KINDS = {
     "limited": {"needs": "narrow"},
     "edited": {},
     "queued": {},
+    "queued_edited": {},
 }
 """What the jobs have for options whose ids begin so."""
 
@@ -129,11 +130,11 @@ class Agent:
             "work", [(id, interval, args) for id in ids], on_conflict="update", **ALL, **KINDS[kind]
         )
 
-    async def carry_out(self, verb, id, every=None, kind="edited", ids=()):
+    async def carry_out(self, verb, id, every=None, kind=None, ids=()):
         """Do what a command says; return once it is durable."""
         match verb:
             case "add":
-                self.add(kind, ids or [id], every)
+                self.add(kind or id.partition("-")[0], ids or [id], every)
             case "update":
                 self.scheduler.get(id).update(schedule=Every(every))
             case "remove" | "pause" | "resume" | "run_now":

@@ -44,7 +44,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600}
 SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
 """Of the jobs; the rest runs at most once, without a limit."""
 
-QUEUED = 0.2
+QUEUED = {"queued": 0.2, "queued_edited": 0.05}
 """Of the jobs, if there is a broker."""
 
 SHOWN = (0.5, 0.99, 1)
@@ -126,7 +126,7 @@ class Operator:
 
 def counts_of(options):
     """How many jobs there are of each kind."""
-    shares = SHARES | ({"queued": QUEUED} if has_broker(options) else {})
+    shares = SHARES | (QUEUED if has_broker(options) else {})
     counts = {kind: max(2, round(options.jobs * share)) for kind, share in shares.items()}
     counts["limited"] = max(counts["limited"], 3 * options.limit)
     return counts | {"once": max(2, options.jobs - sum(counts.values()))}

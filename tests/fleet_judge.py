@@ -142,6 +142,11 @@ def kind_of(job):
     return job.partition("-")[0]
 
 
+def is_edited(job):
+    """Whether it is a job that is edited: held by an agent, or with its executions in a broker."""
+    return kind_of(job) in {"edited", "queued_edited"}
+
+
 def twice(evidence):
     for (job, due), all_begun in evidence.by_tick.items():
         for before, after in pairwise(all_begun):
@@ -156,7 +161,7 @@ def unexplained(evidence):
     excused = slots_with_a_reason(evidence)
     slots = defaultdict(set)
     for job, due in evidence.by_tick:
-        if kind_of(job) != "edited":
+        if not is_edited(job):
             slots[job].add(due)
     never_begun = defaultdict(list)
     for job, dues in slots.items():
@@ -249,7 +254,7 @@ def early(evidence):
     for each in evidence.begun:
         is_off = evidence.troubled(each.process, {"clock"}, each.at - SKEW * 1e6, each.at)
         allowed = SKEW * 1e6 if is_off else 1_000
-        if each.at + evidence.wall < each.due - allowed and kind_of(each.job) != "edited":
+        if each.at + evidence.wall < each.due - allowed and not is_edited(each.job):
             yield f"{each.job} due {each.due} was begun {(each.due - each.at - evidence.wall) / 1e6:.3f} s early"
 
 
@@ -260,7 +265,7 @@ def edited(evidence):
         by_job[each.job].append(each)
     begun = defaultdict(list)
     for each in evidence.begun:
-        if kind_of(each.job) == "edited":
+        if is_edited(each.job):
             begun[each.job].append(each)
     for job, edits in by_job.items():
         for edit, after in pairwise([*edits, None]):
@@ -303,5 +308,5 @@ def read_log(path, process):
 def lateness(evidence, kind=""):
     """Return the seconds by which runs were begun late, sorted: of that kind of jobs, or of all but edited ones."""
     first = (each[0] for each in evidence.by_tick.values())
-    wanted = (each for each in first if kind_of(each.job) == kind or not (kind or kind_of(each.job) == "edited"))
+    wanted = (each for each in first if kind_of(each.job) == kind or not (kind or is_edited(each.job)))
     return sorted((each.at + evidence.wall - each.due) / 1e6 for each in wanted)

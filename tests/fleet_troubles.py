@@ -68,8 +68,9 @@ def join(fleet, member, dice):
 
 
 def edit(fleet, member, dice):
-    """Have it change jobs, whoever has them."""
-    ids = [f"edited-{number}" for number in range(fleet.counts["edited"])]
+    """Have it change jobs, whoever has them, and jobs whose executions stand in the broker."""
+    kinds = ("edited", "queued_edited")
+    ids = [f"{kind}-{number}" for kind in kinds for number in range(fleet.counts.get(kind, 0))]
     for job in dice.sample(ids, min(3, len(ids))):
         verb = dice.choice(("remove", "add", "add", "pause", "resume", "update"))
         every = fleet.config["every"] * dice.choice((0.5, 1.0))

@@ -136,6 +136,10 @@ def test_what_is_as_it_should_be_is_no_violation(innocent):
             "edited: edited-1 was begun 60.0 s after remove",
         ),
         (
+            evidence(begun("queued_edited-1", due=MINUTE), edits=[Edit("remove", "queued_edited-1", 0, 5, 6)]),
+            "edited: queued_edited-1 was begun 60.0 s after remove",
+        ),
+        (
             evidence(*MINUTES, edits=[Edit("add", "edited-1", MINUTE // 2, 5, 6)]),
             "edited: edited-1 did not begin within 180.0 s of add",
         ),
