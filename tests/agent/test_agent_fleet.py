@@ -96,6 +96,17 @@ def test_programs_read_it_as_json(agent, url):
     assert (said["shards"], said["jobs"], said["lag"]) == (0, 0, 0)
 
 
+def test_it_says_how_many_jobs_wait_for_labels_that_no_agent_has(agent, url):
+    """Those of labels that one has come to it in a moment."""
+    one = agent("one", region="eu")
+    wheres = {"a": "region=eu", "b": "region=us", "c": "region=us"}
+    one.commit(
+        Batch(jobs={id: StoredJob(id, "t", "@daily", options=f'{{"where": "{w}"}}') for id, w in wheres.items()})
+    )
+    assert "2 jobs wait: no agent has region=us" in run(url).stdout.splitlines()
+    assert json.loads(run(url, "--json").stdout.splitlines()[-1]) == {"waiting": {"where": "region=us", "jobs": 2}}
+
+
 def test_it_says_whose_clock_is_off_and_which_version_each_has(agent, url):
     """By seconds from the server's clock. What has not been measured is left out."""
     one, two = agent("one"), agent("two")

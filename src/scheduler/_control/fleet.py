@@ -21,5 +21,6 @@ def fleet_of(jobs: JobList) -> FleetStatistics | None:
     )
     me = next((agent.name for agent in agents if agent.epoch == view.me), "")
     elsewhere = [job for job in jobs.jobs() if job.sparse is not None and "is_elsewhere" in job.sparse]
-    waiting = Counter(where for job in elsewhere if (where := jobs.lacks(job)) is not None)
-    return FleetStatistics(me=me, agents=agents, jobs_elsewhere=len(elsewhere), waiting=dict(waiting))
+    asked = Counter(job.policy.where for job in elsewhere if job.policy.where is not None)
+    waiting = {where: count for where, count in asked.items() if view.lacks(where)}
+    return FleetStatistics(me=me, agents=agents, jobs_elsewhere=len(elsewhere), waiting=waiting)

@@ -79,10 +79,12 @@ class Rightful:
         """Return the owner, by the epoch of its incarnation. 0: there is none."""
         if shard < SHARDS:
             return self._owners[shard]
-        where = self._view.labelled[shard].where
-        if where not in self._fit:
-            self._fit[where] = tuple(peer.epoch for peer in self._living if peer.fits(where))
-        return _rightful_owner(shard, self._fit[where])
+        found = self._view.labelled.get(shard)
+        if found is None:  # somebody has deleted its row
+            return 0
+        if found.where not in self._fit:
+            self._fit[found.where] = tuple(peer.epoch for peer in self._living if peer.fits(found.where))
+        return _rightful_owner(shard, self._fit[found.where])
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:

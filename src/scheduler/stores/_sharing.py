@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from attrs import evolve, field, frozen
@@ -48,7 +49,7 @@ def labels_of(text: str) -> Mapping[str, str]:
         if found.setdefault(name, value) != value:
             msg = f"{name!r} cannot be both {found[name]!r} and {value!r}"
             raise ValueError(msg)
-    return found
+    return MappingProxyType(found)
 
 
 def has_labels(labels: Mapping[str, str], where: str) -> bool:

@@ -132,6 +132,7 @@ def test_who_has_the_labels_has_a_right_to_their_shards():
     assert {rightful[shard] for shard in range(SHARDS)} == {1, 2, 3}
     assert {Rightful(view, gone=[2])[shard] for shard in shards} == {1}
     assert {Rightful(view, gone=[1, 2])[shard] for shard in shards} == {0}
+    assert Rightful(view)[shard_of("a", "of a row that somebody has deleted")] == 0
 
 
 @pytest.mark.parametrize("end", ["leaves", "dies"])

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import field, frozen
 
-from ...stores import MAX_SKEW
+from ...stores import MAX_SKEW, labels_of
 from ..toml import Reader, Section, Unfit, label, seconds, whole
 from .rule import Quorum
 
@@ -149,10 +149,10 @@ def _where(value: Any) -> Mapping[str, str]:
 
 
 def _of_text(text: str) -> dict[str, str]:
-    parts = [each.strip() for each in text.split(",")]
-    if not all(_LABEL.fullmatch(each) for each in parts):
-        raise Unfit('labels such as "region=eu" or "region=eu,zone=a"', text)
-    return dict(each.split("=", 1) for each in parts)
+    try:
+        return dict(labels_of(text))
+    except ValueError:
+        raise Unfit('labels such as "region=eu" or "region=eu,zone=a"', text) from None
 
 
 def _labels(value: Any) -> Mapping[str, str]:
