@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from kit import no_hint
+from kit import no_hint, wait_until
 from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick, StoreUnavailable, StoreUnusable
 from scheduler.stores._postgres.schema import MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
@@ -124,6 +124,28 @@ def test_what_the_first_version_owed_is_owed(store, by_hand, postgres_server, po
     )
     store.open(0, no_hint)
     assert sorted((tick.job_id, tick.due_us) for tick in store.owed()) == [("a", 1), ("b", 1)]
+
+
+def test_tables_are_brought_up_to_date_beside_an_agent_that_commits(store, by_hand, postgres_server, postgres_schema):
+    """It waits for that commit before it locks anything. They had what each other waited for, and one of them lost."""
+    by_hand("CREATE SCHEMA {}")
+    with psycopg.connect(postgres_server.dsn) as older:
+        older.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(postgres_schema)))
+        older.execute(MIGRATIONS[0].format(schema=sql.Identifier(postgres_schema)))
+        older.execute("UPDATE meta SET version = 1")
+        older.execute("INSERT INTO agent (epoch, opened_us) VALUES (1, 0)")
+        older.commit()
+        older.execute("SELECT FROM agent FOR NO KEY UPDATE")
+        with ThreadPoolExecutor(1) as threads:
+            opened = threads.submit(store.open, 0, no_hint)
+            waits = "SELECT FROM pg_locks WHERE NOT granted AND relation = '{}.agent'::regclass"
+            wait_until(lambda: opened.done() or by_hand(waits).rowcount)
+            assert by_hand("SELECT FROM pg_locks WHERE granted AND mode = 'AccessExclusiveLock'").rowcount == 0
+            older.execute("LOCK TABLE job, job_state, tick IN ROW EXCLUSIVE MODE NOWAIT")
+            older.commit()
+            if isinstance(opened.exception(), StoreUnavailable):  # it has waited for too long
+                opened = threads.submit(store.open, 0, no_hint)
+            assert opened.result().epoch == 1
 
 
 def test_of_the_second_version_what_may_be_a_lower_bound_is_one(store, by_hand, postgres_server, postgres_schema):

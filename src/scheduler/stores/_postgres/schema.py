@@ -305,7 +305,12 @@ def prepare(connection: Connection, schema: str) -> None:
     with connection.transaction_as(""):
         # A lock of this transaction alone: of two agents that find no tables one makes them, the other finds them.
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
-        _migrate(connection, schema, version_of(connection, schema))
+        version = version_of(connection, schema)
+        if version == VERSION:
+            return
+        if version:  # commits of an older agent lock this first, too: so nobody has what the other waits for
+            connection.execute(sql.SQL("LOCK TABLE {}.agent").format(sql.Identifier(schema)))
+        _migrate(connection, schema, version)
 
 
 def preflight(connection: Connection, schema: str) -> None:
