@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue
+from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue, boottime
 
 from ._control import Registry
 from ._dispatch import Dispatch, Held, QueueAudit
 from ._jobs import JobList, Tasks, some_seconds_of
 from ._journal import Journal
+from ._lease import Belief
 from ._lending import Units
 from ._loop import Core, Loop, Turn
 from ._memory import (
@@ -125,11 +126,13 @@ def memory_of(
     dispatch, queue_audit = (
         (None, None) if queue is None else of_queue(queue, store, writer, registry, requests, **parts)
     )
+    belief = Belief(boottime)
     commits = Commits(
         store,
         writer,
         core,
         retention,
+        doubt=None if sharing is None or shares is None else belief.doubt,
         committed=None if dispatch is None else dispatch.committed,
         give_way=None if requests is None else requests.give_way,
     )
@@ -142,15 +145,17 @@ def memory_of(
 
     shards = None
     if sharing is not None and shares is not None:
-        shards = (Shards if queue is None else Membership)(
-            sharing,
-            shares,
-            crashes=crashes,
-            rejoining=Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts),
-            **parts,
-        )
-    if dispatch is not None and queue_audit is not None and isinstance(shards, Membership):
-        shards.on_lease, shards.on_burial = dispatch.taking.on_lease, queue_audit.hint
+        parts_of_shards: dict[str, Any] = {
+            "crashes": crashes,
+            "rejoining": Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts),
+            "belief": belief,
+            "on_news": polling.hint,
+        }
+        if dispatch is None or queue_audit is None:
+            shards = Shards(sharing, shares, **parts_of_shards, **parts)
+        else:
+            told: dict[str, Any] = {"on_lease": dispatch.taking.on_lease, "on_burial": queue_audit.hint}
+            shards = Membership(sharing, shares, **told, **parts_of_shards, **parts)
     memory = Memory(
         store,
         writer,

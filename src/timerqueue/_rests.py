@@ -25,8 +25,7 @@ LONG_AGO: Final = 0.0
 class Rests:
     """Units of a pool that rest. `seconds`: for how long, by the names of limits, families too.
 
-    `push`: calls a function at an instant of `monotonic`. `rested`: called with the names of limits whose units are
-    free again.
+    `push`: calls a function at an instant of `monotonic`.
     """
 
     def __init__(
@@ -42,9 +41,13 @@ class Rests:
         self.seconds = dict(seconds)
         self._longer: dict[str, float] = {}
         self._begun: Counter[str] = Counter()
-        self.rested: Callable[[], object] = lambda: None
+        self._rested: Callable[[], object] | None = None
         if seconds:
             pool.let_rest(self.seconds, self._begins)
+
+    def tell(self, rested: Callable[[], object]) -> None:
+        """Have `rested` called whenever units are free again. Called once."""
+        self._rested = rested
 
     def seconds_of(self, name: str) -> float:
         """For how long a unit of that limit rests. 0: not at all."""
@@ -76,4 +79,5 @@ class Rests:
 
     def _are_free(self, needs: Needs) -> None:
         self._pool.rested(needs)
-        self.rested()
+        if self._rested is not None:
+            self._rested()

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from logging import getLogger
-from threading import Event, Thread
+from threading import Thread
 from typing import Final
 
 from timerqueue import Clock, Pulse
 
 from .._plan import Skew, is_off, skew_of
 from ..stores import LEASE, Rightful, Sharing, StoreError, StoreTakenOver, View
+from .belief import Belief
 from .hearing import Hearing
 
 logger = getLogger(__name__)
@@ -46,44 +47,44 @@ LAST_TURN: Final = 1.0
 
 
 class Lease:
-    """Our lease. `now`: seconds that count while the machine sleeps too. In the lease's thread `seen` is called with
-    what a turn has found and its number, `lost` when we have been buried, and `failed` when the store did not answer.
+    """Our lease. In its thread `seen` is called with what a turn has found and its number, `lost` when we have been
+    buried, `failed` when the store did not answer, and `buried` when we, and not another agent, have buried somebody.
     """
 
     def __init__(
         self,
         sharing: Sharing,
-        now: Callable[[], float],
+        belief: Belief,
+        *,
         seen: Callable[[View, int], object],
         lost: Callable[[StoreTakenOver], object],
         failed: Callable[[], object],
-        *,
+        buried: Callable[[], object],
         clock: Clock,
     ) -> None:
         self._sharing = sharing
-        self._now = now
+        self._belief = belief
+        self._now = belief.now
         self._seen = seen
         self._lost = lost
         self._failed = failed
+        self._buried = buried
         self.turns = 0
         """How many turns have begun."""
         self.skew: Skew | None = None
         """By how much our clock was off when the store was asked last."""
         self.is_off = False
         """That is more than it may be: the others are to have our shards."""
-        self.on_burial: Callable[[], object] = _nobody
-        """Called when we, and not another agent, have buried somebody. In the lease's thread."""
         self._clock = clock
-        self._until = 0.0
         self._trouble = ""
         self._is_over = False
-        self._hint = Event()
+        self._hint = belief.hint
         self._hearing = Hearing(sharing, self._hint)
         self._thread: Thread | None = None
 
     def is_held(self) -> bool:
         """Whether nobody else can have what is ours, as far as we know. Any thread."""
-        return self._now() < self._until
+        return self._belief.is_held()
 
     def begin(self, wait: float) -> None:
         """Take turns from now on, for as long as the loop of this thread moves, the next one in `wait` seconds."""
@@ -105,11 +106,6 @@ class Lease:
         """Look around soon. Any thread."""
         self._hint.set()
 
-    def doubt(self) -> None:
-        """Begin nothing before the store has been asked: there is reason to believe that we have been buried."""
-        self._until = 0.0
-        self._hint.set()
-
     def turn(self) -> float:
         """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
         self.turns += 1
@@ -124,7 +120,7 @@ class Lease:
         if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
             logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
             if self._sharing.bury([peer.epoch for peer in dead], heard):
-                self.on_burial()
+                self._buried()
             view = self._sharing.last or view
         elif free := _free(view):
             view = view.with_ours(self._sharing.claim(free))
@@ -141,13 +137,13 @@ class Lease:
             None if self.skew is None else self.skew.seconds, is_off=self.is_off, only_look=not is_due
         )
         if is_due:
-            self._until = asked_at + LEASE - MARGIN
+            self._belief.until = asked_at + LEASE - MARGIN
         self.skew = skew_of(self._clock, view.at_us, self._now() - asked_at)
         return view
 
     def _due(self) -> float:
         """Seconds until the lease is to be renewed."""
-        return self._until - (LEASE - MARGIN) + EVERY - self._now()
+        return self._belief.until - (LEASE - MARGIN) + EVERY - self._now()
 
     def _is_off_now(self, view: View) -> bool:
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
@@ -168,7 +164,7 @@ class Lease:
         try:
             wait = self.turn()
         except StoreTakenOver as exc:
-            self._until, self._is_over = 0.0, True
+            self._belief.until, self._is_over = 0.0, True
             self._hearing.end()
             self._lost(exc)
         except StoreError as exc:
@@ -193,7 +189,3 @@ def _free(view: View) -> list[int]:
     """Shards that nobody has and that are ours by right."""
     owners = Rightful(view)
     return [shard for shard, owner in view.shards() if not owner and owners[shard] == view.me]
-
-
-def _nobody() -> None:
-    """Nobody wants to know."""

@@ -92,7 +92,7 @@ class Units:
         self._sent_at = 0.0  # long ago: a wish may come before the first round
         self._timer: Timer | None = None
         self._next = inf
-        rests.rested = self._rested
+        rests.tell(self._rested)
         core.pool.lend(self.sizes, self)
         lending.hear(partial(core.loop.call_soon, self._hear))
 

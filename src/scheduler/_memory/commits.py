@@ -48,8 +48,9 @@ PRUNE_EVERY: Final = 5
 class Commits:
     """The commits of one scheduler to one store.
 
-    `committed`: told of each batch that is durable, and what of it was not carried out. `give_way`: called with a row
-    that another agent has added at the same moment as we one, and our OnConflict; it returns what is lost by that.
+    `doubt`: told that the store has been taken over, where agents share it: then this is not the end. `committed`: told
+    of each batch that is durable, and what of it was not carried out. `give_way`: called with a row that another agent
+    has added at the same moment as we one, and our OnConflict; it returns what is lost by that.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Commits:
         core: Core,
         retention: Retention,
         *,
+        doubt: Callable[[], object] | None = None,
         committed: Callable[[Batch, Receipt], object] | None = None,
         give_way: Callable[[StoredJob, str], Exception | None] | None = None,
     ) -> None:
@@ -83,8 +85,7 @@ class Commits:
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
-        self.doubt: Callable[[], object] | None = None
-        """Told that the store has been taken over, where agents share it: then this is not the end."""
+        self._doubt = doubt
         self._tell_committed = committed
         self._give_way = give_way
         core.journal.keep(self._ask)
@@ -121,10 +122,10 @@ class Commits:
 
     def failed(self, error: Exception) -> None:
         """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
-        if isinstance(error, StoreTakenOver) and self.doubt is not None:
-            self.doubt()
+        if isinstance(error, StoreTakenOver) and self._doubt is not None:
+            self._doubt()
         if isinstance(error, StoreError):
-            is_taken_over = isinstance(error, StoreTakenOver) and self.doubt is None
+            is_taken_over = isinstance(error, StoreTakenOver) and self._doubt is None
             self._is_down(str(error), is_taken_over=is_taken_over)
         else:
             logger.error("the store failed", exc_info=error)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from anyio.abc import TaskGroup
 
+from ..stores import Shares, Sharing
 from .shards import Shards
 
 
@@ -13,13 +15,24 @@ class Membership(Shards):
     """Our lease, and the burial of agents whose leases have ended: what they had taken may be taken from then on.
 
     Shards are claimed as by any other agent, so that an agent sees who is there; no job comes or goes with them.
+    On the loop each turn of the lease tells `on_lease` whether it is held, and `on_burial` is called when we have
+    buried somebody.
     """
 
     leaves_ticks = False
-    on_lease: Callable[[bool], object] | None = None
-    """Told by each turn of the lease whether it is held. On the loop."""
-    on_burial: Callable[[], object] | None = None
-    """Called when we have buried somebody. On the loop."""
+
+    def __init__(
+        self,
+        sharing: Sharing,
+        shares: Shares,
+        *,
+        on_lease: Callable[[bool], object],
+        on_burial: Callable[[], object],
+        **parts: Any,
+    ) -> None:
+        super().__init__(sharing, shares, **parts)
+        self._tell_lease = on_lease
+        self._tell_burial = on_burial
 
     async def join(self) -> list[int]:
         """Hold our lease. No job is ours until it comes out of the queue."""
@@ -39,9 +52,7 @@ class Membership(Shards):
         self._core.loop.call_soon(self._tell)
 
     def _tell(self) -> None:
-        if self.on_lease is not None:
-            self.on_lease(self.lease.is_held())
+        self._tell_lease(self.lease.is_held())
 
     def _buried(self) -> None:
-        if self.on_burial is not None:
-            self._core.loop.call_soon(self.on_burial)
+        self._core.loop.call_soon(self._tell_burial)

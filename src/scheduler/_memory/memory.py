@@ -97,8 +97,6 @@ class Memory:
         self.dispatch = dispatch
         self.audit = audit
         self.units = units
-        if shards is not None:
-            shards.on_news = polling.hint
         self._sharing = sharing
         self.reconciler = reconciler
         self.polling = polling

@@ -19,9 +19,7 @@ from logging import getLogger
 import anyio
 from anyio.abc import TaskGroup
 
-from timerqueue import boottime
-
-from .._lease import Lease
+from .._lease import Belief, Lease
 from .._loop import Core
 from .._restore import Crashes, Intake, Reconciler
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves
@@ -35,7 +33,9 @@ logger = getLogger(__name__)
 
 
 class Shards:
-    """The shards of one scheduler. `flush` returns once all that was noted until then is durable."""
+    """The shards of one scheduler. `on_news` is called when others have changed rows, or the store does not answer: in
+    the lease's thread.
+    """
 
     leaves_ticks = True
     """A tick that is due may be left to whoever has its shard next."""
@@ -51,19 +51,26 @@ class Shards:
         reconciler: Reconciler,
         intake: Intake,
         rejoining: Rejoining,
+        belief: Belief,
+        on_news: Callable[[], object],
     ) -> None:
         self._rejoining = rejoining
         self._sharing = sharing
         self._shares = shares
         self._core = core
         self._commits = commits
-        self.lease = Lease(sharing, boottime, self._seen, self._lost, self._failed, clock=core.clock)
-        self.lease.on_burial = self._buried
-        self.on_news: Callable[[], object] = _nobody
-        """Called when others have changed rows, or the store does not answer. Any thread."""
+        self.lease = Lease(
+            sharing,
+            belief,
+            seen=self._seen,
+            lost=self._lost,
+            failed=self._failed,
+            buried=self._buried,
+            clock=core.clock,
+        )
+        self._tell_news = on_news
         core.runs.marks.rely_on(self.lease.is_held)
         core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=self.leaves_ticks)
-        commits.doubt = self.lease.doubt
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()
         self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
@@ -185,12 +192,12 @@ class Shards:
     def _seen(self, view: View, turn: int) -> None:
         self._core.loop.call_soon(self._look_at, view, turn)
         if view.is_news:
-            self.on_news()
+            self._tell_news()
         if self._view is None:  # nothing is called before the first jobs are here
             self._view, self._turn = view, turn
 
     def _failed(self) -> None:
-        self.on_news()
+        self._tell_news()
 
     def _buried(self) -> None:
         """Nothing is to be done: what they had comes to us, and to others, with its shards."""
@@ -219,7 +226,3 @@ class Shards:
 
     def _go_on(self) -> None:
         self._change.set()
-
-
-def _nobody() -> None:
-    """Nobody wants to know."""
