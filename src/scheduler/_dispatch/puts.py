@@ -8,9 +8,11 @@ audit was reading.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from logging import getLogger
 from typing import Any, Final
+
+from timerqueue import LifecycleError
 
 from .._loop import Core
 from ..queues import Place, Queue, Tick
@@ -23,6 +25,9 @@ Key = tuple[str, int]
 """An execution: its job's id, and when it is due in UTC microseconds."""
 
 NONE: Final = frozenset[Key]()
+
+NOTED_WITHIN: Final = 0.25
+"""Seconds that the store may know later where executions stand: nearly always another commit takes that along."""
 
 LONGEST_WAY: Final = 60.0
 """Seconds after which an audit puts an execution again that has not arrived."""
@@ -39,6 +44,7 @@ class Puts:
         """Those that have given way on their way: nobody could say yet where they stand."""
         self._arrived: set[Key] | None = None
         """Those that have arrived while an audit read from the store. None: there is no audit."""
+        self._is_noting = False
         self._queue = queue
         self._core = core
         self._queue_line = queue_line
@@ -139,6 +145,14 @@ class Puts:
             self.cancel([(tick, place)])
         else:
             self._core.journal.placed(Placed(tick.job_id, tick.due_us, place.instance, place.number, put_us))
+            if not self._is_noting:
+                self._is_noting = True
+                with suppress(LifecycleError):  # the loop has ended: the last commit takes it along
+                    self._core.queue.push(self._core.monotonic() + NOTED_WITHIN, self._note)
+
+    def _note(self) -> None:
+        self._is_noting = False
+        self._core.journal.send()
 
 
 def _nothing(_answer: Any, error: Exception | None) -> None:

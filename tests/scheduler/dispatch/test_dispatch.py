@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from threading import Event
 
+import anyio
 import pytest
 
 from kit import PATIENCE, nothing, settle, until
@@ -211,7 +212,14 @@ async def test_an_execution_that_gives_way_on_its_way_to_the_queue_does_not_stay
         await s.flush()
         await settle()
         queue.lets.set()
-        await until(lambda: [row.status for row in store.executions.of_job("job")] == [SCHEDULED, SUPERSEDED])
+
+        def is_settled():
+            return [row.status for row in store.executions.of_job("job")] == [SCHEDULED, SUPERSEDED]
+
+        with anyio.fail_after(PATIENCE):
+            while not is_settled():
+                await anyio.sleep(0.001)
+                await clock.travel(0.01)
         await until(lambda: queue.census(Kind.RUN).total == 1)
         s.stop(grace=0)
 

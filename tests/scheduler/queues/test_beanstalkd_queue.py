@@ -170,6 +170,19 @@ def test_a_server_that_is_full_has_ticks_wait_here(tmp_path):
             queue.close()
 
 
+def test_an_instance_is_a_text_though_its_digits_have_no_letter(tmp_path):
+    """It is written into a column of texts."""
+    with FakeBeanstalkd(tmp_path / "socket") as server:
+        queue = BeanstalkdQueue(server.address)
+        Opened(queue, Turned(SystemClock(), lambda seconds: None))
+        try:
+            (place,) = queue.put([Tick("a", int((SystemClock().wall() + 60) * 1e6))])
+            assert isinstance(place.instance, str)
+            assert queue.instance() == place.instance
+        finally:
+            queue.close()
+
+
 def test_a_taker_that_holds_enough_takes_no_more(tmp_path):
     """What a machine cannot run yet is left for others."""
     with FakeBeanstalkd(tmp_path / "socket") as server:

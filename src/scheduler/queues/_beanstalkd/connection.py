@@ -59,7 +59,7 @@ class Connection:
         self._wire = Wire(self._socket)
         self._tube = ""
         found = self.ask(lambda client: client.stats())
-        self.instance = found["id"]
+        self.instance = str(found["id"])  # hexadecimal: where there is no letter in it greenstalk reads a number
         self.longest = found["max-job-size"]
 
     def ask(self, what: Callable[[Client], T]) -> T:

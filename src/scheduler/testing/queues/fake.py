@@ -124,7 +124,7 @@ class FakeBeanstalkd:
             "current-connections": len(self._sessions),
             "version": '"fake"',
             "draining": str(self.is_draining).lower(),
-            "id": f"fake{self._number:012d}",
+            "id": f"{self._number:016d}",  # as one server in two thousand has it: without a letter
         }
 
     def _serve(self) -> None:
