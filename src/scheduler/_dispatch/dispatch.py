@@ -46,6 +46,11 @@ from .taking import Taking, is_idle
 
 logger = getLogger(__name__)
 
+SOON: Final = 1_000_000
+"""Microseconds before its due instant from which on a start is nothing that others need to know of, while its job is at
+work here.
+"""
+
 LAST_PUTS: Final = 3.0
 """Seconds that the queue has at the end to take what was planned last."""
 
@@ -145,7 +150,7 @@ class Dispatch:
             due_us = due_elsewhere(batch.states[job.id], self._now_us() if is_owed else None)
         planned = (due_us, job.schedule_text or "")
         is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
-        if is_known and not leaves and self._is_first_plan(job, hold):
+        if is_known and not leaves and self._can_wait(job, hold, due_us):
             return
         if is_known and hold.planned != planned:  # the end of a run nearly always plans what its mark has planned
             batch.planned[job.id] = Planned(job.id, *planned, self._now_us(), skips=skips)
@@ -155,11 +160,13 @@ class Dispatch:
             leave_to_others(job)
             self._release(batch, job.id)
 
-    def _is_first_plan(self, job: Job, hold: Hold) -> bool:
+    def _can_wait(self, job: Job, hold: Hold, due_us: int | None) -> bool:
         """Whether the plan can wait until the job leaves: nearly all do at once, and what is planned before may have
-        given way by then. Of those that stay it is made a little later.
+        given way by then. Of those that stay it is made a little later, of a start that the job may still be here for
+        only once that has passed.
         """
-        if hold.planned is not None or hold.is_long or hold.is_fetched:
+        is_soon = due_us is not None and due_us < self._now_us() + SOON
+        if hold.is_fetched or (hold.is_long and not is_soon):
             return False
         self.stays.see(job.id, hold)
         return True

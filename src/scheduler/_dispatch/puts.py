@@ -152,7 +152,7 @@ class Puts:
 
     def _note(self) -> None:
         self._is_noting = False
-        self._core.journal.send()
+        self._core.journal.flush(lambda _lost: None)
 
 
 def _nothing(_answer: Any, error: Exception | None) -> None:

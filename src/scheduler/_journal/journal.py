@@ -338,13 +338,8 @@ class Journal:
         return record
 
     def placed(self, placed: Placed) -> None:
-        """Note where an execution stands in a queue. It goes with the next batch, whenever that is: see `send`."""
+        """Note where an execution stands in a queue. Nobody is told: it goes with the next batch."""
         self.pending.placed.append(placed)
-
-    def send(self) -> None:
-        """Have what is noted sent."""
-        if self.pending:
-            self._on_change()
 
     def missed(
         self, job: Job, first_us: int, last_us: int, count: int, reason: MissedReason, *, is_exact: bool = True
