@@ -121,13 +121,13 @@ def are(status, reports, names=SHOPS, **more):
 
 
 def failing(*paths, slow=None):
-    """Make a handler that answers 503 to these, after two seconds to one that is `slow`, and 200 to all others."""
+    """Make a handler that answers 503 to these, after a while to one that is `slow`, and 200 to all others."""
 
     async def handler(server, stream):
         path = (await read_head(stream)).split()[1]
         server.requests.append(path)
         if path == f"/{slow}":
-            await anyio.sleep(2)
+            await anyio.sleep(1.2)
         status = 503 if path.strip("/") in paths else 200
         await stream.send(f"HTTP/1.1 {status} Any\r\nContent-Length: 0\r\n\r\n".encode())
 
@@ -242,10 +242,10 @@ async def test_what_is_checked_in_one_region_is_unreachable_by_what_is_down_in_a
     it are judged once it has. What is down for itself is told of as ever.
     """
     router = check("router", f'{OFTEN}\nwhere = "region=us"')
-    shops = [check(each, f'{OFTEN}\nwhere = "region=eu"\ndepends_on = ["router"]') for each in SHOPS]
+    shops = [check(each, 'interval = "1s"\nwhere = "region=eu"\ndepends_on = ["router"]') for each in SHOPS]
     async with agents_of(router + "".join(shops)):
         await until(lambda: are("up", reports(), ["router", *SHOPS]))
-        up.handler = failing("router", *SHOPS)
+        up.handler = failing("router", *SHOPS, slow="router")
         await until(lambda: are("down", reports(), cause="router"))
         await until(lambda: told() == [("trigger", "router")])
         up.handler = failing()

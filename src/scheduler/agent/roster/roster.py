@@ -8,7 +8,7 @@ configuration says of a target as the old one did is not touched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -127,6 +127,8 @@ class Roster:
             is_ours=self._is_ours,
         )
         self._is_shared = poll is not None
+        self._undecided: dict[str, float] = {}
+        """When the first check of a target began that waits for those above it."""
         self._longest_doubt = network.longest
         probes = [Probe(each.name, _check_of(each, ways)) for each in network.probes]
         gate = Gate(ways.clock, probes, network.every)
@@ -139,7 +141,7 @@ class Roster:
             gate=gate,
             maintenance=self.maintenance,
             cause=self._parents.cause,
-            asks=_nobody_asked if is_once else self._parents.unchecked,
+            asks=_nobody_asked if is_once else self._unchecked,
             look=self._look_above,
             poll=poll,
         )
@@ -254,6 +256,18 @@ class Roster:
         status = self.statuses.get(name)
         return status is not None and status.quorum is not None
 
+    def _unchecked(self, name: str, began: float) -> Sequence[str]:
+        """The targets above one that have not been checked since its check began. Of those that have their own instants
+        the first of its checks that was left undecided counts: nothing else makes them answer.
+        """
+        status = self.statuses[name]
+        is_waiting = status.waits and status.tried > 0 and status.last is not None and bool(status.last.asks)
+        if not is_waiting:
+            self._undecided[name] = began
+            return self._parents.unchecked(name, began)
+        found = self._parents.unchecked(name, self._undecided.get(name, began))
+        return [each for each in found if self.has_instants(each)]
+
     def is_here(self, name: str) -> bool:
         """Whether we know how a target stands without asking the store: nobody else has had it since we checked it."""
         return self._elsewhere is None or (name in self._here and self.recall.has(name) and self._is_ours(name))
@@ -322,10 +336,14 @@ class Roster:
         self._here.discard(name)
         for known in (self.statuses, self._checks, self._targets):
             known.pop(name, None)
+        self._undecided.pop(name, None)
 
     def _list(self, targets: Iterable[Target]) -> None:
         self.listed[:] = [self.statuses[each.name] for each in targets if each.is_enabled]
         self._parents.follow({name: each.depends_on for name, each in self._targets.items()})
+        for name, each in self._targets.items():
+            above = self._parents.above(name) if each.depends_on and self._vote is not None else ()
+            self.statuses[name].waits = any(map(self.has_instants, above))
         self.recall.look_again()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from typing import Final, assert_never
 
 from attrs import define, evolve, field, frozen
 
@@ -17,6 +17,9 @@ from ..text import wording
 from ..uptime import Past, past_after
 from .flapping import Result, Standing, TargetState, after
 from .incidents import Incident, incident_after
+
+MOST_WAITED: Final = 5
+"""Checks of a target that are left undecided while those above it are not checked, which cannot be asked."""
 
 
 @frozen(kw_only=True)
@@ -164,7 +167,7 @@ class TargetStatus:
     are in one run. `failing_interval`: seconds between checks while it is not well; None: as ever. `tried`: attempts so
     far of which none was final. `need`: how many of its addresses must be up; None: all.
     `quorum`: how agents decide how it stands; None: one does. `patience`: seconds after it is due in which they have
-    voted. `past`: how it
+    voted. `waits`: whether some above it are checked at their own instants only, for which it waits. `past`: how it
     stood when. `holds`: seconds for which a check that has ended then says how it stands.
     """
 
@@ -193,6 +196,7 @@ class TargetStatus:
     failing_interval: float | None = None
     need: int | None = 1
     quorum: Quorum | None = None
+    waits: bool = False
     patience: float = math.inf
     tried: int = 0
     past: Past | None = None
@@ -252,7 +256,8 @@ class TargetStatus:
         may_go_on = is_down and (self.tried > 0 or self.is_well)
         if may_go_on and number < self.max_attempts:
             return evolve(verdict, attempt=number, earlier=self.tried, is_final=False)
-        if may_go_on and number == self.max_attempts and asks and verdict.cause is None:
+        most = self.max_attempts + (MOST_WAITED if self.waits else 0)
+        if may_go_on and self.max_attempts <= number <= most and asks and verdict.cause is None:
             return evolve(verdict, attempt=number, earlier=self.tried, is_final=False, asks=tuple(asks))
         if not (self.tried or self.retry_interval):
             return verdict
