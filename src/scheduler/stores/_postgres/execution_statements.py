@@ -193,19 +193,25 @@ class ExecutionStatements:
         pending = sql.SQL("status = 'pending', instance = NULL, number = NULL, put_us = NULL")
         # Two statements, each of which finds its rows by a partial index: with OR a server that has no statistics of
         # the tables yet takes ten times as long for all that follows.
-        self.find_lost = of(
-            "UPDATE {schema}.execution SET {pending} FROM {schema}.job WHERE {in_part} AND execution.job_id = job.id"
-            " AND {is_live} AND status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s",
-            pending=pending,
+        # Each passes over jobs that somebody is at: one who takes them has their rows and waits for no audit.
+        found = of(
+            "(SELECT job.id FROM {schema}.job JOIN {schema}.execution ON execution.job_id = job.id WHERE {in_part}",
             in_part=IN_PART,
-            is_live=IS_LIVE,
+        )
+        self.find_lost = of(
+            "UPDATE {schema}.execution SET {pending} FROM {found} AND status = 'scheduled'"
+            " AND instance IS DISTINCT FROM %(instance)s FOR NO KEY UPDATE OF job SKIP LOCKED) AS found"
+            " WHERE execution.job_id = found.id AND status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s",
+            pending=pending,
+            found=found,
         )
         self.find_left = of(
-            "UPDATE {schema}.execution SET {pending} FROM {schema}.job WHERE {in_part} AND execution.job_id = job.id"
+            "UPDATE {schema}.execution SET {pending} FROM {found} AND status = 'taken' AND epoch IS NULL"
+            " FOR NO KEY UPDATE OF job SKIP LOCKED) AS found WHERE execution.job_id = found.id"
             " AND status = 'taken' AND epoch IS NULL AND NOT EXISTS (SELECT FROM {schema}.execution AS live"
             " WHERE live.job_id = execution.job_id AND live.{is_live})",
             pending=pending,
-            in_part=IN_PART,
+            found=found,
             is_live=IS_LIVE,
         )
         self.broken = of(

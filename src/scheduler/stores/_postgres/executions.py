@@ -22,6 +22,9 @@ AT_A_TIME: Final = 1_000
 
 Gone = psycopg.Cursor[Row]
 
+Lost = dict[str, list[StoredTick]]
+"""Ticks that were cut off, or are owed, by the ids of their jobs."""
+
 
 class Place(Protocol):
     """The store whose executions these are."""
@@ -82,7 +85,7 @@ class PostgresExecutions:
             connection.execute(statements.take, [epoch, *given])
             asked = connection.execute(statements.asked, given)
             found = connection.execute(statements.lost, [ids, ids])
-        lost = [StoredTick(*row) for row in found]
+        lost = _by_job(found)
         return {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:
@@ -95,7 +98,7 @@ class PostgresExecutions:
                 connection.execute(statements.fetch, {"ids": ids, "now_us": now_us, "epoch": epoch})
                 fetched = connection.execute(statements.fetched, [epoch, ids])
                 found = connection.execute(statements.lost, [ids, ids])
-            lost = [StoredTick(*row) for row in found]
+            lost = _by_job(found)
             answers = {row[1]: _fetched(row, lost) for row in fetched}
         return [answers.get(storable(job_id), NotTaken.UNKNOWN) for job_id in job_ids]
 
@@ -117,6 +120,7 @@ class PostgresExecutions:
         """Let `decide` say what is to be live, under the locks of these jobs."""
         ids = text_array(job_ids)
         with self._place.writing() as connection:
+            connection.execute(self._statements.lock_jobs, [ids])  # and only then look: others may have been at them
             standings = [_standing(row) for row in connection.execute(self._statements.standing, [ids])]
             removed = [Execution(*row) for row in connection.execute(self._statements.without_job, [ids])]
             standings += [Standing(row.job_id, None, None, row) for row in removed]
@@ -201,15 +205,23 @@ def _waves(ticks: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
         rest = [tick for tick in rest if firsts[tick[0]] != tick]
 
 
-def _fetched(row: Row, lost: Iterable[StoredTick]) -> Fetched | NotTaken:
+def _by_job(rows: Iterable[Row]) -> Lost:
+    lost: Lost = {}
+    for row in rows:
+        tick = StoredTick(*row)
+        lost.setdefault(tick.job_id, []).append(tick)
+    return lost
+
+
+def _fetched(row: Row, lost: Lost) -> Fetched | NotTaken:
     due_us, standing = row[0], _standing(row[1:])
     if due_us is None or standing.job is None:
         return NotTaken.RUNNING
     return Fetched(taken=_taken(standing.job, standing.state, lost), due_us=due_us, live=standing.live)
 
 
-def _taken(job: StoredJob, state: StoredState | None, lost: Iterable[StoredTick]) -> Taken:
-    cut_off = [tick for tick in lost if tick.job_id == job.id]
+def _taken(job: StoredJob, state: StoredState | None, lost: Lost) -> Taken:
+    cut_off = lost.get(job.id, [])
     return Taken(
         job,
         state,
@@ -218,7 +230,7 @@ def _taken(job: StoredJob, state: StoredState | None, lost: Iterable[StoredTick]
     )
 
 
-def _answer(row: Row, epoch: int, lost: Iterable[StoredTick]) -> Taken | NotTaken:
+def _answer(row: Row, epoch: int, lost: Lost) -> Taken | NotTaken:
     status, holder, rest = row[2], row[3], row[4:]
     if status is None or rest[0] is None:
         return NotTaken.UNKNOWN
