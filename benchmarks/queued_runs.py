@@ -10,6 +10,7 @@ lateness in milliseconds, and microseconds of CPU a run, of the agents, of Postg
 import argparse
 import json
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -57,11 +58,13 @@ async def agent(given):
 
 
 def cpu_of(pid):
-    """CPU seconds of a process and its children, so far."""
+    """CPU seconds of a process and its children, so far; those that have ended count too."""
     stat = Path(f"/proc/{pid}")
+    fields = (stat / "stat").read_text().rpartition(")")[2].split()
+    ended = sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")  # cutime and cstime
     seconds = sum(int((task / "schedstat").read_text().split()[0]) for task in (stat / "task").iterdir()) / 1e9
     children = (stat / "task" / str(pid) / "children").read_text().split()
-    return seconds + sum(cpu_of(child) for child in children)
+    return seconds + ended + sum(cpu_of(child) for child in children)
 
 
 def measure(given):
