@@ -1,10 +1,11 @@
 """Runs that go through a beanstalkd, with their records in PostgreSQL: how many a second, and how late they begin.
 
-    python -m benchmarks.queued_runs [--agents 1] [--jobs 1000] [--every 1] [--seconds 10]
+    python -m benchmarks.queued_runs [--agents 1] [--jobs 1000] [--every 1] [--seconds 10] [--memory]
 
 So many agents, each a process, on servers of their own: PostgreSQL with fsync on a Unix socket, beanstalkd with a log.
 Each run is put, reserved, taken, marked, ended and deleted. It prints one JSON object: runs a second of all agents,
-lateness in milliseconds, and microseconds of CPU a run, of the agents, of PostgreSQL and of beanstalkd.
+lateness in milliseconds, and microseconds of CPU a run, of the agents, of PostgreSQL and of beanstalkd. A run begins
+once its mark is durable; with --memory one agent keeps the records itself, so that the lateness is the queue's alone.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from beanstalkd_server import BeanstalkdServer
 from postgres_server import PostgresServer
 from scheduler import Scheduler, current_run
 from scheduler.queues.beanstalkd import BeanstalkdQueue
+from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +41,8 @@ async def agent(given):
     async def work():
         late.append(time.time() - current_run().due.timestamp())
 
-    store, queue = PostgresStore(given.dsn, shared=True), BeanstalkdQueue(given.address, reservers=2)
+    store = MemoryStore() if given.memory else PostgresStore(given.dsn, shared=True)
+    queue = BeanstalkdQueue(given.address, reservers=2)
     async with Scheduler(store=store, queue=queue, limit=2_000, blocked_after=None) as scheduler:
         scheduler.register("work", work)
         if given.adds:
@@ -73,6 +76,7 @@ def measure(given):
         command = [sys.executable, "-m", "benchmarks.queued_runs", "--dsn", server.dsn, "--address", broker.address]
         for name in ("jobs", "every", "seconds"):
             command += [f"--{name}", str(getattr(given, name))]
+        command += ["--memory"] if given.memory else []
         adding = [["--adds"]] + [[]] * (given.agents - 1)
         agents = [subprocess.Popen([*command, *adds], cwd=ROOT, stdout=subprocess.PIPE) for adds in adding]
         for process in agents:
@@ -100,6 +104,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1_000)
     parser.add_argument("--every", type=float, default=1.0)
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--memory", action="store_true", help="keep the records in the agent's memory")
     for name in ("--dsn", "--address"):
         parser.add_argument(name, help=argparse.SUPPRESS)
     parser.add_argument("--adds", action="store_true", help=argparse.SUPPRESS)
