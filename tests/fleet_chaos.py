@@ -244,12 +244,13 @@ def arguments(given=None):
 def main(given=None, server=None):
     """Play it on that server, or on one of its own."""
     options = arguments(given)
-    if has_broker(options) and (why := beanstalkd_server.why_not(steps=True)):
+    needs = has_broker(options) or "server_clock" in options.kinds
+    if needs and (why := beanstalkd_server.why_not(steps=True)):
         print(why)
         return 2
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
-        server = server or stack.enter_context(PostgresServer())
+        server = server or stack.enter_context(PostgresServer(faketime=beanstalkd_server.FAKETIME))
         broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
         evidence, errors = chaos(server, broker, folder, options)
     if options.keep:

@@ -34,10 +34,20 @@ LOOKS = PATIENCE / 300
 WATCH_THE_GONE = """
     CREATE TABLE {schema}.gone (epoch bigint, at timestamptz);
     CREATE FUNCTION {schema}.note_gone() RETURNS trigger LANGUAGE plpgsql AS
-        $$ BEGIN INSERT INTO {schema}.gone VALUES (OLD.epoch, clock_timestamp()); RETURN NULL; END $$;
+        $$ DECLARE off text; at timestamptz; BEGIN
+            LOOP
+                off := pg_read_file('{clock}');
+                at := clock_timestamp();
+                EXIT WHEN off = pg_read_file('{clock}');
+            END LOOP;
+            INSERT INTO {schema}.gone VALUES (OLD.epoch, at - make_interval(secs => off::float));
+            RETURN NULL;
+        END $$;
     CREATE TRIGGER gone AFTER DELETE ON {schema}.agent FOR EACH ROW EXECUTE FUNCTION {schema}.note_gone();
 """
-"""The instant at which the row of an agent goes: the row's lock is held by then, so its last commit is over."""
+"""The instant at which the row of an agent goes: the row's lock is held by then, so its last commit is over. It is told
+by the clock of this machine: that of the server may have been set, and its file says by how much.
+"""
 
 RECORDS = """
     SELECT job_id, due_us, outcome, fence + {fences}, coalesce(last_due_us, due_us), coalesce(reason, '')
@@ -278,7 +288,7 @@ class Fleet:
         rows = []
         with psycopg.connect(self.server.dsn, autocommit=True) as hand:
             for schema, fences in self.schemas.items():
-                answer = hand.execute(question.format(schema=schema, fences=fences))
+                answer = hand.execute(question.format(schema=schema, fences=fences, clock=self.server.clock))
                 rows += answer.fetchall() if answer.description else []
         return rows
 

@@ -121,6 +121,15 @@ def restart(fleet, member, dice):
     member.proxy.let_go()
 
 
+def server_clock(fleet, member, dice):
+    """Set the wall clock of PostgreSQL's machine, and back after a while."""
+    step = dice.choice(STEPS)
+    fleet.server.step(step)
+    member.proxy.let_go()
+    time.sleep(dice.choice((0.5, 3.0)))
+    fleet.server.step(-step)
+
+
 # -- its way to beanstalkd, and that server ----------------------------------------------------------------------------
 
 
@@ -163,12 +172,13 @@ def broker_clock(fleet, member, dice):
 
 
 AT_THE_BROKER = {each.__name__: each for each in (broker_cut, broker_restart, broker_loss, broker_freeze, broker_clock)}
+AT_THE_SERVER = (restart, server_clock)
 KINDS = {
-    each.__name__: each
-    for each in (kill, stop, cut, half_open, reset, delay, restart, edit, clock, leave, join, *AT_THE_BROKER.values())
-}
+    each.__name__: each for each in (kill, stop, cut, half_open, reset, delay, edit, clock, leave, join, *AT_THE_SERVER)
+} | AT_THE_BROKER
 ALSO = {"lose": lose, "freeze": freeze_for_long}
 """What befalls nobody unless it is asked for."""
 
-ONE_AT_A_TIME = {"restart": "server", "join": "join"} | dict.fromkeys(set(AT_THE_BROKER) - {"broker_cut"}, "broker")
+ONE_AT_A_TIME = {"join": "join"} | {each.__name__: "server" for each in AT_THE_SERVER}
+ONE_AT_A_TIME |= dict.fromkeys(set(AT_THE_BROKER) - {"broker_cut"}, "broker")
 """What can befall somebody only once at a time, and what stands in each other's way."""

@@ -26,10 +26,11 @@ class PostgresServer:
     """A server and the handles to trouble it. `dsn` connects as its superuser.
 
     `programs`: the folder of another version's; tests/postgres_versions.py has them. `settings` are given to the
-    server, `options` to initdb. `template`: a folder of data that is copied instead of made.
+    server, `options` to initdb. `template`: a folder of data that is copied instead of made. With `faketime`, the path
+    of that library, the wall clock of its machine can be set: see `step`; the file `clock` says by how much.
     """
 
-    def __init__(self, *, fsync=False, programs=None, settings=(), options=(), template=None):
+    def __init__(self, *, fsync=False, programs=None, settings=(), options=(), template=None, faketime=None):
         self.folder = Path(tempfile.mkdtemp(prefix="timerqueue-postgres-"))
         self.dsn = f"host={self.folder} user=postgres dbname=postgres"
         self.settings = {
@@ -48,6 +49,9 @@ class PostgresServer:
         self.programs = self._reachable(programs) if programs else self._find_programs()
         ours = {"LD_LIBRARY_PATH": str(self.programs.parent / "lib")} if programs else {}  # not the machine's libpq
         self.environment = os.environ | ours
+        self.clock, self._offset = self.folder / "clock", 0.0
+        self._faked = {} if faketime is None else faked(faketime, self.clock)
+        self.step(0.0)
         if template:
             self._copy_data(template)
         else:
@@ -69,7 +73,7 @@ class PostgresServer:
     def start(self):
         """Start it and wait until it answers."""
         settings = [f"-c{name}={value}" for name, value in self.settings.items()]
-        self._process = self._popen("postgres", "-D", self.folder / "data", *settings)
+        self._process = self._popen("postgres", "-D", self.folder / "data", *settings, **self._faked)
         until(self._answers, "PostgreSQL starts")
 
     def stop(self, how="fast"):
@@ -80,6 +84,14 @@ class PostgresServer:
     def restart(self, how="fast"):
         self.stop(how)
         self.start()
+
+    def step(self, seconds):
+        """Set the wall clock of its machine."""
+        assert self._faked or not seconds, "it was made without faketime"
+        self._offset += seconds
+        new = self.clock.with_suffix(".new")
+        new.write_text(f"{self._offset:+f}\n")
+        new.replace(self.clock)  # it must never read half of it
 
     @contextlib.contextmanager
     def frozen(self, *pids):
@@ -140,19 +152,29 @@ class PostgresServer:
             shutil.copytree(source, self.folder / source.relative_to(package.parent), symlinks=True)
         return self.folder / package.name / "pginstall" / "bin"
 
-    def _popen(self, program, *args):
+    def _popen(self, program, *args, **variables):
         user = {"user": self._owner.pw_uid, "group": self._owner.pw_gid, "extra_groups": []} if self._owner else {}
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [self.programs / program, *args],
                 cwd=self.folder,
-                env=self.environment,
+                env=self.environment | variables,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,  # Ctrl-C is for pytest
                 **user,
             )
+
+
+def faked(library, clock):
+    """Return the variables with which a program reads its wall clock's offset from that file, with libfaketime."""
+    return {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
 
 
 def newest_of_the_machine():
