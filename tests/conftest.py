@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import beanstalkd_server
 from kit import Recorder
 from timerqueue.testing import ManualClock
 
@@ -90,3 +91,12 @@ def postgres_server():
 def postgres_schema(numbers=itertools.count(1)):  # noqa: B008 - one count for the session
     """Name a schema that no test has used."""
     return f"test_{next(numbers)}"
+
+
+@pytest.fixture
+def broker():
+    """Start a beanstalkd; see tests/beanstalkd_server.py for what can be done to it."""
+    if why := beanstalkd_server.why_not():
+        pytest.skip(why)
+    with beanstalkd_server.BeanstalkdServer() as server:
+        yield server

@@ -164,3 +164,9 @@ def config(tmp_path, up, free_port):
         return str(file)
 
     return write
+
+
+@pytest.fixture
+def url(postgres_server, postgres_schema):
+    """Write the URL of a store in PostgreSQL that no other test uses."""
+    return f"postgresql://postgres@/postgres?host={postgres_server.folder}&schema={postgres_schema}"

@@ -5,7 +5,6 @@ import json
 import pytest
 from click.testing import CliRunner
 from psycopg import connect
-from psycopg.conninfo import conninfo_to_dict
 
 from scheduler.agent.cli import cli
 from scheduler.stores import Batch, StoredJob, StoredState
@@ -18,12 +17,6 @@ name = "here"
 [[check]]
 url = "http://127.0.0.1:9/"
 """
-
-
-@pytest.fixture
-def url(postgres_server, postgres_schema):
-    said = conninfo_to_dict(postgres_server.dsn)
-    return f"postgresql://{said['user']}@/{said['dbname']}?host={said['host']}&schema={postgres_schema}"
 
 
 @pytest.fixture

@@ -11,18 +11,11 @@ from importlib.metadata import version
 import pytest
 from click.testing import CliRunner
 from psycopg import connect
-from psycopg.conninfo import conninfo_to_dict
 
 from kit import PATIENCE
 from scheduler.agent.cli import cli
 from scheduler.stores import Ask, Batch, StoredJob, StoredState, Wish
 from scheduler.stores.postgres import PostgresStore
-
-
-@pytest.fixture
-def url(postgres_server, postgres_schema):
-    said = conninfo_to_dict(postgres_server.dsn)
-    return f"postgresql://{said['user']}@/{said['dbname']}?host={said['host']}&schema={postgres_schema}"
 
 
 @pytest.fixture

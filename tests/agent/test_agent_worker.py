@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-import beanstalkd_server
 from kit import until
 from scheduler import Scheduler
 from scheduler.queues.beanstalkd import BeanstalkdQueue
@@ -25,23 +24,10 @@ NOTHING = 7
 
 
 @pytest.fixture
-def broker():
-    if why := beanstalkd_server.why_not():
-        pytest.skip(why)
-    with beanstalkd_server.BeanstalkdServer() as server:
-        yield server
-
-
-@pytest.fixture
 def log(tmp_path):
     (tmp_path / "mine.py").write_text(TASKS.format(log=str(tmp_path / "log")))
     (tmp_path / "log").touch()
     return tmp_path / "log"
-
-
-@pytest.fixture
-def dsn(postgres_server, postgres_schema):
-    return f"postgresql:///postgres?host={postgres_server.folder}&user=postgres&schema={postgres_schema}"
 
 
 def worker(folder, dsn, broker, *more, tasks="mine:TASKS"):
@@ -62,7 +48,7 @@ def pids(log):
     return [int(line.split()[0]) for line in log.read_text().splitlines()]
 
 
-async def test_workers_run_what_another_program_has_added(postgres_server, postgres_schema, broker, log, dsn):
+async def test_workers_run_what_another_program_has_added(postgres_server, postgres_schema, broker, log, url):
     """The one that adds ends first. One worker is killed, the other goes on, and a signal ends it cleanly."""
     store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
     s = Scheduler(store=store, queue=BeanstalkdQueue(broker.address))
@@ -73,7 +59,7 @@ async def test_workers_run_what_another_program_has_added(postgres_server, postg
         await s.flush()
         s.stop(grace=0)
     rest = ["--crash-floor", "1s"]  # of jobs whose runs are cut off: all of them, if the kill meets the second's begin
-    workers = [worker(log.parent, dsn, broker.address, "--name", f"worker-{number}", *rest) for number in range(2)]
+    workers = [worker(log.parent, url, broker.address, "--name", f"worker-{number}", *rest) for number in range(2)]
     try:
         await until(lambda: {each.pid for each in workers} <= set(pids(log)))
         workers[0].kill()

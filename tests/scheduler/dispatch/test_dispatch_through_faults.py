@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-import beanstalkd_server
 from kit import until
 from proxy import Proxy
 from scheduler import Scheduler, current_run
@@ -62,14 +61,6 @@ class Fleet:
 def anyio_backend():
     """What the queue and the store do, they do in threads: test_dispatch.py has both backends."""
     return "asyncio"
-
-
-@pytest.fixture
-def broker():
-    if why := beanstalkd_server.why_not():
-        pytest.skip(why)
-    with beanstalkd_server.BeanstalkdServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import pytest
 from anyio.to_thread import run_sync
 from psycopg import connect
 
-import beanstalkd_server
 from kit import nothing, until
 from schedule import Every
 from scheduler import Became, Outcome, Scheduler, StoreUnusable, audit_store
@@ -202,14 +201,6 @@ async def test_a_store_without_tables_is_refused(place):
     with pytest.raises(StoreUnusable, match="holds no tables of timerqueue"):
         await place.audit()
     assert place.execute("SELECT to_regclass('job')").fetchone() == (None,)
-
-
-@pytest.fixture
-def broker():
-    if why := beanstalkd_server.why_not():
-        pytest.skip(why)
-    with beanstalkd_server.BeanstalkdServer() as server:
-        yield server
 
 
 def a_queue(broker, **options):

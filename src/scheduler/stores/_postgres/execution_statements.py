@@ -42,6 +42,7 @@ class ExecutionStatements:
         self._of_taking(statements)
         self._of_reading(statements)
         self._of_audits(statements)
+        self._of_finding(statements)
 
     def _of_batches(self, statements: Statements) -> None:
         of, whole = statements.of, EXECUTION.qualified
@@ -190,30 +191,6 @@ class ExecutionStatements:
             is_live=IS_LIVE,
         )
         self.try_lock = of("SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)")
-        pending = sql.SQL("status = 'pending', instance = NULL, number = NULL, put_us = NULL")
-        # Two statements, each of which finds its rows by a partial index: with OR a server that has no statistics of
-        # the tables yet takes ten times as long for all that follows.
-        # Each passes over jobs that somebody is at: one who takes them has their rows and waits for no audit.
-        found = of(
-            "(SELECT job.id FROM {schema}.job JOIN {schema}.execution ON execution.job_id = job.id WHERE {in_part}",
-            in_part=IN_PART,
-        )
-        self.find_lost = of(
-            "UPDATE {schema}.execution SET {pending} FROM {found} AND status = 'scheduled'"
-            " AND instance IS DISTINCT FROM %(instance)s FOR NO KEY UPDATE OF job SKIP LOCKED) AS found"
-            " WHERE execution.job_id = found.id AND status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s",
-            pending=pending,
-            found=found,
-        )
-        self.find_left = of(
-            "UPDATE {schema}.execution SET {pending} FROM {found} AND status = 'taken' AND epoch IS NULL"
-            " FOR NO KEY UPDATE OF job SKIP LOCKED) AS found WHERE execution.job_id = found.id"
-            " AND status = 'taken' AND epoch IS NULL AND NOT EXISTS (SELECT FROM {schema}.execution AS live"
-            " WHERE live.job_id = execution.job_id AND live.{is_live})",
-            pending=pending,
-            found=found,
-            is_live=IS_LIVE,
-        )
         self.broken = of(
             "{standing} AND {in_part} AND job.id > %(after)s AND CASE WHEN live.job_id IS NULL THEN"
             " (job.paused IS NULL OR job.paused_until_us IS NOT NULL)"
@@ -239,6 +216,33 @@ class ExecutionStatements:
             " RETURNING job_id) SELECT count(*) FROM audited",
             in_part=IN_PART,
             is_enabled=_is_enabled(statements),
+        )
+
+    def _of_finding(self, statements: Statements) -> None:
+        of = statements.of
+        pending = sql.SQL("status = 'pending', instance = NULL, number = NULL, put_us = NULL")
+        # Two statements, each of which finds its rows by a partial index: with OR a server that has no statistics of
+        # the tables yet takes ten times as long for all that follows.
+        # Each passes over jobs that somebody is at: one who takes them has their rows and waits for no audit.
+        found = of(
+            "(SELECT job.id FROM {schema}.job JOIN {schema}.execution ON execution.job_id = job.id WHERE {in_part}",
+            in_part=IN_PART,
+        )
+        self.find_lost = of(
+            "UPDATE {schema}.execution SET {pending} FROM {found} AND status = 'scheduled'"
+            " AND instance IS DISTINCT FROM %(instance)s FOR NO KEY UPDATE OF job SKIP LOCKED) AS found"
+            " WHERE execution.job_id = found.id AND status = 'scheduled' AND instance IS DISTINCT FROM %(instance)s",
+            pending=pending,
+            found=found,
+        )
+        self.find_left = of(
+            "UPDATE {schema}.execution SET {pending} FROM {found} AND status = 'taken' AND epoch IS NULL"
+            " FOR NO KEY UPDATE OF job SKIP LOCKED) AS found WHERE execution.job_id = found.id"
+            " AND status = 'taken' AND epoch IS NULL AND NOT EXISTS (SELECT FROM {schema}.execution AS live"
+            " WHERE live.job_id = execution.job_id AND live.{is_live})",
+            pending=pending,
+            found=found,
+            is_live=IS_LIVE,
         )
 
 
