@@ -32,7 +32,7 @@ class Stays:
 
     def see(self, job_id: str, hold: Hold) -> None:
         """Have the state of this job written once more, with its next execution, should it still be here in a while."""
-        if job_id not in self._old:
+        if self._old.get(job_id) is not hold:
             self._new[job_id] = hold
         if not self._is_armed:
             self._arm()

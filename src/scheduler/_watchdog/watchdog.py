@@ -30,6 +30,9 @@ logger = getLogger(__name__)
 FIRST: Final = 10.0
 """Seconds from the beginning to the first audit: what was broken before must not wait for a whole interval."""
 
+AGAIN: Final = 1.0
+"""Seconds after which it is tried again to audit, while another audit goes on."""
+
 CHECK_EVERY: Final = 60.0
 """Seconds for which nobody looks again whether there is a next audit."""
 
@@ -156,10 +159,14 @@ class Watchdog:
             self.audit(lambda _: self._soon(self.audit, self._audited_twice))
 
     def _audited_twice(self, audit: Audit) -> None:
+        if not audit.has_lock and not self._is_over:  # another audit goes on
+            with suppress(LifecycleError):
+                self._core.queue.push(self._core.monotonic() + AGAIN, self.audit, self._audited_twice)
+                return
         asked, self._asked = self._asked, []
         found = NOBODY if audit.closed else None
         for done in asked:
-            done(found if audit.has_lock else "another audit goes on")
+            done(found)
 
     def audit(self, done: Done | None = None, *, interval: float | None = None) -> None:
         """Audit all jobs from now on, and tell `done` what came of it."""

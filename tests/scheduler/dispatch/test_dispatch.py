@@ -9,6 +9,8 @@ import pytest
 
 from kit import PATIENCE, nothing, settle, until
 from scheduler import Overlap, Retry, Scheduler
+from scheduler._dispatch.held import Held, Hold
+from scheduler._dispatch.stays import Stays
 from scheduler.queues import Kind, Tick
 from scheduler.queues.local import LocalQueue
 from scheduler.stores import DONE, PENDING, SCHEDULED, SUPERSEDED
@@ -130,6 +132,23 @@ async def test_what_is_due_again_before_a_short_run_has_ended_is_put_once(agents
         placed = agents.queue.statistics().placed
         assert placed <= len(agents.begun) + 1
         assert s.statistics().queue.dropped == {}
+
+
+async def test_a_long_stay_soon_after_a_short_one_is_seen(agents, clock):
+    """Its next execution is planned after a second: should its agent die under it, the next tick begins elsewhere."""
+    async with agents.one() as s:
+        s.add("work", "@every 1h", id="job")
+        await s.flush()
+        held = Held(None)
+        stays = Stays(held, s._core)
+        for pause in (0.2, 0.6, 0.9):
+            held.by_id["job"] = Hold()
+            stays.see("job", held.by_id["job"])
+            await clock.travel(pause)
+            held.by_id["job"] = second = Hold()
+            stays.see("job", second)
+            await clock.travel(2)
+            assert second.is_long
 
 
 async def test_what_comes_out_during_a_long_run_is_not_asked_of_the_store(agents, clock, monkeypatch):

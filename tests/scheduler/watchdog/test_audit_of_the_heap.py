@@ -166,6 +166,24 @@ async def test_one_audit_goes_on_at_a_time(clock, events):
         assert [event.audit.has_lock for event in events] == [True]
 
 
+async def test_who_asks_about_a_record_waits_for_the_audit_that_goes_on(clock, monkeypatch):
+    """It was told "another audit goes on" as if that had been wrong with its job, and mended."""
+    async with Scheduler(clock=clock, store=MemoryStore()) as s:
+        s.register("nothing", nothing)
+        job = s._core.jobs.find(s.add("nothing", EVERY, id="a").id)
+        await s.flush()
+        told, asked = [], []
+        monkeypatch.setattr(s._watchdog._records, "_ask", asked.append)
+        s._watchdog.audit()
+        s._watchdog.audit_job(job, True, told.append)
+        await clock.travel(3)
+        assert told == []
+        monkeypatch.undo()
+        asked[0]([], None)
+        await clock.travel(3)
+        assert told == [None]
+
+
 async def test_an_audit_that_raises_is_followed_by_the_next(clock, events, monkeypatch):
     """Whatever happened in it, and wherever: it ends, says why, and the next one looks at all jobs."""
     async with Scheduler(clock=clock, audit="5m") as s:
