@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from math import inf
 from typing import Final
 
 from anyio import move_on_after
@@ -26,6 +27,7 @@ from ..checks import (
     Holdups,
     PushCheck,
     Resolver,
+    Status,
     StepsRun,
     TargetCheck,
     prepared,
@@ -141,7 +143,7 @@ class Roster:
             gate=gate,
             maintenance=self.maintenance,
             cause=self._parents.cause,
-            asks=_nobody_asked if is_once else self._unchecked,
+            asks=_nobody if is_once else self._unchecked,
             look=self._look_above,
             poll=poll,
         )
@@ -258,15 +260,24 @@ class Roster:
 
     def _unchecked(self, name: str, began: float) -> Sequence[str]:
         """The targets above one that have not been checked since its check began. Of those that have their own instants
-        the first of its checks that was left undecided counts: nothing else makes them answer.
+        the first of its checks that was left undecided counts: nothing else makes them answer, and they may not know.
         """
         status = self.statuses[name]
-        is_waiting = status.waits and status.tried > 0 and status.last is not None and bool(status.last.asks)
-        if not is_waiting:
-            self._undecided[name] = began
+        if not status.waits:
             return self._parents.unchecked(name, began)
-        found = self._parents.unchecked(name, self._undecided.get(name, began))
-        return [each for each in found if self.has_instants(each)]
+        is_waiting = status.tried > 0 and status.last is not None and bool(status.last.asks)
+        since = self._undecided.get(name, began) if is_waiting else began
+        self._undecided[name] = since
+        silent = [each for each in self._parents.unchecked(name, inf) if self._is_silent(each, since)]
+        return silent if is_waiting else tuple(dict.fromkeys((*self._parents.unchecked(name, began), *silent)))
+
+    def _is_silent(self, name: str, since: float) -> bool:
+        """Whether agents vote on a target, and have not found out since that instant how it stands."""
+        found = self._known(name)
+        if found is None or not self.has_instants(name):
+            return False
+        run, last = found.last_run, found.last
+        return run is None or run.started < since or last is None or last.status is Status.UNKNOWN
 
     def is_here(self, name: str) -> bool:
         """Whether we know how a target stands without asking the store: nobody else has had it since we checked it."""
@@ -287,10 +298,9 @@ class Roster:
         with move_on_after(PATIENCE):
             try:
                 await self._elsewhere.read(away)
+                return None
             except StoreError as exc:
                 said = str(exc)
-            else:
-                return None
         return f"nobody knows how the targets above it stand: {said}"
 
     def _know(self, target: Target) -> None:
@@ -368,11 +378,7 @@ def _is_overdue(job: Job, now: float, grace: float) -> bool:
     return slot is not None and slot <= due + ROUNDING
 
 
-def _nobody(_name: str) -> tuple[str, ...]:
-    return ()
-
-
-def _nobody_asked(_name: str, _began: float) -> tuple[str, ...]:
+def _nobody(_name: str, _began: float = 0.0) -> tuple[str, ...]:
     return ()
 
 
