@@ -65,6 +65,18 @@ def test_the_dead_do_not_vote(voters, postgres_schema):
     assert two.voting.votes([("a", 5)]) == []
 
 
+def test_what_an_agent_found_before_it_was_buried_is_no_vote_of_its_next_incarnation(voters, postgres_schema):
+    """That one has found nothing yet, and would count twice."""
+    one, two = voters
+    found = Vote("a", 5, one.epoch, "down")
+    with two.transaction() as connection:
+        connection.execute(f"DELETE FROM {postgres_schema}.agent WHERE epoch = {one.epoch}")
+    one.close()
+    one.open(0, lambda: None)
+    one.voting.cast([found, Vote("b", 5, one.epoch, "up")])
+    assert [vote.subject for vote in two.voting.votes([("a", 5), ("b", 5)])] == ["b"]
+
+
 def test_who_has_a_store_for_itself_has_nobody_to_vote_with(postgres_server, postgres_schema):
     """It has no verbs for it, as it has none for sharing."""
     assert PostgresStore(postgres_server.dsn, schema=postgres_schema).voting is None

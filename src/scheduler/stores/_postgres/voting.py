@@ -23,9 +23,9 @@ class VotingStatements:
         of = statements.of
         self.cast = of(
             "INSERT INTO {schema}.vote (subject, due_us, epoch, said)"
-            " SELECT subject, due_us, agent.epoch, said"
-            " FROM unnest(%s::text[], %s::bigint[], %s::text[]) AS given (subject, due_us, said), {schema}.agent"
-            " WHERE agent.epoch = %s ON CONFLICT DO NOTHING"
+            " SELECT subject, due_us, epoch, said"
+            " FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::bigint[]) AS given (subject, due_us, said, epoch)"
+            " JOIN {schema}.agent USING (epoch) ON CONFLICT DO NOTHING"
         )
         self.votes = of(
             "SELECT subject, due_us, epoch, said FROM {schema}.vote"
@@ -56,7 +56,7 @@ class PostgresVoting:
             text_array(vote.subject for vote in votes),
             number_array([vote.due_us for vote in votes]),
             text_array(vote.said for vote in votes),
-            self._place.epoch,
+            number_array([vote.epoch for vote in votes]),
         ]
         self._ask(lambda connection: connection.execute(self._statements.cast, asked))
 
