@@ -205,10 +205,12 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
 
 def _instead(command: str, place: StorePlace, schemas: Iterable[str]) -> str:
     """Say which command asks the store in the first of these schemas. Without secrets it can be copied as it stands."""
+    from urllib.parse import quote
+
     from .text import masked
 
     first, dsn = next(iter(schemas), None), place.dsn or ""
-    url = f"{masked(dsn) if place.secrets else dsn}{'&' if '?' in dsn else '?'}schema={first}"
+    url = f"{masked(dsn) if place.secrets else dsn}{'&' if '?' in dsn else '?'}schema={quote(first or '')}"
     return "" if first is None else f": timerqueue {command} '{url}'"
 
 
