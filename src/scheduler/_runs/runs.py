@@ -360,15 +360,16 @@ class Runs(Services):
 
     def stop(self, *, only_waiting: bool) -> None:
         """Cancel what runs, or only what still waits for room. What waits for the end of a run does not come."""
-        for job in {run.job: None for run in self.all()}:
-            if job.backlog:
-                self.missed.leave_backlog(job)
+        for job in {run.job: None for run in self.all() if run.job.backlog}:
+            self.missed.leave_backlog(job)
         for run in self.oldest_first():
             if not only_waiting or run.started is None:
                 run.terminate(Cause.STOPPED)
 
     def _take_from_backlog(self, job: Job) -> None:
         """Start what waited for the end of a run: as many ticks as have a place by now."""
+        if self.is_stopping:  # `stop` finds it no more if nothing of it runs then
+            self.missed.leave_backlog(job)
         while job.backlog and has_place(job) and not job.is_removed and not self.is_stopping:
             due_us, attempt = job.backlog.popleft()
             job.backlog = job.backlog or None

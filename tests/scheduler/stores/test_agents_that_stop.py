@@ -108,6 +108,26 @@ async def test_ticks_beside_the_grid_that_wait_at_the_stop_begin_elsewhere(place
     assert log.twice() == []
 
 
+async def test_what_waits_for_a_run_that_ends_just_before_the_stop_begins_elsewhere(place):
+    """`stop` lets nothing begin any more, and a moment later it looks at what goes on: by then nothing of the job did."""
+    log, store = Log(), HeldUp(place("one"))
+    async with log.scheduler(store, "one", limit=1) as one:
+        one.add("work", DAILY, id="first", start="now")
+        await run_sync(store.has_come.wait)
+        queues = one.add("work", DAILY, id="queues", overlap=Overlap.QUEUE)
+        queues.run_now()
+        queues.run_now()
+        await until(lambda: one._core.jobs.find("queues").backlog)
+        one._core.runs.stop_starting()
+        store.may_go.set()
+        await until(lambda: not one._core.jobs.find("queues").runs)
+        one.stop("30s")
+    async with log.scheduler(place("two"), "two"):
+        await until(lambda: len(log.begun) > 2)
+    assert sorted(job for _, job, _ in log.begun) == ["first", "queues", "queues"]
+    assert log.twice() == []
+
+
 async def test_a_change_of_the_job_does_not_forget_a_tick_that_never_began(place):
     """Its delivery is at most once, and so it is still to begin once."""
     log, store = Log(), HeldUp(place("one"))
