@@ -109,7 +109,7 @@ async def test_ticks_beside_the_grid_that_wait_at_the_stop_begin_elsewhere(place
 
 
 async def test_what_waits_for_a_run_that_ends_just_before_the_stop_begins_elsewhere(place):
-    """`stop` lets nothing begin any more, and a moment later it looks at what goes on: by then nothing of the job did."""
+    """`stop` lets nothing begin any more, and looks a moment later at what goes on: by then nothing of the job did."""
     log, store = Log(), HeldUp(place("one"))
     async with log.scheduler(store, "one", limit=1) as one:
         one.add("work", DAILY, id="first", start="now")
