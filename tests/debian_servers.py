@@ -7,6 +7,7 @@ PostgreSQL too. The other server is in beanstalkd_server.py.
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -45,7 +46,12 @@ class PgBouncer:
             os.chown(path, pwd.getpwnam("nobody").pw_uid, -1)
         command = [program("pgbouncer"), "-q", self.folder / "config.ini"]
         self._process = subprocess.Popen(command, stderr=subprocess.DEVNULL, **user)
-        wait_until((self.folder / ".s.PGSQL.6432").exists)
+        wait_until(self._listens)
+
+    def _listens(self):
+        """Whether it takes connections: its socket is there a little earlier."""
+        with socket.socket(socket.AF_UNIX) as asking:
+            return asking.connect_ex(str(self.folder / ".s.PGSQL.6432")) == 0
 
     def close(self):
         """End it and remove its folder."""

@@ -88,6 +88,23 @@ async def test_what_a_command_leaves_running_is_killed(program, tmp_path):
     await until(lambda: not is_alive(int((tmp_path / "child").read_text())))
 
 
+async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing_running(program, tmp_path, monkeypatch):
+    """It runs before who starts it has it: its children were left over."""
+    start, file = anyio.open_process, tmp_path / "child"
+
+    async def slow(*args, **options):
+        process = await start(*args, **options)
+        await until(lambda: file.exists() and file.read_text().strip())
+        group.cancel_scope.cancel()
+        await anyio.lowlevel.checkpoint()
+        return process
+
+    monkeypatch.setattr(anyio, "open_process", slow)
+    async with anyio.create_task_group() as group:
+        group.start_soon(send, channel("command", command=[program(f"sleep 1000 & echo $! > {file}; wait")]))
+    await until(lambda: not is_alive(int(file.read_text())))
+
+
 def is_alive(pid):
     """Whether a process runs; a zombie that nobody has fetched does not."""
     try:

@@ -58,15 +58,7 @@ class Command:
         """Run the program. Exit status 0 says that it has delivered the notification."""
         content = json.dumps(notification.body()).encode()
         try:
-            process = await anyio.open_process(
-                self._launched(),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env={"PATH": PATH, **self.environment, "TIMERQUEUE_KEY": notification.key},
-                cwd="/",
-                start_new_session=True,
-            )
+            process = await self._started(notification.key)
         except OSError as exc:
             raise Undelivered(f"cannot start {self.place}: {(exc.strerror or str(exc)).lower()}") from None
         said = await _driven(process, content)
@@ -75,6 +67,20 @@ class Command:
             ended = f"was killed by signal {-status}" if status is not None and status < 0 else f"ended with {status}"
             raise Undelivered(f"{self.place} {ended}{f': {said}' if said else ''}")
         return None
+
+    async def _started(self, key: str) -> Process:
+        """The program, which runs. Who is cancelled meanwhile has it all the same, and ends its children with it."""
+        with anyio.CancelScope(shield=True):
+            process = await anyio.open_process(
+                self._launched(),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                env={"PATH": PATH, **self.environment, "TIMERQUEUE_KEY": key},
+                cwd="/",
+                start_new_session=True,
+            )
+        return process
 
     def _launched(self) -> list[str]:
         """The program, started by one that sets its limits first."""
