@@ -58,7 +58,8 @@ class Command:
         """Run the program. Exit status 0 says that it has delivered the notification."""
         content = json.dumps(notification.body()).encode()
         try:
-            process = await self._started(notification.key)
+            with anyio.CancelScope(shield=True):  # it runs before we have it, and its children end with it alone
+                process = await self._started(notification.key)
         except OSError as exc:
             raise Undelivered(f"cannot start {self.place}: {(exc.strerror or str(exc)).lower()}") from None
         said = await _driven(process, content)
@@ -69,18 +70,15 @@ class Command:
         return None
 
     async def _started(self, key: str) -> Process:
-        """The program, which runs. Who is cancelled meanwhile has it all the same, and ends its children with it."""
-        with anyio.CancelScope(shield=True):
-            process = await anyio.open_process(
-                self._launched(),
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                env={"PATH": PATH, **self.environment, "TIMERQUEUE_KEY": key},
-                cwd="/",
-                start_new_session=True,
-            )
-        return process
+        return await anyio.open_process(
+            self._launched(),
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env={"PATH": PATH, **self.environment, "TIMERQUEUE_KEY": key},
+            cwd="/",
+            start_new_session=True,
+        )
 
     def _launched(self) -> list[str]:
         """The program, started by one that sets its limits first."""
