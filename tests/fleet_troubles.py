@@ -121,13 +121,18 @@ def restart(fleet, member, dice):
     member.proxy.let_go()
 
 
-def server_clock(fleet, member, dice):
-    """Set the wall clock of PostgreSQL's machine, and back after a while."""
+def set_and_back(server, member, dice):
+    """Set the wall clock of a server's machine, and back after a while."""
     step = dice.choice(STEPS)
-    fleet.server.step(step)
+    server.step(step)
     member.proxy.let_go()
     time.sleep(dice.choice((0.5, 3.0)))
-    fleet.server.step(-step)
+    server.step(-step)
+
+
+def server_clock(fleet, member, dice):
+    """Set the wall clock of PostgreSQL's machine, and back after a while."""
+    set_and_back(fleet.server, member, dice)
 
 
 # -- its way to beanstalkd, and that server ----------------------------------------------------------------------------
@@ -164,11 +169,7 @@ def broker_freeze(fleet, member, dice):
 
 def broker_clock(fleet, member, dice):
     """Set the wall clock of beanstalkd, and back after a while."""
-    step = dice.choice(STEPS)
-    fleet.broker.step(step)
-    member.proxy.let_go()
-    time.sleep(dice.choice((0.5, 3.0)))
-    fleet.broker.step(-step)
+    set_and_back(fleet.broker, member, dice)
 
 
 AT_THE_BROKER = {each.__name__: each for each in (broker_cut, broker_restart, broker_loss, broker_freeze, broker_clock)}

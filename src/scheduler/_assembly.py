@@ -145,17 +145,9 @@ def memory_of(
 
     shards = None
     if sharing is not None and shares is not None:
-        parts_of_shards: dict[str, Any] = {
-            "crashes": crashes,
-            "rejoining": Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts),
-            "belief": belief,
-            "on_news": polling.hint,
-        }
-        if dispatch is None or queue_audit is None:
-            shards = Shards(sharing, shares, **parts_of_shards, **parts)
-        else:
-            told: dict[str, Any] = {"on_lease": dispatch.taking.on_lease, "on_burial": queue_audit.hint}
-            shards = Membership(sharing, shares, **told, **parts_of_shards, **parts)
+        rejoining = Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts)
+        of_shards: dict[str, Any] = {"crashes": crashes, "rejoining": rejoining, "belief": belief}
+        shards = membership_of(sharing, shares, dispatch, queue_audit, on_news=polling.hint, **of_shards, **parts)
     memory = Memory(
         store,
         writer,
@@ -170,6 +162,15 @@ def memory_of(
         **parts,
     )
     return memory, watchdog
+
+
+def membership_of(
+    sharing: Sharing, shares: Shares, dispatch: Dispatch | None, audit: QueueAudit | None, **parts: Any
+) -> Shards:
+    """Put together what decides which jobs are here: those of our shards, or those that come out of a queue."""
+    if dispatch is None or audit is None:
+        return Shards(sharing, shares, **parts)
+    return Membership(sharing, shares, on_lease=dispatch.taking.on_lease, on_burial=audit.hint, **parts)
 
 
 def of_queue(

@@ -248,19 +248,15 @@ def _place(name: str, value: Any) -> str | None:
     if place is not None:
         check_text(place, name)
         if not 0 < len(place) <= LONGEST_PLACE:
-            msg = f"place must be a text of 1 to {LONGEST_PLACE} characters, not {shown(value)}"
+            msg = f"{name} must be a text of 1 to {LONGEST_PLACE} characters, not {shown(value)}"
             raise InvalidJob(msg)
     return place
 
 
 def _where(name: str, value: Any) -> str | None:
     """Labels of agents, as they are said; None: any agent."""
-    where = text_of(name, value)
+    where = _place(name, value)
     if where is not None:
-        check_text(where, name)
-        if not 0 < len(where) <= LONGEST_PLACE:
-            msg = f"where must be a text of 1 to {LONGEST_PLACE} characters, not {shown(value)}"
-            raise InvalidJob(msg)
         try:
             labels_of(where)
         except ValueError as exc:

@@ -175,6 +175,11 @@ class Statements:
         self.fetch_load = sql.SQL("FETCH 1000 FROM jobs")
         self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
         self.changed_pauses = self._changed(PAUSE)
+        self._set_history()
+        self._set_requests(schema)
+        self._set_fleet()
+
+    def _set_history(self) -> None:
         self.history = self.of(
             "SELECT {columns} FROM {schema}.tick WHERE due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
         )
@@ -184,9 +189,6 @@ class Statements:
         self.pauses = self.of("SELECT {columns} FROM {schema}.pause", PAUSE)
         self.owed = self.of("SELECT {columns} FROM {schema}.tick WHERE owed", TICK)
         self.running = self.of("SELECT {columns} FROM {schema}.tick WHERE outcome = 'running'", TICK)
-
-        self._set_requests(schema)
-        self._set_fleet()
 
     def _set_requests(self, schema: str) -> None:
         self.add_jobs = self.of(
