@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 
 from .._jobs import AskedRun, Job
 from .._loop import Core
-from .._restore import Intake, Reconciler, leave_to_others
+from .._restore import Intake, Reconciler, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
 from ..stores import Act, Opened, Shares, Sharing, StoredJob, StoreError
 from .commits import Commits
@@ -69,12 +69,8 @@ class Rejoining:
     def _let_go_of(self, job: Job) -> None:
         for asked in job.asked:
             self._ask_again(job, asked)
-        for alarm in (job, job.retry, job.owed):
-            if alarm is not None:
-                self._core.queue.disarm(alarm)
-        leave_to_others(job)
+        let_go_of(job, self._core.queue)
         for run in job.runs:
-            run.terminate(Cause.LOST)
             run.cause = Cause.LOST  # also of one that is being cancelled already: its end is not to be counted here
 
     def _ask_again(self, job: Job, asked: AskedRun) -> None:

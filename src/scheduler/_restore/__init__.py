@@ -7,8 +7,8 @@ Knows no Store and no thread: rows are handed in. All of it lives on the loop's 
 """
 
 from .crashes import NOTHING_LOST, Crashes, Lost, lost_by_job
-from .elsewhere import leave_to_others
+from .elsewhere import leave_to_others, let_go_of
 from .intake import Intake
 from .reconciler import Reconciler
 
-__all__ = ["NOTHING_LOST", "Crashes", "Intake", "Lost", "Reconciler", "leave_to_others", "lost_by_job"]
+__all__ = ["NOTHING_LOST", "Crashes", "Intake", "Lost", "Reconciler", "leave_to_others", "let_go_of", "lost_by_job"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from timerqueue import TimerQueue
+
 from .._jobs import Job
+from .._values import Cause
 
 _STAYS: Final = frozenset({"asked", "held_by", "is_parked", "is_paused", "paused_by", "threads", "unfit"})
 """What such a job keeps: what its row says, who waits for it here, and threads of ours that still work for it."""
@@ -18,6 +21,16 @@ def leave_to_others(job: Job) -> None:
     job.is_elsewhere = True
     job.settle_pause()
     job.settle_state()
+
+
+def let_go_of(job: Job, queue: TimerQueue) -> None:
+    """Let a job that we had be another agent's: nothing of it starts here any more, and what runs is cancelled."""
+    for alarm in (job, job.retry, job.owed):
+        if alarm is not None:
+            queue.disarm(alarm)
+    leave_to_others(job)
+    for run in job.runs:
+        run.terminate(Cause.LOST)
 
 
 def come_to_us(job: Job) -> None:

@@ -24,8 +24,7 @@ from timerqueue import LifecycleError
 from .._jobs import Attempt, Job, shard_of_job
 from .._journal import stays_due
 from .._loop import Core
-from .._restore import leave_to_others
-from .._values import Cause
+from .._restore import let_go_of
 from ..stores import Rightful, Sharing
 from .moves import Moves
 from .portions import MOST_SHARDS, Portions
@@ -120,12 +119,7 @@ class Departures:
         """Have the jobs of a shard no more: nothing of them goes on, and where they stand is durable."""
         self._moves.shares.give([shard])
         for job in jobs:
-            for alarm in (job, job.retry, job.owed):
-                if alarm is not None:
-                    self._core.queue.disarm(alarm)
-            leave_to_others(job)
-            for run in job.runs:
-                run.terminate(Cause.LOST)
+            let_go_of(job, self._core.queue)
 
     async def _give(self, shards: list[int], wanted: Mapping[int, int]) -> None:
         self.given.update(dict.fromkeys(shards, NEVER))

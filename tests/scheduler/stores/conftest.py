@@ -88,12 +88,22 @@ def place(request, tmp_path):
 
 
 @pytest.fixture
-def agent(postgres_server, postgres_schema):
+def shared_store(postgres_server, postgres_schema):
+    """Make stores of agents that share one database, in which nothing is yet. None of them is open."""
+
+    def shared_store(name=None, *, shared=True, **options):
+        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared, name=name, **options)
+
+    return shared_store
+
+
+@pytest.fixture
+def agent(shared_store):
     """Open stores of agents that share one place; called again, another one. They are closed with the test."""
     stores = []
 
     def agent(*, shared=True, **labels):
-        store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=shared, labels=labels)
+        store = shared_store(shared=shared, labels=labels)
         stores.append(store)
         store.open(0, lambda: None)
         return store

@@ -29,7 +29,9 @@ class Troubled:
 
 
 @pytest.fixture
-def place(postgres_server, postgres_schema):
+def doomed(postgres_server, postgres_schema):
+    """The store of an agent, and a way to bury it."""
+
     def bury():
         """Do what another agent does, and end our sessions."""
         with connect(postgres_server.dsn, autocommit=True) as hand:
@@ -45,11 +47,11 @@ def place(postgres_server, postgres_schema):
 
 
 @pytest.mark.parametrize("verb", ["pauses", "running", "owed", "load"])
-async def test_an_agent_that_is_buried_while_it_starts_joins_again(place, verb):
+async def test_an_agent_that_is_buried_while_it_starts_joins_again(doomed, verb):
     """It has lost nothing yet, and its jobs run. It ended with StoreTakenOver."""
-    sharing = place.store.sharing
-    parts = {"sharing": sharing if verb == "pauses" else Troubled(sharing, verb, place.bury)}
-    s = Scheduler(store=Troubled(place.store, verb if verb == "pauses" else "", place.bury, **parts), poll="50ms")
+    sharing = doomed.store.sharing
+    parts = {"sharing": sharing if verb == "pauses" else Troubled(sharing, verb, doomed.bury)}
+    s = Scheduler(store=Troubled(doomed.store, verb if verb == "pauses" else "", doomed.bury, **parts), poll="50ms")
     begun = []
 
     async def work(number):

@@ -10,17 +10,8 @@ from psycopg import connect
 from kit import PATIENCE, until, wait_until
 from schedule import Every
 from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
-from scheduler.stores.postgres import PostgresStore
 
 JOBS = 40
-
-
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    def place(name):
-        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name)
-
-    return place
 
 
 @pytest.fixture
@@ -59,10 +50,10 @@ def twice(ticks):
     return [tick for tick, count in Counter(ticks).items() if count > 1]
 
 
-async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(place, bury):
+async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(shared_store, bury):
     """What stood in its tables is read again, and nothing has run twice."""
     ticks = []
-    agent = Agent(place("one"), ticks)
+    agent = Agent(shared_store("one"), ticks)
     async with agent.scheduler as s:
         await until(lambda: len(ticks) > JOBS)
         bury("one")
@@ -77,7 +68,7 @@ async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(place, bur
     assert twice(ticks) == []
 
 
-async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_written(place, bury):
+async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_written(shared_store, bury):
     """The tick is a crash: who took the job says so, and it stays said."""
     ticks, ends = [], []
 
@@ -88,7 +79,7 @@ async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_w
             finally:
                 ends.append(name)
 
-    agent = Agent(place("one"), ticks, work)
+    agent = Agent(shared_store("one"), ticks, work)
     async with agent.scheduler as s:
         await until(lambda: "job 3" in {name for name, _ in ticks})
         bury("one")
@@ -104,10 +95,10 @@ async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_w
     assert dues[round(cut_off.due * 1e6)] == "crashed"
 
 
-async def test_what_was_asked_for_while_an_agent_was_lost_is_done_then(place, bury):
+async def test_what_was_asked_for_while_an_agent_was_lost_is_done_then(shared_store, bury):
     """A job that was added or removed in between is, in the end, in the store or not."""
     ticks = []
-    agent = Agent(place("one"), ticks)
+    agent = Agent(shared_store("one"), ticks)
     async with agent.scheduler as s:
         await until(lambda: len(ticks) > JOBS)
         bury("one")
@@ -119,20 +110,20 @@ async def test_what_was_asked_for_while_an_agent_was_lost_is_done_then(place, bu
         await s.flush()
         assert {job.id for job in s.jobs()} == {f"job {n}" for n in range(JOBS) if n != 1} | {"new"}
     left = {f"job {number}" for number in range(JOBS) if number != 1} | {"new"}
-    found = place("two")
+    found = shared_store("two")
     found.open(0, lambda: None)
     assert {row.id for chunk in found.load() for row, _ in chunk} == left
     found.close()
 
 
 @pytest.mark.slow
-async def test_a_loop_that_stands_still_loses_its_jobs_to_the_others(place):
+async def test_a_loop_that_stands_still_loses_its_jobs_to_the_others(shared_store):
     """They run there, and here only what comes back; no tick runs twice."""
     one_ticks, two_ticks, goes_on = [], [], threading.Event()
-    one, others = Agent(place("one"), one_ticks), []
+    one, others = Agent(shared_store("one"), one_ticks), []
 
     async def live_elsewhere():
-        two = Agent(place("two"), two_ticks)
+        two = Agent(shared_store("two"), two_ticks)
         others.append(two)
         async with two.scheduler:
             await until(goes_on.is_set)

@@ -4,22 +4,12 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 import anyio
-import pytest
 
 from kit import until
 from schedule import After, Every
 from scheduler import Outcome, Overlap, Scheduler, current_run
-from scheduler.stores.postgres import PostgresStore
 
 JOBS = 120
-
-
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    def place(name):
-        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name)
-
-    return place
 
 
 class Log:
@@ -54,12 +44,12 @@ def jobs_of(s, name):
     return sum(job.agent == name for job in s.jobs())
 
 
-async def test_jobs_that_start_again_at_once_go_to_who_joins(place):
+async def test_jobs_that_start_again_at_once_go_to_who_joins(shared_store):
     """Each ran, or waited for what it had noted, whenever it was looked at: the new one got nothing at all."""
     log, again = Log(), After("1ms")
-    async with log.scheduler(place("one"), "one", again) as one:
+    async with log.scheduler(shared_store("one"), "one", again) as one:
         await until(lambda: len(log.begun) == JOBS)
-        async with log.scheduler(place("two"), "two", again) as two:
+        async with log.scheduler(shared_store("two"), "two", again) as two:
             await until(lambda: jobs_of(two, "two") > JOBS // 4)
             by = Counter(log.by)
             await until(lambda: all(log.by[name] > by[name] + JOBS for name in ("one", "two")))
@@ -67,13 +57,13 @@ async def test_jobs_that_start_again_at_once_go_to_who_joins(place):
     log.check()
 
 
-async def test_jobs_that_wait_in_a_line_go_to_who_joins(place):
+async def test_jobs_that_wait_in_a_line_go_to_who_joins(shared_store):
     """With a limit that always has waiting work nearly every job has a run that waits."""
     log, every = Log(), Every("200ms")
     options = {"limit": 2, "takes": 0.1}
-    async with log.scheduler(place("one"), "one", every, **options) as one:
+    async with log.scheduler(shared_store("one"), "one", every, **options) as one:
         await until(lambda: log.by["one"] > 10)
-        async with log.scheduler(place("two"), "two", every, **options) as two:
+        async with log.scheduler(shared_store("two"), "two", every, **options) as two:
             await until(lambda: jobs_of(two, "two") > JOBS // 4)
             by = Counter(log.by)
             await until(lambda: all(log.by[name] > by[name] + 10 for name in ("one", "two")))

@@ -4,22 +4,12 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import anyio
-import pytest
 
 from kit import PATIENCE
 from schedule import Every
 from scheduler import Scheduler, current_run
-from scheduler.stores.postgres import PostgresStore
 
 JOBS = 60
-
-
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    def place():
-        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
-
-    return place
 
 
 class Log:
@@ -46,20 +36,20 @@ class Log:
         return Counter(agent for agent, _, _ in self.runs[since:])
 
 
-def scheduler(place, log, agent):
-    s = Scheduler(store=place(), poll="50ms")
+def scheduler(shared_store, log, agent):
+    s = Scheduler(store=shared_store(), poll="50ms")
     s.register("work", log.task(agent))
     for number in range(JOBS):
         s.add("work", Every("200ms"), id=f"job {number}", args=(f"job {number}",), on_conflict="keep")
     return s
 
 
-async def test_two_agents_share_the_jobs_and_one_has_the_others_when_it_stops(place):
+async def test_two_agents_share_the_jobs_and_one_has_the_others_when_it_stops(shared_store):
     """Each job runs on one of them, and every tick once."""
     log = Log()
-    async with scheduler(place, log, "one") as one:
+    async with scheduler(shared_store, log, "one") as one:
         await log.until(lambda log: len({name for _, name, _ in log.runs}) == JOBS)
-        async with scheduler(place, log, "two"):
+        async with scheduler(shared_store, log, "two"):
             await log.until(lambda log: log.agents()["two"] > JOBS)
             since = len(log.runs)
             await log.until(lambda log: all(log.agents(since)[name] > JOBS for name in ("one", "two")))
@@ -72,6 +62,6 @@ async def test_two_agents_share_the_jobs_and_one_has_the_others_when_it_stops(pl
     assert datetime.now(UTC)
 
 
-def test_a_scheduler_that_shares_is_made_anywhere(place):
+def test_a_scheduler_that_shares_is_made_anywhere(shared_store):
     """Most programs make it before they start an event loop. It raised NoEventLoopError."""
-    assert Scheduler(store=place()).jobs() == []
+    assert Scheduler(store=shared_store()).jobs() == []

@@ -1,7 +1,6 @@
 """An agent that shares a store starts while the server is away: it waits for it, as one that runs does."""
 
 import logging
-from functools import partial
 from urllib.parse import quote
 
 import anyio
@@ -18,11 +17,6 @@ MOMENTS = 10
 """Questions that an agent asks until it runs, and the first after that."""
 
 
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    return partial(PostgresStore, postgres_server.dsn, schema=postgres_schema)
-
-
 def scheduler(store):
     begun = []
     s = Scheduler(store=store, poll="50ms")
@@ -36,10 +30,10 @@ def scheduler(store):
     return s, begun
 
 
-async def test_an_agent_that_shares_starts_once_the_server_is_there(place, postgres_server, caplog):
+async def test_an_agent_that_shares_starts_once_the_server_is_there(shared_store, postgres_server, caplog):
     """It says what it waits for, once. It ended with an error."""
     postgres_server.stop()
-    s, begun = scheduler(place(shared=True))
+    s, begun = scheduler(shared_store())
     with caplog.at_level(logging.WARNING, "scheduler"), anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as group:
             try:
@@ -53,11 +47,11 @@ async def test_an_agent_that_shares_starts_once_the_server_is_there(place, postg
     assert sorted(begun) == list(range(JOBS))
 
 
-async def test_an_agent_that_waits_for_the_server_can_be_stopped(place, postgres_server, caplog):
+async def test_an_agent_that_waits_for_the_server_can_be_stopped(shared_store, postgres_server, caplog):
     """Then it ends with what it waited for."""
     postgres_server.stop()
     try:
-        s, begun = scheduler(place(shared=True))
+        s, begun = scheduler(shared_store())
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as group:
                 group.start_soon(stop_once, s, lambda: "cannot be opened yet" in caplog.text)
@@ -73,22 +67,22 @@ async def stop_once(s, holds):
     s.stop()
 
 
-async def test_an_agent_that_has_its_store_for_itself_ends_at_once(place, postgres_server):
+async def test_an_agent_that_has_its_store_for_itself_ends_at_once(shared_store, postgres_server):
     """Somebody sees to it that it starts again, or has given a wrong address."""
     postgres_server.stop()
     try:
         with pytest.raises(StoreUnavailable):
-            await scheduler(place())[0].run()
+            await scheduler(shared_store(shared=False))[0].run()
     finally:
         postgres_server.start()
 
 
-async def test_run_once_ends_at_once(place, postgres_server):
+async def test_run_once_ends_at_once(shared_store, postgres_server):
     """Who calls it waits for its outcomes."""
     postgres_server.stop()
     try:
         with pytest.raises(StoreUnavailable):
-            await scheduler(place(shared=True))[0].run_once()
+            await scheduler(shared_store())[0].run_once()
     finally:
         postgres_server.start()
 
@@ -157,14 +151,14 @@ class Cut:
 
 
 @pytest.mark.slow
-async def test_an_agent_starts_though_it_loses_the_server_at_any_moment_of_it(place, postgres_server):
+async def test_an_agent_starts_though_it_loses_the_server_at_any_moment_of_it(shared_store, postgres_server):
     """Whatever it has read, it has each job once."""
-    s, begun = scheduler(place(shared=True))
+    s, begun = scheduler(shared_store())
     async with s:
         await until(lambda: len(begun) == JOBS)
     for moment in range(1, MOMENTS + 1):
         left = [moment]
-        s, again = scheduler(Cut(place(shared=True), postgres_server, left))
+        s, again = scheduler(Cut(shared_store(), postgres_server, left))
         with anyio.fail_after(PATIENCE):
             async with s:
                 assert len(s.jobs()) == JOBS

@@ -9,7 +9,6 @@ from anyio.to_thread import run_sync
 from kit import until
 from schedule import Every
 from scheduler import Delivery, Overlap, Scheduler, current_run
-from scheduler.stores.postgres import PostgresStore
 
 DAILY = Every("1d")
 
@@ -29,14 +28,6 @@ class HeldUp:
             self.has_come.set()
             self.may_go.wait()
         return self._store.commit(batch)
-
-
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    def place(name):
-        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name)
-
-    return place
 
 
 class Log:
@@ -64,9 +55,9 @@ async def history_of(s, id):
 
 @pytest.mark.parametrize("delivery", Delivery)
 @pytest.mark.parametrize("is_by_hand", [False, True], ids=["by its schedule", "by hand"])
-async def test_a_tick_whose_mark_is_on_its_way_at_the_stop_begins_elsewhere(place, delivery, is_by_hand):
+async def test_a_tick_whose_mark_is_on_its_way_at_the_stop_begins_elsewhere(shared_store, delivery, is_by_hand):
     """It was recorded as missed and began nowhere, unless its job's delivery was at least once."""
-    log, store = Log(), HeldUp(place("one"))
+    log, store = Log(), HeldUp(shared_store("one"))
     async with log.scheduler(store, "one") as one:
         start = "phase" if is_by_hand else "now"
         job = one.add("work", DAILY, id="a", start=start, delivery=delivery)
@@ -76,7 +67,7 @@ async def test_a_tick_whose_mark_is_on_its_way_at_the_stop_begins_elsewhere(plac
         one.stop("5s")
         store.may_go.set()
     assert log.begun == []
-    async with log.scheduler(place("two"), "two") as two:
+    async with log.scheduler(shared_store("two"), "two") as two:
         await until(lambda: log.begun)
         await two.flush()
         assert [name for name, _, _ in log.begun] == ["two"]
@@ -87,10 +78,10 @@ async def test_a_tick_whose_mark_is_on_its_way_at_the_stop_begins_elsewhere(plac
         assert (statistics.runs, statistics.missed, statistics.consecutive_crashes) == (1, 0, 0)
 
 
-async def test_ticks_beside_the_grid_that_wait_at_the_stop_begin_elsewhere(place):
+async def test_ticks_beside_the_grid_that_wait_at_the_stop_begin_elsewhere(shared_store):
     """No state can say of them that they are still to come: they were recorded as missed."""
     log = Log()
-    async with log.scheduler(place("one"), "one", limit=1) as one:
+    async with log.scheduler(shared_store("one"), "one", limit=1) as one:
         gate = threading.Event()
         one.register("long", gate.wait)
         one.add("long", DAILY, id="long", start="now")
@@ -102,15 +93,15 @@ async def test_ticks_beside_the_grid_that_wait_at_the_stop_begin_elsewhere(place
         one.stop("30s")
         gate.set()
     assert log.begun == []
-    async with log.scheduler(place("two"), "two"):
+    async with log.scheduler(shared_store("two"), "two"):
         await until(lambda: len(log.begun) > 2)
     assert sorted(job for _, job, _ in log.begun) == ["queues", "queues", "waits"]
     assert log.twice() == []
 
 
-async def test_what_waits_for_a_run_that_ends_just_before_the_stop_begins_elsewhere(place):
+async def test_what_waits_for_a_run_that_ends_just_before_the_stop_begins_elsewhere(shared_store):
     """`stop` lets nothing begin any more, and looks a moment later at what goes on: by then nothing of the job did."""
-    log, store = Log(), HeldUp(place("one"))
+    log, store = Log(), HeldUp(shared_store("one"))
     async with log.scheduler(store, "one", limit=1) as one:
         one.add("work", DAILY, id="first", start="now")
         await run_sync(store.has_come.wait)
@@ -122,21 +113,21 @@ async def test_what_waits_for_a_run_that_ends_just_before_the_stop_begins_elsewh
         store.may_go.set()
         await until(lambda: not one._core.jobs.find("queues").runs)
         one.stop("30s")
-    async with log.scheduler(place("two"), "two"):
+    async with log.scheduler(shared_store("two"), "two"):
         await until(lambda: len(log.begun) > 2)
     assert sorted(job for _, job, _ in log.begun) == ["first", "queues", "queues"]
     assert log.twice() == []
 
 
-async def test_a_change_of_the_job_does_not_forget_a_tick_that_never_began(place):
+async def test_a_change_of_the_job_does_not_forget_a_tick_that_never_began(shared_store):
     """Its delivery is at most once, and so it is still to begin once."""
-    log, store = Log(), HeldUp(place("one"))
+    log, store = Log(), HeldUp(shared_store("one"))
     async with log.scheduler(store, "one") as one:
         one.add("work", DAILY, id="a", start="now")
         await run_sync(store.has_come.wait)
         one.stop()
         store.may_go.set()
-    async with log.scheduler(place("two"), "two") as two:
+    async with log.scheduler(shared_store("two"), "two") as two:
         two.add("work", DAILY, id="a", priority=3, on_conflict="update")
         await until(lambda: log.begun)
     assert len(log.begun) == 1

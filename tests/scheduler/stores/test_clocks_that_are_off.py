@@ -15,7 +15,6 @@ from kit import PATIENCE, until, wait_until
 from schedule import Cron, Every
 from scheduler import ClockJumped, RunMissed, Scheduler, ShardsMoved, SkewEnded, SkewTooLarge, current_run
 from scheduler.stores import SHARDS
-from scheduler.stores.postgres import PostgresStore
 from timerqueue import SystemClock
 
 AGENT = Path(__file__).parents[2] / "sharing_agent.py"
@@ -62,19 +61,11 @@ def names_since(ticks, since):
     return {name for name, _ in ticks[since:]}
 
 
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    def place(name, **options):
-        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True, name=name, **options)
-
-    return place
-
-
 @pytest.mark.parametrize("ahead", [HOUR, -HOUR])
-async def test_an_agent_whose_clock_was_set_gives_its_shards_away_and_comes_back(place, ahead):
+async def test_an_agent_whose_clock_was_set_gives_its_shards_away_and_comes_back(shared_store, ahead):
     """It ran an hour of ticks of each job ahead of time before anybody noticed. None runs early, twice, or never."""
     ticks = []
-    one, two = Agent(place("one"), ticks), Agent(place("two"), ticks)
+    one, two = Agent(shared_store("one"), ticks), Agent(shared_store("two"), ticks)
     async with one.scheduler, two.scheduler:
         await until(lambda: one.shards().get("two", 0) > SHARDS / 4 and names_since(ticks, 0) >= {"job 1"})
         two.clock.ahead = ahead
@@ -98,10 +89,10 @@ async def test_an_agent_whose_clock_was_set_gives_its_shards_away_and_comes_back
     assert [event for event in missed if event.last_due > time.time() or event.first_due < time.time() - HOUR / 2] == []
 
 
-async def test_a_clock_that_is_set_right_is_followed_and_nothing_is_given_away(place):
+async def test_a_clock_that_is_set_right_is_followed_and_nothing_is_given_away(shared_store):
     """The store agrees with it. A step within what a clock may be off is one, too."""
     ticks = []
-    agent = Agent(place("one"), ticks)
+    agent = Agent(shared_store("one"), ticks)
     async with agent.scheduler:
         await until(lambda: len(names_since(ticks, 0)) == JOBS)
         agent.clock.ahead = 0.8
@@ -113,10 +104,10 @@ async def test_a_clock_that_is_set_right_is_followed_and_nothing_is_given_away(p
     assert agent.heard(ClockJumped)[0].seconds == pytest.approx(0.8, abs=0.1)
 
 
-async def test_an_agent_that_comes_with_a_wrong_clock_has_nothing_until_it_is_right(place):
+async def test_an_agent_that_comes_with_a_wrong_clock_has_nothing_until_it_is_right(shared_store):
     """Nobody has the jobs meanwhile: of two clocks that disagree the store's is taken to be right."""
     ticks = []
-    agent = Agent(place("one"), ticks, SetClock(HOUR))
+    agent = Agent(shared_store("one"), ticks, SetClock(HOUR))
     async with agent.scheduler:
         await until(lambda: agent.heard(SkewTooLarge))
         assert agent.shards() == {"one": 0}
@@ -125,11 +116,11 @@ async def test_an_agent_that_comes_with_a_wrong_clock_has_nothing_until_it_is_ri
     assert max(due for _, due in ticks) <= time.time()
 
 
-async def test_agents_that_agree_with_one_another_do_not_follow_a_database_that_is_off(place):
+async def test_agents_that_agree_with_one_another_do_not_follow_a_database_that_is_off(shared_store):
     """Its clock is one of three. Who opens a store without a bound does not ask for its clock at all."""
     ticks = []
-    one, two = Agent(place("one"), ticks, SetClock(HOUR)), Agent(place("two"), ticks, SetClock(HOUR))
-    three = Agent(place("three", max_skew=None), ticks, SetClock(2 * HOUR))
+    one, two = Agent(shared_store("one"), ticks, SetClock(HOUR)), Agent(shared_store("two"), ticks, SetClock(HOUR))
+    three = Agent(shared_store("three", max_skew=None), ticks, SetClock(2 * HOUR))
     async with one.scheduler, two.scheduler:
         await until(lambda: one.shards().get("two", 0) > SHARDS / 4 and one.shards()["one"] > SHARDS / 4)
         async with three.scheduler:

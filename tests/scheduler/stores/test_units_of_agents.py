@@ -5,24 +5,14 @@ tasks.
 from collections import Counter
 
 import anyio
-import pytest
 
 from kit import until
 from schedule import Every
 from scheduler import Scheduler, current_run, fleet, rate
 from scheduler.stores import Ask, Wish
 from scheduler.stores._postgres.connection import Connection
-from scheduler.stores.postgres import PostgresStore
 
 LIMIT = 3
-
-
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    def place():
-        return PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
-
-    return place
 
 
 class Log:
@@ -47,8 +37,8 @@ class Log:
         return run
 
 
-def scheduler(place, limits, **tasks):
-    s = Scheduler(store=place(), poll="50ms", limits=limits)
+def scheduler(shared_store, limits, **tasks):
+    s = Scheduler(store=shared_store(), poll="50ms", limits=limits)
     for name, task in tasks.items():
         s.register(name, task)
     return s
@@ -59,27 +49,27 @@ def add(s, count, task="work", every="100ms", needs="http"):
         s.add(task, Every(every), id=f"{task} {number}", needs=needs, on_conflict="keep")
 
 
-async def test_all_agents_together_have_no_more_runs_than_the_limit_of_the_fleet(place):
+async def test_all_agents_together_have_no_more_runs_than_the_limit_of_the_fleet(shared_store):
     """Each of three agents could have as many alone. There is time between runs, in which jobs go to who has come."""
     log = Log()
-    async with scheduler(place, {"http": fleet(LIMIT)}, work=log.task("one", 0.03)) as one:
+    async with scheduler(shared_store, {"http": fleet(LIMIT)}, work=log.task("one", 0.03)) as one:
         add(one, 30, every="1s")
         async with (
-            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("two", 0.03)) as two,
-            scheduler(place, {"http": fleet(LIMIT)}, work=log.task("three", 0.03)),
+            scheduler(shared_store, {"http": fleet(LIMIT)}, work=log.task("two", 0.03)) as two,
+            scheduler(shared_store, {"http": fleet(LIMIT)}, work=log.task("three", 0.03)),
         ):
             await until(lambda: len(log.runs) == 3 and min(log.runs.values()) > 10)
             assert two.statistics().limits["http"].size == LIMIT
     assert log.most == LIMIT
 
 
-async def test_the_units_of_a_family_are_those_of_each_name(place):
+async def test_the_units_of_a_family_are_those_of_each_name(shared_store):
     """Two hosts, two units each."""
     logs = {"a": Log(), "b": Log()}
     tasks = {f"task_{host}": log.task("one") for host, log in logs.items()}
     async with (
-        scheduler(place, {"host:*": fleet(2), "http": fleet(3)}, **tasks) as one,
-        scheduler(place, {"host:*": fleet(2), "http": fleet(3)}, **tasks),
+        scheduler(shared_store, {"host:*": fleet(2), "http": fleet(3)}, **tasks) as one,
+        scheduler(shared_store, {"host:*": fleet(2), "http": fleet(3)}, **tasks),
     ):
         for host in logs:
             add(one, 20, f"task_{host}", needs=("http", f"host:{host}"))
@@ -87,10 +77,10 @@ async def test_the_units_of_a_family_are_those_of_each_name(place):
     assert [log.most for log in logs.values()] == [2, 2]
 
 
-async def test_it_is_seen_who_has_units_and_who_waits(place):
+async def test_it_is_seen_who_has_units_and_who_waits(shared_store):
     """For people: by limit and agent."""
     log = Log()
-    store = place()
+    store = shared_store()
     s = Scheduler(store=store, limits={"http": fleet(LIMIT)})
     s.register("work", log.task("one", 3600))
     async with s:
@@ -104,13 +94,13 @@ async def test_it_is_seen_who_has_units_and_who_waits(place):
     assert log.most == LIMIT
 
 
-async def test_units_of_a_rate_rest_when_their_agent_has_stopped(place):
+async def test_units_of_a_rate_rest_when_their_agent_has_stopped(shared_store):
     """Who comes after it does not begin more in the window, whoever that is."""
     log = Log()
-    async with scheduler(place, {"api": fleet(rate(2, "1h"))}, work=log.task("one")) as s:
+    async with scheduler(shared_store, {"api": fleet(rate(2, "1h"))}, work=log.task("one")) as s:
         add(s, 5, every="1s", needs="api")
         await until(lambda: len(log.dues) == 2)
-    store = place()
+    store = shared_store()
     async with Scheduler(store=store, limits={"api": fleet(rate(2, "1h"))}) as s:
         s.register("work", log.task("two"))
         await until(lambda: any(loan.waiting for loan in store.lending.loans()))
@@ -121,9 +111,9 @@ async def test_units_of_a_rate_rest_when_their_agent_has_stopped(place):
     assert len(log.dues) == 2
 
 
-def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(place, monkeypatch):
+def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(shared_store, monkeypatch):
     """Also when another agent waits, and when they go back."""
-    stores = [place(), place()]
+    stores = [shared_store(), shared_store()]
     for store in stores:
         store.open(1, lambda: None)
         store.lending.declare({"http": 400}, {})
@@ -144,12 +134,12 @@ def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(place, m
     assert all(one >= many for one, many in costs.values())
 
 
-async def test_jobs_of_one_place_keep_a_limit_of_their_agent_without_units(place):
+async def test_jobs_of_one_place_keep_a_limit_of_their_agent_without_units(shared_store):
     """All of them are on one of the two agents, so that its own limit is the fleet's."""
     log = Log()
     async with (
-        scheduler(place, {"host:*": 2}, work=log.task("one")) as one,
-        scheduler(place, {"host:*": 2}, work=log.task("two")),
+        scheduler(shared_store, {"host:*": 2}, work=log.task("one")) as one,
+        scheduler(shared_store, {"host:*": 2}, work=log.task("two")),
     ):
         for number in range(12):
             one.add("work", Every("100ms"), id=f"job {number}", needs="host:x", place="host:x", on_conflict="keep")
