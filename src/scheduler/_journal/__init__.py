@@ -8,6 +8,7 @@ thread, but for the checks of what is about to be stored, which are made in the 
 """
 
 from .definition import stored_job
+from .gathering import FULL, Gathering
 from .journal import Journal
 from .pending import Flushed, Sealed, ended_tick
 from .reading import Reading, check_interval, read, unreadable
@@ -27,7 +28,9 @@ from .rows import (
 from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
 __all__ = [
+    "FULL",
     "Flushed",
+    "Gathering",
     "Journal",
     "Reading",
     "Sealed",

@@ -18,7 +18,7 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from .._journal import Sealed
+from .._journal import FULL, Gathering, Sealed
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
@@ -30,12 +30,6 @@ logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.05, 5.0)
 """How long after a failure the store is asked again."""
-
-BETWEEN_COMMITS: Final = 0.003
-"""Seconds from one commit, which costs what a hundred runs cost, to the next. Half of it is lateness of a start."""
-
-MANY: Final = 100
-"""With more ends of runs than this there is much to do."""
 
 STALLED: Final = 10.0
 LOOKS: Final = 3
@@ -81,6 +75,7 @@ class Commits:
         self._sent_at = 0.0
         self._looks = 0  # without an answer
         self._is_turn_near = False
+        self._gathering = Gathering()
         self._failures = 0
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
@@ -153,23 +148,32 @@ class Commits:
             return
         if journal.sealed or not self._is_open:
             return
-        self._is_turn_near = True
         with suppress(LifecycleError):  # the loop has ended: `left` is asked
-            self._queue.push(self._next_turn(), self._turn)
+            self._turn_at(AT_ONCE if self._is_pressing else self._gathering.first_look())
 
-    def _next_turn(self) -> float:
-        """When to send: a little after the last time, so that more share a commit, unless somebody waits for it."""
+    @property
+    def _is_pressing(self) -> bool:
+        """Whether what is pending waits for nothing else to come: somebody waits for it, or it is much already."""
         pending = self._journal.pending
-        if self.store.is_immediate or pending.flushed or len(pending.ended) > MANY:
-            return AT_ONCE
-        return self._sent_at + BETWEEN_COMMITS
+        return self.store.is_immediate or bool(pending.flushed) or len(pending.ended) > FULL
+
+    def _turn_at(self, when: float) -> None:
+        self._is_turn_near = True
+        self._queue.push(when, self._turn)
 
     def _turn(self) -> None:
         self._is_turn_near = False
         journal = self._journal
-        if journal.pending and not journal.sealed:
-            journal.seal()
-            self._send()
+        if not journal.pending or journal.sealed:
+            return
+        starts, now = len(journal.pending.marks), self._queue.clock.monotonic()
+        later = None if self._is_pressing else self._gathering.next_look(starts, now)
+        if later is not None:
+            self._turn_at(later)
+            return
+        self._gathering.closed(starts, now)
+        journal.seal()
+        self._send()
 
     def _send(self) -> None:
         batch = self._journal.sealed[0].batch
