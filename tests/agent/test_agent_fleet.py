@@ -190,7 +190,7 @@ def test_where_the_tables_stand_in_another_schema_it_says_the_command_that_works
     found = CliRunner().invoke(cli, [command, nothing])
     assert found.exit_code == 2
     assert "schema 'nothing_here' holds no tables of timerqueue" in found.stderr
-    assert "there are some in 'test_" in found.stderr
+    assert "there are some in " in found.stderr  # of this test, and of others that use the same server
     works = re.search(r"timerqueue (\w+) '([^']+)'$", found.stderr.strip())
     assert works, found.stderr
     assert CliRunner().invoke(cli, list(works.groups())).exit_code < 2

@@ -21,8 +21,11 @@ def test_hostile_targets_hurt_no_healthy_one():
     found = json.loads(done.stdout)
     assert set(found["healthy"]) <= {"up", "unknown"}, found  # unknown: this machine was itself held up, and says so
     assert found["healthy"]["up"] > 0
-    for row in ("ended by itself", "healthy ones left out", "threads", "descriptors"):
-        assert found["rows"][row]["holds"], found
+    rows = ["ended by itself", "threads", "descriptors"]
+    if not any("held up" in error for error in found["errors"].values()):  # else it was the machine that left some out
+        rows.append("healthy ones left out")
+    for row in rows:
+        assert found["rows"][row]["holds"], (row, found["rows"], found["notices"])
     assert len([name for name in found["errors"] if not name.endswith("(healthy)")]) == 37
     assert found["hostile"].keys() == {"down", "unknown"}
 
