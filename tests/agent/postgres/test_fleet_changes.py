@@ -220,8 +220,9 @@ async def test_a_limit_is_resized_while_connections_are_in_use(postgres_of):
 
 
 async def most_ours(server, fleet, name, runs):
-    """Return the most connections that the server counts of ours until a probe has run so often: of those seen, at least
-    one, for on a busy machine all runs may end between two looks.
+    """Return the most connections that the server counts of ours until a probe has run so often, and one was seen.
+
+    On a busy machine all these runs may end between two looks.
     """
     most, until_then = 0, len(fleet.store.of(name)) + runs
     while len(fleet.store.of(name)) < until_then or not most:
