@@ -146,7 +146,8 @@ class Statements:
         )
         self.put_pauses = self._put(PAUSE)
         self.remove_pauses = self.of("DELETE FROM {schema}.pause WHERE scope = ANY (%s::text[])")
-        self.put_states = self._put(STATE, "WHERE EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)")
+        # By a row and not by EXISTS, which PostgreSQL answers for all states of a larger batch by reading all jobs.
+        self.put_states = self._put(STATE, "WHERE (SELECT true FROM {schema}.job WHERE job.id = given.job_id)")
         self.put_ended = self._put(TICK, then="WHERE tick.fence = excluded.fence RETURNING job_id, due_us")
         self.put_missed = self.of(
             "INSERT INTO {schema}.tick ({columns}) SELECT * FROM {rows} ON CONFLICT DO NOTHING", TICK
