@@ -5,6 +5,7 @@ Prints the ports, one on a line, and serves until its standard input ends.
 # ruff: noqa: T201 - it speaks to who started it
 
 import asyncio
+import functools
 import gzip
 import os
 import socket
@@ -15,7 +16,6 @@ from contextlib import suppress
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 ENDLESS = OK + b"Content-Length: 1000000000\r\n\r\n"
-BOMB = gzip.compress(b"\0" * 100_000_000)
 
 
 async def healthy(send, writer):
@@ -79,8 +79,14 @@ async def flood(send, writer):
         await send(b"x" * 65_536)
 
 
+@functools.cache
+def zeros():
+    """Compress a hundred megabytes of them; not while this module is imported, which many do for its names."""
+    return gzip.compress(b"\0" * 100_000_000)
+
+
 async def bomb(send, writer):
-    await send(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB)
+    await send(OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(zeros()) + zeros())
 
 
 async def long_location(send, writer):
@@ -160,7 +166,7 @@ async def endless_handshake(send, writer):
 
 
 async def nested_bomb(send, writer):
-    body = gzip.compress(BOMB)
+    body = gzip.compress(zeros())
     fields = b"Content-Encoding: gzip, gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
     await send(OK + fields + body)
 
@@ -232,5 +238,6 @@ async def serve(behaviours):
 if __name__ == "__main__":
     is_hostile = sys.argv[1] == "hostile"
     if is_hostile:
+        zeros()
         os.nice(5)  # it is the agent that is measured, not what the two do to each other's processor
     asyncio.run(serve(MALICE if is_hostile else [healthy]))

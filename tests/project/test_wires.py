@@ -6,10 +6,6 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-TREES = {
-    file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in sorted(SOURCE.rglob("*.py"))
-}
-
 EXCUSED = {
     "begins": "a pool and its workers are one thing in two files",
     "cancelling": "of a worker, which its pool makes",
@@ -74,25 +70,35 @@ def may_be_called(value):
     return not isinstance(value, ast.Constant)
 
 
-CALLED = callables(TREES.values())
+@pytest.fixture(scope="module")
+def trees():
+    """Read every module of ours, by its path. Only here: each process that runs tests imports all of them."""
+    return {
+        file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in sorted(SOURCE.rglob("*.py"))
+    }
+
+
+@pytest.fixture(scope="module")
+def called(trees):
+    return callables(trees.values())
 
 
 @pytest.mark.parametrize(
     "line",
     ["shards.on_news = polling.hint", "self.lease.on_burial = self.buried", "a.begins, a.now = tell, partial(b, c)"],
 )
-def test_a_wire_is_seen(line):
+def test_a_wire_is_seen(line, called):
     """However it is written."""
-    assert list(wires(ast.parse(line), CALLED))
+    assert list(wires(ast.parse(line), called))
 
 
 @pytest.mark.parametrize("line", ["self.on_news = hint", "target.url = url", "event.on_call = None", "a.now = b.c()"])
-def test_what_is_no_wire_is_not(line):
+def test_what_is_no_wire_is_not(line, called):
     """Who is made keeps what it was given, and values are no wires."""
-    assert not list(wires(ast.parse(line), CALLED))
+    assert not list(wires(ast.parse(line), called))
 
 
-def test_no_part_sets_whom_another_calls():
+def test_no_part_sets_whom_another_calls(trees, called):
     """What is excused is excused by name, with the reason, and is still there."""
-    found = {(file, wire) for file, tree in TREES.items() for wire in wires(tree, CALLED)}
+    found = {(file, wire) for file, tree in trees.items() for wire in wires(tree, called)}
     assert {wire for _, wire in found} == EXCUSED.keys(), sorted(found)

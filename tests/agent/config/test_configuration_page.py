@@ -353,15 +353,15 @@ def test_the_keys_that_kinds_may_not_take_are_those_of_all_checks():
     assert {*keys["check"], *keys["defaults"]} - {"step"} == COMMON
 
 
-LITERALS = sorted(
-    {
+@pytest.fixture(scope="module")
+def literals():
+    """Find every word that stands in the agent's code: a key that is read is one of these."""
+    return {
         node.value
         for file in (ROOT / "src" / "scheduler" / "agent").rglob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch("[a-z_]{1,40}", node.value)
     }
-)
-"""Every word that stands in the agent's code: a key that is read is one of these."""
 
 
 REFUSED = re.compile(
@@ -409,10 +409,10 @@ def on_page(name):
 
 
 @pytest.mark.parametrize(("name", "fixed", "around"), [pytest.param(*each, id=each[0] or "top") for each in places()])
-def test_a_key_is_accepted_if_it_is_on_the_page(name, fixed, around, monkeypatch):
+def test_a_key_is_accepted_if_it_is_on_the_page(name, fixed, around, literals, monkeypatch):
     """Every word of the agent's code is tried in every table: it is a key of it, or it is refused as unknown."""
     monkeypatch.setattr(sections, "suggestion", lambda key, known: "")
-    tried = {word for word in LITERALS if word not in fixed and word != "step"}
+    tried = {word for word in literals if word not in fixed and word != "step"}
     problems = read(around(fixed | {key: [] for key in sorted(tried)}))
     found = (REFUSED.search(problem) for problem in problems)
     refused = {each["unknown"] or each["foreign"] for each in found if each}
