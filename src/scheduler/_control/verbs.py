@@ -98,9 +98,10 @@ class Verbs:
             self._core.runs.start_now(job, asked)
 
     def set_next_start(self, job: Job, at: datetime) -> None:
-        """Let `at` be the job's next start."""
+        """Let `at` be the job's next start. Of a stored job that goes while what runs comes to its end, too."""
         at_us = us_of(aware("at", at))
-        self.refuse_if_stopped()
+        if job.task is None or self._queue.state is not LifecycleState.RUNNING:
+            self.refuse_if_stopped()
         refuse_if_removed(job)
         self.early.ask(job, self._set_next_start, job, at_us)
 

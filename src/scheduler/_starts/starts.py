@@ -65,6 +65,9 @@ class Starts:
             self._journal.touch(job)
             due_us = self.floors.not_before(job, due_us)
         job.due_us = due_us
+        if self.is_stopping:  # what fell due now would be missed; so it is left to who has the job next
+            self.queue.disarm(job)
+            return
         if due_us is None or self.queue.state is LifecycleState.STOPPED:
             return
         at = self.timeline.monotonic(due_us, steady=job.planner.steady)

@@ -142,15 +142,12 @@ class _Agent:
         )
         self._board.subscribe(self._outbox.hear)
         self._board.subscribe(self._monitor.hear)
+        self._sooner = Sooner(self._scheduler, self._roster.statuses, self._roster.has_instants, rest=CRASH_FLOOR)
+        self._board.subscribe(self._sooner.hear)
         self._answers = self._hear_those_above(elsewhere)
         self._board.subscribe(self._roster.groups.hear)
-        self._scheduler.listen(self._board.listen)
         self._shared_groups = self._roster.groups if isinstance(self._roster.groups, SharedGroups) else None
-        if self._shared_groups is not None:
-            self._scheduler.listen(self._shared_groups.listen, RunEnded)
-        self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
-        self._scheduler.listen(self._look_around, ShardsMoved, AgentLost)
-        self._scheduler.listen(self._listen)
+        self._hear_the_scheduler()
         self._to_channels = Resolver(config.hosts)  # which `targets` does not bind: whom to tell is for the file to say
         means = Means(self._to_channels, ways.clock)
         self._delivery = Delivery(self._outbox, config.channels, means, ways.redactor.clean)
@@ -180,13 +177,21 @@ class _Agent:
         self._taken_over: str | None = None
         """The agent that has the store now, in the words of the store."""
 
+    def _hear_the_scheduler(self) -> None:
+        """Have all that depends on the scheduler's events hear them, what is known of targets first."""
+        self._scheduler.listen(self._board.listen)
+        self._scheduler.listen(self._sooner.listen, RunEnded)
+        if self._shared_groups is not None:
+            self._scheduler.listen(self._shared_groups.listen, RunEnded)
+        self._scheduler.listen(self._outbox.listen, RunEnded, JobFinished)
+        self._scheduler.listen(self._look_around, ShardsMoved, AgentLost)
+        self._scheduler.listen(self._listen)
+
     def _hear_those_above(self, elsewhere: Elsewhere | None) -> Answers | None:
-        """Have targets checked sooner if those above them say so, also those that other agents have, if any share."""
-        sooner = Sooner(self._scheduler, self._roster.has_instants)
-        self._board.subscribe(sooner.hear)
+        """Have targets checked sooner if those above them say so that other agents have, if any share the store."""
         if elsewhere is None:
             return None
-        answers = Answers(elsewhere, self._roster.is_here, sooner, self._clock)
+        answers = Answers(elsewhere, self._roster.is_here, self._sooner, self._clock)
         self._board.subscribe(answers.hear)
         return answers
 
@@ -247,6 +252,7 @@ class _Agent:
     def _look_around(self, _event: ShardsMoved | AgentLost) -> None:
         """Find out what is ours: other agents that share the store have what is not."""
         self._roster.look_around()
+        self._sooner.make_up()
         self._outbox.look_around()
         if self._shared_groups is not None:
             self._shared_groups.look_around()
@@ -269,6 +275,7 @@ class _Agent:
         if self._shared_groups is not None:
             self._shared_groups.begin()
         self._roster.begin_evenly()
+        self._sooner.make_up()
         if not self._plan.once:  # then nobody listens, and each is asked at once
             self._signals.plan()
 

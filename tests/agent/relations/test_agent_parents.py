@@ -89,7 +89,7 @@ class Site:
             )
             scheduler.register(TASK, task.run)
             scheduler.listen(board.listen)
-            board.subscribe(Sooner(scheduler).hear)
+            board.subscribe(Sooner(scheduler, board.targets).hear)
             for name in names:
                 every = Every(60, anchor=START + timedelta(seconds=self.after.get(name, 0)))
                 options = {"missed": Missed.SKIP, "grace": 6, "on_conflict": "update"}

@@ -151,7 +151,7 @@ def live(check, seconds, *, probe=None, grace=6.0, hog=0.0, **options):
         task = CheckTask({"api": check}, board.targets, nothing_known, clock, gate=gate)
         scheduler.register(TASK, task.run)
         scheduler.listen(board.listen)
-        board.subscribe(Sooner(scheduler).hear)
+        board.subscribe(Sooner(scheduler, board.targets).hear)
 
         async def holding():
             await clock.sleep(hog)

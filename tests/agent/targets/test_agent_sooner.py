@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from kit import T0, examples, relative
-from schedule import After, Every, Missed
-from scheduler import MissedReason, Outcome, RunEnded, RunMissed
+from kit import T0, examples, no_hint, relative
+from schedule import After, At, Every, Missed
+from scheduler import MissedReason, Outcome, RunEnded, RunMissed, SchedulerStarted
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.targets import TASK, Board, CheckTask, Closed, Opened, Recall, Sooner
 from scheduler.agent.targets.flapping import Standing
@@ -18,6 +18,9 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 
 STATUS = {"u": Status.UP, "d": Status.DOWN, "?": Status.UNKNOWN}
+
+REST = 10.0
+"""Seconds after a death in which nothing starts again that it has cut off."""
 
 
 class Scripted:
@@ -52,7 +55,10 @@ class World:
         self.check.clock = clock
         recall = Recall(scheduler, self.board.targets, self.board.remembered, clock)
         scheduler.register(TASK, CheckTask({"api": self.check}, self.board.targets, recall.recall, clock).run)
-        self.board.subscribe(Sooner(scheduler).hear)
+        sooner = Sooner(scheduler, self.board.targets, rest=REST)
+        self.board.subscribe(sooner.hear)
+        scheduler.listen(sooner.listen, RunEnded)
+        scheduler.listen(lambda _event: sooner.make_up(), SchedulerStarted)
         self.board.subscribe(lambda news: self.told.append(news) if isinstance(news, (Opened, Closed)) else None)
         scheduler.listen(self.board.listen)
         scheduler.add(
@@ -66,11 +72,23 @@ class World:
             on_conflict="update",
         )
 
-    def live(self, seconds, since=0.0):
-        """Play so many seconds; return when checks began, from the start of the first process on."""
+    def live(self, seconds, since=0.0, *, is_killed=False):
+        """Play so many seconds; return when checks began, from the start of the first process on. One that is killed
+        writes nothing in its last moment.
+        """
         begin = START + timedelta(seconds=since)
-        self.found = simulate(self.build, seconds, start=begin, store=self.store)
+
+        def build(scheduler, clock):
+            self.build(scheduler, clock)
+            if is_killed:
+                scheduler.add(self._kill, At(begin + timedelta(seconds=seconds - 0.001)), id="kill", durable=False)
+
+        self.found = simulate(build, seconds, start=begin, store=self.store, crash_floor=REST)
         return relative(run.started for run in self.found.runs("api"))
+
+    async def _kill(self):
+        self.store = self.store.another()
+        self.store.open(0, no_hint)
 
 
 def times_of(news):
@@ -211,3 +229,27 @@ def test_the_regular_grid_is_never_left(series, most, retry, failing):
     runs = [event for event in world.found.events if isinstance(event, RunEnded)]
     assert {run.outcome for run in runs} <= {Outcome.SUCCEEDED, Outcome.CANCELLED}
     assert world.target.counts.total() == len([run for run in runs if run.outcome is Outcome.SUCCEEDED])
+
+
+@pytest.mark.parametrize(
+    ("options", "ends_at", "after_a_death", "after_a_stop"),
+    [
+        ({"failing_interval": 15.0}, 255.5, 270, 270),
+        ({"failing_interval": 4.0}, 248.5, 264, 252),
+        ({"max_attempts": 2, "retry_interval": 20.0}, 261.5, 284.5, 281.5),
+        ({"max_attempts": 2, "retry_interval": 1.0}, 242.5, 255.5, 245.5),
+        ({"failing_interval": 15.0}, 240.5, 255, 255),
+        ({"retry_interval": 5.0}, 240.5, 300, 300),
+        ({}, 240.5, 300, 300),
+    ],
+)
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_check_that_is_cut_off_is_made_up_for(options, ends_at, after_a_death, after_a_stop, is_killed):
+    """By a death or by a stop: nobody had set the next one, so the regular one was next, which may be hours away. Of a
+    target that was well until then, too: nobody knows what would have been found. After a death it rests first.
+    """
+    world = World("uuud", **options)
+    world.live(ends_at, is_killed=is_killed)
+    world.begin()
+    began = world.live(60, since=ends_at + 3.0)
+    assert next(each for each in began if each > ends_at) == (after_a_death if is_killed else after_a_stop)

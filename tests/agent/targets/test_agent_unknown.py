@@ -63,7 +63,7 @@ class World:
         ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
         self.roster = Roster(scheduler, ways, Network(probes=self.probes))
         self.roster.begin([self.target])
-        self.roster.board.subscribe(Sooner(scheduler).hear)
+        self.roster.board.subscribe(Sooner(scheduler, self.roster.statuses).hear)
         self.roster.board.subscribe(self._hear)
         scheduler.listen(self.roster.board.listen)
         if self.is_late:

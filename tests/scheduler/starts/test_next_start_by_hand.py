@@ -21,6 +21,7 @@ from scheduler import (
     Scheduler,
     current_run,
 )
+from scheduler.stores.memory import MemoryStore
 from scheduler.testing import simulate
 from timerqueue.testing import START
 
@@ -302,6 +303,29 @@ async def test_a_job_that_is_gone_has_no_next_start(clock):
             gone.set_next_start(at(30))
     with pytest.raises(AlreadyStopped):
         left.set_next_start(at(30))
+
+
+@pytest.mark.parametrize(("seconds", "begins"), [(30.0, 135.0), (1.0, 125.0)])
+def test_one_that_is_set_while_a_run_comes_to_its_end_is_kept_by_a_store(seconds, begins):
+    """It was refused, for the scheduler had been stopped; what the next process found was the regular start. What falls
+    due meanwhile is not missed, either.
+    """
+    store = MemoryStore()
+
+    def build(s, clock):
+        async def work():
+            s.stop(grace=20.0)
+            await clock.sleep(5.0)
+            s.get("a").set_next_start(at(clock.wall() - T0 + seconds))
+            await clock.sleep(10.0)
+
+        s.register("work", work)
+        s.add("work", EVERY, id="a", on_conflict="keep")
+
+    first = simulate(build, 120, store=store)
+    second = simulate(build, 200, start=at(125), store=store)
+    assert relative(run.started for run in first.runs("a")) == [100]
+    assert relative(run.started for run in second.runs("a"))[:1] == [begins]
 
 
 @settings(max_examples=examples(50))

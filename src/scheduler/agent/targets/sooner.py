@@ -7,11 +7,11 @@ grid, a regular start that comes first stands for it, and a restart finds it whe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from scheduler import AlreadyStopped, JobNotFound, RunEnded, Scheduler
+from scheduler import AlreadyStopped, JobNotFound, Outcome, RunEnded, Scheduler
 
 from .news import Checked, News
 from .status import TargetStatus
@@ -26,20 +26,49 @@ def sooner(target: TargetStatus, run: RunEnded) -> float | None:
         return None
     if target.tried and target.last is not None and not target.last.is_final:
         return run.ended + target.retry_interval
-    if target.failing_interval is None or target.is_well:
+    return None if target.is_well else _on_its_grid(target, run.due, run.ended)
+
+
+def made_up(target: TargetStatus, run: RunEnded, rest: float) -> float | None:
+    """The instant, in UTC seconds, at which a target is wanted again whose check was cut off. None: its schedule will
+    do. Nobody knows what it would have found, so it counts as one that found the target down.
+
+    `rest`: seconds in which it is not to start.
+    """
+    wanted = _on_its_grid(target, run.due, run.ended + rest)
+    if target.retry_interval and target.max_attempts > 1:
+        again = run.ended + max(target.retry_interval, rest)
+        wanted = again if wanted is None else min(wanted, again)
+    return wanted
+
+
+def _on_its_grid(target: TargetStatus, due: float, after: float) -> float | None:
+    """The first instant after that one by the interval of what is not well, from the start that was `due` on."""
+    if target.failing_interval is None:
         return None
-    intervals = max(math.floor((run.ended - run.due) / target.failing_interval) + 1, 1)
-    return run.due + intervals * target.failing_interval
+    intervals = max(math.floor((after - due) / target.failing_interval) + 1, 1)
+    return due + intervals * target.failing_interval
 
 
 class Sooner:
     """A subscriber that has targets checked sooner than their schedules say. `has_instants`: whether the one of a name
-    is checked at its own instants only.
+    is checked at its own instants only. `rest`: seconds after a death in which nothing starts that it has cut off.
     """
 
-    def __init__(self, scheduler: Scheduler, has_instants: Callable[[str], bool] = lambda _name: False) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        targets: Mapping[str, TargetStatus],
+        has_instants: Callable[[str], bool] = lambda _name: False,
+        *,
+        rest: float = 0.0,
+    ) -> None:
         self._scheduler = scheduler
+        self._targets = targets
         self._has_instants = has_instants
+        self._rest = rest
+        self._crashed: dict[str, RunEnded] = {}
+        """Checks that a death has cut off, by target, until their jobs are there again."""
         self._children: dict[str, set[str]] = {}
         """Targets that are checked again once those above have been, by the name of each that has not."""
         self._awaited: dict[str, set[str]] = {}
@@ -57,6 +86,31 @@ class Sooner:
         if wanted is None:
             return
         self._start(news.target.name, datetime.fromtimestamp(wanted, UTC))
+
+    def listen(self, run: RunEnded) -> None:
+        """Have a check made up for that was cut off: at once if a stop has done it, after a death with `make_up`."""
+        if run.outcome is Outcome.CRASHED:
+            self._crashed[run.job_id] = run
+        elif run.outcome is Outcome.CANCELLED:
+            self._make_up(run, 0.0)
+
+    def make_up(self) -> None:
+        """Set the next starts of those that deaths have cut off: their jobs have been read."""
+        crashed, self._crashed = self._crashed, {}
+        for run in crashed.values():
+            self._make_up(run, self._rest)
+
+    def _make_up(self, run: RunEnded, rest: float) -> None:
+        target = self._targets.get(run.job_id)
+        wanted = None if target is None else made_up(target, run, rest)
+        if wanted is not None and self._is_ours(run.job_id):
+            self._start(run.job_id, datetime.fromtimestamp(wanted, UTC))
+
+    def _is_ours(self, name: str) -> bool:
+        """Whether no other agent has the target: whoever has it makes up for its checks."""
+        with suppress(JobNotFound):
+            return self._scheduler.get(name).is_ours
+        return False
 
     def answered(self, parent: str, at: float) -> None:
         """Have those checked at `at`, in UTC seconds, that only wait for this one above them."""
