@@ -132,6 +132,7 @@ class Dispatch:
             if job_id in self._held.by_id and self._jobs.find(job_id) is None:
                 batch.planned[job_id] = Planned(job_id, None, "", self._now_us())
                 self._release(batch, job_id)
+        self._release_strays(batch)
 
     def _plan(self, batch: Batch, job: Job, hold: Hold, *, skips: bool, is_owed: bool) -> None:
         due_us = batch.states[job.id].next_us
@@ -147,6 +148,7 @@ class Dispatch:
         waits_here = hold.starts_here and job.tally is None  # nothing of it has run yet, or was missed
         leaves = (is_idle(job) and not waits_here) or (self._is_over and not job.runs)
         if leaves and not hold.gives_back and not job.is_paused:
+            is_owed = is_owed or job.owed is not None  # it has come with the job, and rests, or came at the stop
             due_us = due_elsewhere(batch.states[job.id], self._now_us() if is_owed else None)
         planned = (due_us, job.schedule_text or "")
         is_known = leaves or hold.due_us is not None  # else somebody might take it who does not know that we have it
@@ -172,8 +174,17 @@ class Dispatch:
         return True
 
     def _release(self, batch: Batch, job_id: str) -> None:
-        batch.released[job_id] = None
-        self._held.leaving[job_id] = self._held.by_id.pop(job_id)
+        hold = self._held.leaving[job_id] = self._held.by_id.pop(job_id)
+        batch.released[job_id] = hold.taken_us
+
+    def _release_strays(self, batch: Batch) -> None:
+        """Release what was taken though no job has come of it. What was to begin is to be had by others."""
+        held = self._held
+        for job_id in [id for id in held.strays if id not in held.by_id and id not in held.leaving]:
+            hold = held.leaving[job_id] = held.strays.pop(job_id)
+            batch.released[job_id] = hold.taken_us
+            if hold.planned is not None:
+                batch.planned[job_id] = Planned(job_id, *hold.planned, self._now_us())
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:
         """Tell the queue what is durable now."""

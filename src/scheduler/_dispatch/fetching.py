@@ -10,13 +10,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from logging import getLogger
+from typing import Final
+
+from timerqueue import LifecycleError
 
 from .._loop import Core
 from .._restore import Intake, Lost, Reconciler
 from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest
-from .held import Held, Hold
+from .held import Held, Hold, is_being_removed
 from .line import Line
+
+AGAIN: Final = 1.0
+"""Seconds after which a job is fetched again whose release is on its way to the store."""
 
 logger = getLogger(__name__)
 
@@ -62,16 +69,24 @@ class Fetching:
         if asked:
             ids, now_us = list(asked), self._core.timeline.us(self._core.monotonic(), steady=False)
             self._store_line.submit(
-                lambda: self._executions.fetch(ids, now_us), lambda found, error: self._fetched(asked, found, error)
+                lambda: self._executions.fetch(ids, now_us),
+                lambda found, error: self._fetched(asked, now_us, found, error),
             )
 
-    def _fetched(self, asked: Asked, answers: Sequence[Fetched | NotTaken] | None, error: Exception | None) -> None:
+    def _fetched(
+        self, asked: Asked, now_us: int, answers: Sequence[Fetched | NotTaken] | None, error: Exception | None
+    ) -> None:
         if answers is None:
             logger.warning("what is asked of %d jobs waits until the store answers: %s", len(asked), error)
+            for job_id in asked:
+                self._let_go(job_id, now_us)  # it may have been carried out
             return
         for (job_id, requests), answer in zip(asked.items(), answers, strict=True):
             if isinstance(answer, Fetched):
-                self._take_up(answer)
+                if self._is_leaving(job_id, answer.due_us):
+                    self._fetch_again(requests)
+                    continue
+                self._take_up(job_id, answer)
             else:
                 logger.debug("job %r is not fetched: %s", job_id, answer.value)
             job = self._core.jobs.find(job_id)
@@ -81,13 +96,31 @@ class Fetching:
                 self._carry_out(request)
             self._core.journal.touch(job)  # so that it is released with the next commit
 
-    def _take_up(self, fetched: Fetched) -> None:
+    def _is_leaving(self, job_id: str, taken_us: int) -> bool:
+        """Whether it was ours already, and is about to be released."""
+        leaving = self._held.leaving.get(job_id) or self._held.strays.get(job_id)
+        return leaving is not None and leaving.taken_us == taken_us
+
+    def _fetch_again(self, requests: list[StoredRequest]) -> None:
+        with suppress(LifecycleError):  # the loop has ended: others find what is asked
+            self._core.queue.push(self._core.monotonic() + AGAIN, self.fetch, requests)
+
+    def _let_go(self, job_id: str, taken_us: int) -> None:
+        """Release what was, or may have been, taken, and no job of ours has come of it."""
+        if job_id not in self._held.by_id:
+            self._held.strays.setdefault(job_id, Hold(taken_us, taken_us=taken_us))
+            self._core.journal.flush(lambda _lost: None)
+
+    def _take_up(self, job_id: str, fetched: Fetched) -> None:
         """Let a job go on here that nobody has had."""
         taken, live = fetched.taken, fetched.live
         row, state = self._intake.job(taken.job), self._intake.state(taken.state)
-        if row is None or row.id in self._held.by_id:
+        if row is None or is_being_removed(self._core.journal, job_id):
+            self._let_go(job_id, fetched.due_us)
             return
-        hold = self._held.by_id[row.id] = Hold(fetched.due_us, is_fetched=True)
+        if row.id in self._held.by_id:
+            return
+        hold = self._held.by_id[row.id] = Hold(fetched.due_us, taken_us=fetched.due_us, is_fetched=True)
         if live is not None:
             hold.planned = (live.due_us, live.schedule)
             hold.placed_us = live.due_us if live.status == SCHEDULED else None

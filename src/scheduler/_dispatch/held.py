@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from attrs import define
 
+from .._journal import Journal
 from ..queues import Delivery, Place, Tick
 from ..stores import Shares, Sharing
 
@@ -40,17 +41,21 @@ class GivenBack(Delivery):
 class Hold:
     """A job that is with us. `due_us`: the execution that it was taken for; None: it was added here.
 
+    `taken_us`: the execution that is taken by its row until it is released, which is `due_us` but for another grid.
     `placed_us`: the execution that was put into the queue for it since, and not again. `planned`: the one that was
-    planned for it last, and its schedule. `gives_back`: nothing of it has begun here, and somebody else is to have it.
+    planned for it last, and its schedule. `gives_back`: nothing of it has begun here, and somebody else is to have it,
+    after `rests` seconds.
     `is_long`: it has been with us for a while. `starts_here`: it is new, and its first start needs no queue.
     `is_fetched`: it was taken out of its turn, and `due_us` stands in no queue.
     """
 
     due_us: int | None = None
     delivery: Delivery | None = None
+    taken_us: int | None = None
     placed_us: int | None = None
     planned: tuple[int | None, str] | None = None
     gives_back: bool = False
+    rests: int = 1
     is_long: bool = False
     starts_here: bool = False
     is_fetched: bool = False
@@ -60,7 +65,7 @@ class Hold:
         if self.delivery is None:
             return
         if self.gives_back:
-            self.delivery.release(1)
+            self.delivery.release(self.rests)
         else:
             self.delivery.done()
 
@@ -73,6 +78,8 @@ class Held(Shares):
         self.by_id: dict[str, Hold] = {}
         self.leaving: dict[str, Hold] = {}
         """Jobs whose release is on its way to the store."""
+        self.strays: dict[str, Hold] = {}
+        """What was taken, and no job of ours has come of it: the next batch releases it."""
 
     know_labels = False
 
@@ -92,21 +99,24 @@ class Held(Shares):
     def give(self, shards: Iterable[int]) -> None:
         """Have nothing any more: others have taken us for dead, and may take what we had."""
         super().give(shards)
-        for hold in (*self.by_id.values(), *self.leaving.values()):
+        for hold in self._all():
             if hold.delivery is not None:
                 hold.delivery.release()
-        self.by_id.clear()
-        self.leaving.clear()
+        for holds in (self.by_id, self.leaving, self.strays):
+            holds.clear()
 
     def give_back(self, seconds: int) -> int:
         """Let others have the executions of all jobs that are with us, should we be buried. How many there were."""
         count = 0
-        for hold in (*self.by_id.values(), *self.leaving.values()):
+        for hold in self._all():
             if hold.delivery is not None and not isinstance(hold.delivery, GivenBack):
                 hold.delivery.release(seconds)
                 hold.delivery = GivenBack(hold.delivery)
                 count += 1
         return count
+
+    def _all(self) -> list[Hold]:
+        return [*self.by_id.values(), *self.leaving.values(), *self.strays.values()]
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - as above
         """The name of the agent that has the job, as far as we know: ours, or None."""
@@ -114,3 +124,11 @@ class Held(Shares):
         if view is None or id not in self.by_id:
             return None
         return next((peer.name for peer in view.peers if peer.epoch == view.me), None)
+
+
+def is_being_removed(journal: Journal, id: str) -> bool:
+    """Whether the job was removed here, and that is still on its way to the store."""
+    noted = [(sealed.batch.jobs, sealed.batch.finished) for sealed in journal.sealed]
+    noted.append((journal.pending.jobs, journal.pending.finished))
+    rows = [jobs.get(id) for jobs, finished in noted if id in jobs or id in finished]
+    return rows[-1:] == [None]

@@ -26,8 +26,10 @@ def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now
 
 def due_elsewhere(state: StoredState, owed_us: int | None) -> int | None:
     """When somebody else is to have a job that is left: before its next start, if a tick of it is tried again, or owed
-    from then on.
+    from then on. What is owed rests as the job does.
     """
+    if owed_us is not None and state.not_before_us is not None:
+        owed_us = max(owed_us, state.not_before_us)
     due = (state.next_us, state.retry_at_us, owed_us)
     return min((each for each in due if each is not None), default=None)
 

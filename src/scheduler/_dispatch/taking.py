@@ -20,7 +20,7 @@ from .._loop import Core
 from .._restore import Intake, Lost, Reconciler
 from ..queues import Delivery, Kind
 from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken
-from .held import GivenBack, Held, Hold
+from .held import GivenBack, Held, Hold, is_being_removed
 from .line import Line
 from .puts import Puts
 
@@ -130,7 +130,8 @@ class Taking:
         test_what_comes_out_again_while_it_is_at_work_is_no_crash.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
-        hold, leaving = self._held.by_id.get(job_id), self._held.leaving.get(job_id)
+        hold = self._held.by_id.get(job_id)
+        leaving = self._held.leaving.get(job_id) or self._held.strays.get(job_id)
         if hold is not None and hold.due_us == due_us:
             self._again(hold, delivery)
         elif leaving is not None and leaving.due_us == due_us:
@@ -178,17 +179,17 @@ class Taking:
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         hold = self._held.by_id.get(job_id)
         if hold is not None and hold.due_us is None:  # it is new here, and an audit has put it meanwhile
-            hold.due_us, hold.delivery = due_us, delivery
+            hold.due_us, hold.taken_us, hold.delivery = due_us, due_us, delivery
             return
         if hold is not None:
             self._again(hold, delivery)
             return
-        row = self._intake.job(taken.job)
-        if row is None:
-            delivery.bury()
+        row, is_gone = self._intake.job(taken.job), is_being_removed(self._core.journal, job_id)
+        if row is None or is_gone:
+            self._let_go(delivery, None if is_gone else taken.job)
             return
         self.taken += 1
-        hold = self._held.by_id[job_id] = Hold(due_us, delivery)
+        hold = self._held.by_id[job_id] = Hold(due_us, delivery, due_us)
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
         state = _standing_at(due_us, row, self._intake.state(taken.state))
         self._reconciler.take_over(row, state, lost)
@@ -199,6 +200,19 @@ class Taking:
             hold.due_us = self._core.starts.keep(job, due_us)  # another clock, version or schedule has planned it
         else:
             self._core.journal.touch(job)  # so that it is released with the next commit
+
+    def _let_go(self, delivery: Delivery, row: StoredJob | None) -> None:
+        """Release what was taken: its row makes no sense, and may be mended until it comes out again. None: the job was
+        removed here meanwhile.
+        """
+        job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
+        if job_id in self._held.strays:
+            delivery.release(AGAIN)
+            return
+        stray = self._held.strays[job_id] = Hold(due_us, delivery, due_us)
+        if row is not None:
+            stray.planned, stray.gives_back, stray.rests = (due_us, row.schedule), True, LATER
+        self._core.journal.flush(lambda _lost: None)
 
     def _again(self, hold: Hold, delivery: Delivery) -> None:
         """See an execution again that we have: its queue heard nothing of us for too long, or had it twice."""

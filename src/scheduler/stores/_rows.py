@@ -257,8 +257,8 @@ class Batch:
 
     `paused`: two columns of rows that exist, whoever has changed them. `finished`: jobs whose schedule is over, with
     its text; each row is removed unless somebody has given it another schedule since. Four are only for stores with
-    executions. `released`: jobs that we have taken, and that others may take now. `lost`: executions that their server
-    does not have any more. `planned`: by job.
+    executions. `released`: jobs that others may take now, and the execution of each that we have taken; None: it was
+    never taken. `lost`: executions that their server does not have any more. `planned`: by job.
 
     The last five are only for stores that agents share. `added`: which of `jobs` are put only where there is no row,
     and what follows where there is one, which is no business of a store's. `begun`: their first states; nothing of
@@ -276,7 +276,7 @@ class Batch:
     finished: dict[str, str] = Factory(dict)
     placed: list[Placed] = Factory(list)
     lost: list[Placed] = Factory(list)
-    released: dict[str, None] = Factory(dict)
+    released: dict[str, int | None] = Factory(dict)
     planned: dict[str, Planned] = Factory(dict)
     added: dict[str, str] = Factory(dict)
     begun: dict[str, StoredState] = Factory(dict)

@@ -47,7 +47,7 @@ def test_a_job_is_with_one_agent(agent):
     assert isinstance(one.executions.take([("a", DUE)])[0], Taken)
     one.commit(Batch(planned={"a": planned("a", 2 * DUE)}))
     assert two.executions.take([("a", DUE), ("a", 2 * DUE)]) == [NotTaken.RUNNING, NotTaken.RUNNING]
-    one.commit(Batch(released={"a": None}))
+    one.commit(Batch(released={"a": DUE}))
     assert two.executions.take([("a", DUE)]) == [NotTaken.DONE]
     assert isinstance(two.executions.take([("a", 2 * DUE)])[0], Taken)
 
@@ -62,7 +62,7 @@ def test_a_job_of_a_buried_agent_is_free(agent, hand):
     assert two.sharing.bury([one.epoch]) == [one.epoch]
     assert isinstance(two.executions.take([("a", DUE)])[0], Taken)
     with pytest.raises(StoreTakenOver):
-        one.commit(Batch(released={"a": None}))
+        one.commit(Batch(released={"a": DUE}))
 
 
 def test_of_two_audits_at_once_one_is_at_a_part(agent, hand):

@@ -54,8 +54,8 @@ class ExecutionTable:
             row = self.at(lost.job_id, lost.due_us)
             if row is not None and row.status == SCHEDULED and _stands(row) == _stands(lost):
                 self._put(row._replace(status=PENDING, instance=None, number=None, put_us=None))
-        for job_id in batch.released:
-            self._release(job_id, epoch)
+        for job_id, due_us in batch.released.items():
+            self._release(job_id, due_us, epoch)
         return tuple(gone for planned in batch.planned.values() for gone in self.plan(planned, store))
 
     def _place(self, placed: Placed) -> None:
@@ -64,9 +64,9 @@ class ExecutionTable:
             status = SCHEDULED if row.status == PENDING else row.status
             self._put(row._replace(status=status, instance=placed.instance, number=placed.number, put_us=placed.put_us))
 
-    def _release(self, job_id: str, epoch: int) -> None:
+    def _release(self, job_id: str, due_us: int | None, epoch: int) -> None:
         taken = self.taken(job_id)
-        if taken is None or taken.epoch != epoch:
+        if taken is None or taken.due_us != due_us or taken.epoch != epoch:
             return
         for row in [row for row in self.of(job_id) if row.status == DONE]:
             del self.jobs[job_id][row.due_us]

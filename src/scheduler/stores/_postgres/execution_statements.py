@@ -62,13 +62,16 @@ class ExecutionStatements:
             is_given=IS_GIVEN,
         )
         self.forget_done = of(
-            "DELETE FROM {schema}.execution USING {schema}.execution AS taken WHERE taken.job_id = ANY (%s::text[])"
-            " AND taken.status = 'taken' AND taken.epoch = %s"
-            " AND execution.job_id = taken.job_id AND execution.status = 'done'"
+            "DELETE FROM {schema}.execution USING {given} JOIN {schema}.execution AS taken USING (job_id, due_us)"
+            " WHERE taken.status = 'taken' AND taken.epoch = %s"
+            " AND execution.job_id = taken.job_id AND execution.status = 'done'",
+            given=GIVEN,
         )
         self.release = of(
-            "UPDATE {schema}.execution SET status = 'done', epoch = NULL"
-            " WHERE job_id = ANY (%s::text[]) AND status = 'taken' AND epoch = %s"
+            "UPDATE {schema}.execution SET status = 'done', epoch = NULL FROM {given}"
+            " WHERE {is_given} AND status = 'taken' AND epoch = %s",
+            given=GIVEN,
+            is_given=IS_GIVEN,
         )
         self.give_way = of(
             "UPDATE {schema}.execution SET status = CASE WHEN given.skips THEN 'skipped' WHEN EXISTS"

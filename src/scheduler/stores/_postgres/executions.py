@@ -47,7 +47,7 @@ def write_executions(connection: Connection, statements: ExecutionStatements, ba
     if batch.lost:
         connection.execute(statements.lose, PLACED.parameters(batch.lost))
     if batch.released:
-        asked = [text_array(batch.released), epoch]
+        asked = [text_array(batch.released), number_array(batch.released.values()), epoch]
         connection.execute(statements.forget_done, asked)
         connection.execute(statements.release, asked)
     return [_plan(connection, statements, batch.planned.values())[0]] if batch.planned else []

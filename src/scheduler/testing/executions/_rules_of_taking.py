@@ -62,7 +62,7 @@ class RulesOfTaking(ExecutionFixtures):
         assert (one.live.due_us, one.live.status, one.live.number) == (due_at(60), SCHEDULED, 1)
         assert store.executions.fetch(["b", "a"], due_at(8)) == [two, one]
         assert store.executions.take([A]) == [NotTaken.RUNNING]
-        store.commit(Batch(released={"a": None}, planned=by_job(planned("a", 90))))
+        store.commit(Batch(released={"a": now_us}, planned=by_job(planned("a", 90))))
         assert statuses(store) == [(7, DONE), (60, SUPERSEDED), (90, PENDING)]
 
     def test_a_job_that_has_nothing_live_is_fetched_too(self, store: ExecutingStore) -> None:
@@ -122,20 +122,31 @@ class RulesOfTaking(ExecutionFixtures):
         """And comes out of the queue in vain. Of those that are done the last is known."""
         plan(store, planned(seconds=60))
         store.executions.take([A])
-        store.commit(Batch(released={"a": None}, planned=by_job(planned(seconds=120))))
+        store.commit(Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=120))))
         assert store.executions.take([A]) == [NotTaken.DONE]
         store.executions.take([("a", due_at(120))])
-        batch = Batch(released={"a": None}, planned=by_job(planned(seconds=180)))
+        batch = Batch(released={"a": due_at(120)}, planned=by_job(planned(seconds=180)))
         store.commit(batch)
         store.commit(batch)
         assert statuses(store) == [(120, DONE), (180, PENDING)]
+
+    def test_a_release_that_is_repeated_leaves_what_was_taken_since(self, store: ExecutingStore) -> None:
+        """Its answer was lost, and so it is sent again."""
+        plan(store, planned(seconds=60))
+        store.executions.take([A])
+        batch = Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=120)))
+        store.commit(batch)
+        store.executions.take([("a", due_at(120))])
+        store.commit(batch)
+        store.commit(Batch(released={"a": None}))
+        assert statuses(store) == [(60, DONE), (120, TAKEN)]
 
     def test_what_is_planned_again_with_its_release_is_live(self, store: ExecutingStore) -> None:
         """Its agent stops in good order, without having begun it."""
         plan(store, planned(seconds=60))
         store.commit(Batch(placed=[put()]))
         store.executions.take([A])
-        store.commit(Batch(released={"a": None}, planned=by_job(planned(seconds=60))))
+        store.commit(Batch(released={"a": due_at(60)}, planned=by_job(planned(seconds=60))))
         assert statuses(store) == [(60, PENDING)]
 
     def test_a_job_of_an_agent_that_has_died_is_taken(self, store: ExecutingStore, make_store: MakeStore) -> None:
@@ -177,5 +188,5 @@ class RulesOfTaking(ExecutionFixtures):
         plan(store, planned(seconds=60))
         store.executions.take([A])
         with another(make_store) as other:
-            other.commit(Batch(released={"a": None}))
+            other.commit(Batch(released={"a": due_at(60)}))
             assert statuses(other) == [(60, TAKEN)]

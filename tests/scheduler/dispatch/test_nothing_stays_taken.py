@@ -1,0 +1,213 @@
+"""Whatever this agent has taken it gives back, also where no job has come of it, and when it stops: until it ends, all
+others pass over what its rows say that it has.
+"""
+
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from threading import Event
+
+import anyio
+import pytest
+
+from kit import PATIENCE, settle
+from scheduler import Scheduler
+from scheduler.queues import Kind
+from scheduler.queues.local import LocalQueue
+from scheduler.stores import PENDING, SCHEDULED, TAKEN, StoreUnavailable
+from scheduler.stores.memory import MemoryExecutions, MemoryStore
+
+
+class Line(MemoryStore):
+    """A store that is asked in a thread. A verb of its executions named in `held` is answered when it is `let`, and
+    the answer of the one in `lost` never comes, though it was carried out.
+    """
+
+    is_immediate = False
+
+    def __init__(self):
+        super().__init__()
+        self.held = self.lost = None
+        self.asked = Event()
+        self.let = Event()
+
+    @property
+    def executions(self):
+        return Verbs(self)
+
+    def passes(self, verb):
+        if verb == self.held:
+            self.asked.set()
+            assert self.let.wait(PATIENCE)
+        if verb == self.lost:
+            self.lost = None
+            self.asked.set()
+            raise StoreUnavailable("the answer is lost")
+
+
+class Verbs(MemoryExecutions):
+    def take(self, ticks):
+        found = super().take(ticks)
+        self._store.passes("take")
+        return found
+
+    def fetch(self, job_ids, now_us):
+        found = super().fetch(job_ids, now_us)
+        self._store.passes("fetch")
+        return found
+
+
+class World:
+    """Schedulers with a queue, one after another, over one store."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.store = Line()
+        self.begun = []
+        self.takes = 0
+
+    @asynccontextmanager
+    async def scheduler(self, **options):
+        self.queue = LocalQueue()
+        s = Scheduler(store=self.store, queue=self.queue, clock=self.clock, audit=None, **options)
+        s.register("work", self.work)
+        async with s:
+            yield s
+            s.stop(grace=0)
+
+    async def work(self):
+        self.begun.append(self.clock.wall())
+        await self.clock.sleep(self.takes)
+
+    def statuses(self, job_id="job"):
+        return [row.status for row in self.store.executions.of_job(job_id)]
+
+    def live(self):
+        return [row for row in self.store.executions.of_job("job") if row.status in {PENDING, SCHEDULED}]
+
+    async def until(self, holds, step=0.05):
+        """Let the store's thread, and time, go on until then."""
+        with anyio.fail_after(PATIENCE):
+            while not holds():
+                await anyio.sleep(0.001)
+                await self.clock.travel(step)
+
+
+@pytest.fixture
+def world(clock):
+    return World(clock)
+
+
+@asynccontextmanager
+async def queued(world, schedule="@every 1h"):
+    """A job that stands in the queue."""
+    async with world.scheduler() as s:
+        job = s.add("work", schedule, id="job")
+        await world.until(lambda: world.statuses() == [SCHEDULED] and job.is_elsewhere)
+        yield s, job
+
+
+async def test_a_row_that_makes_no_sense_runs_once_somebody_has_mended_it(world):
+    """What came out for it goes back meanwhile."""
+    async with queued(world) as (s, _):
+        sound = world.store._data.jobs["job"]
+        world.store._data.jobs["job"] = sound._replace(id=7)
+        await world.until(lambda: world.queue.census(Kind.RUN).reserved, 60)
+        await world.until(lambda: TAKEN not in world.statuses())
+        assert s.statistics().queue.held == 0
+        world.store._data.jobs["job"] = sound
+        await world.until(lambda: world.begun, 10)
+        await world.until(lambda: world.statuses().count(SCHEDULED) == 1)
+        assert world.queue.census(Kind.RUN).total == 1
+
+
+async def test_a_row_that_makes_no_sense_is_not_kept_by_who_asks_something_of_it(world):
+    """It stands in the queue as it did before."""
+    async with queued(world) as (_, job):
+        sound = world.store._data.jobs["job"]
+        world.store._data.jobs["job"] = sound._replace(id=7)
+        world.store.held = "fetch"
+        job.run_now()
+        await world.until(world.store.asked.is_set)
+        world.store.let.set()
+        await world.until(lambda: TAKEN not in world.statuses())
+        assert world.begun == []
+        world.store._data.jobs["job"] = sound
+        await world.until(lambda: world.begun, 60)
+
+
+async def test_what_was_fetched_though_the_answer_was_lost_is_not_kept(world):
+    """Its next start begins in time. What was asked of it is a row, which others find."""
+    async with queued(world) as (_, job):
+        world.store.lost = "fetch"
+        job.run_now()
+        await world.until(world.store.asked.is_set)
+        await world.until(lambda: TAKEN not in world.statuses())
+        await world.until(lambda: world.begun, 60)
+
+
+@pytest.mark.parametrize("verb", ["take", "fetch"])
+async def test_a_job_that_is_removed_while_it_is_taken_leaves_nothing(world, verb):
+    """It does not come back, and another one of that id runs."""
+    async with queued(world) as (s, job):
+        world.store.held = verb
+        if verb == "fetch":
+            job.run_now()
+        await world.until(world.store.asked.is_set, 60)
+        job.remove()
+        await settle()
+        world.store.held = None
+        world.store.let.set()
+        await s.flush()
+        await world.until(lambda: TAKEN not in world.statuses())
+        assert s.jobs() == []
+        assert world.begun == []
+        s.add("work", "@every 10s", id="job")
+        await world.until(lambda: world.begun, 1)
+
+
+async def test_what_is_owed_and_rests_at_a_stop_begins_at_the_next_agent_after_its_rest(world):
+    """It does not wait for the next start of its job, which is in a day."""
+    world.takes = 10_000
+    async with world.scheduler() as s:
+        soon = datetime.fromtimestamp(world.clock.wall() + 5, UTC)
+        s.add("work", "@every 1d", id="job", delivery="at_least_once", start=soon)
+        await world.until(lambda: world.begun, 0.1)
+        world.store = another(world.store)
+        world.store.open(0, lambda: None)
+    world.takes = 0
+    async with world.scheduler(crash_floor="10m") as s:
+        await world.until(lambda: s.statistics().queue.held, 1)
+        assert len(world.begun) == 1, "it rests after a crash"
+    async with world.scheduler(crash_floor="10m"):
+        before = world.clock.wall()
+        await world.until(lambda: len(world.begun) > 1, 10)
+        assert world.clock.wall() - before < 3_600
+
+
+async def test_what_is_owed_and_comes_while_the_others_end_at_a_stop_begins_at_the_next_agent(world):
+    """It was being taken at the stop, and nothing begins any more when it comes."""
+    world.takes = 10_000
+    async with world.scheduler() as s:
+        soon = datetime.fromtimestamp(world.clock.wall() + 5, UTC)
+        s.add("work", "@every 1d", id="job", delivery="at_least_once", start=soon)
+        await world.until(lambda: world.begun, 1)
+    world.store.held = "take"
+    async with world.scheduler() as s:
+        s.add(partial(world.clock.sleep, 10_000), "@every 1d", id="busy", start="now", durable=False)
+        await world.until(world.store.asked.is_set)
+        s.stop(grace=10)
+        world.store.let.set()
+        await world.until(lambda: s.statistics().queue.taken)
+    world.takes = 0
+    async with world.scheduler():
+        before, begun = world.clock.wall(), len(world.begun)
+        await world.until(lambda: len(world.begun) > begun, 10)
+        assert world.clock.wall() - before < 3_600
+
+
+def another(store):
+    """Return another store on the same data, as another process would have."""
+    other = Line()
+    other._data = store._data
+    return other
