@@ -146,8 +146,7 @@ class QueueAudit:
     async def _put_orphans(self, rows: list[Execution], before_us: int) -> None:
         orphans = [row for row in rows if row.made_us < before_us]
         puts = self._dispatch.puts
-        self._dispatch.missing += sum((row.job_id, row.due_us) not in puts.here for row in orphans)
-        puts.put([(Tick(row.job_id, row.due_us), None) for row in orphans])
+        self._dispatch.missing += puts.put([(Tick(row.job_id, row.due_us), None) for row in orphans])
         puts.move([Tick(row.job_id, row.due_us) for row in orphans])
 
     async def _look_at_scheduled(self) -> None:

@@ -73,8 +73,7 @@ class Looking:
             for (tick, place), position in zip(places, positions, strict=True)
             if position is None or position.is_forgotten or _is_late(tick, position, now_us)
         ]
-        self._dispatch.missing += len(wrong)
-        self._dispatch.puts.put(wrong)
+        self._dispatch.missing += self._dispatch.puts.put(wrong)
 
     def _now_us(self) -> int:
         return self._core.timeline.us(self._core.monotonic(), steady=False)

@@ -24,8 +24,6 @@ logger = getLogger(__name__)
 Key = tuple[str, int]
 """An execution: its job's id, and when it is due in UTC microseconds."""
 
-NONE: Final = frozenset[Key]()
-
 NOTED_WITHIN: Final = 0.25
 """Seconds that the store may know later where executions stand: nearly always another commit takes that along."""
 
@@ -42,19 +40,21 @@ class Puts:
         """Since when, by the clock that is never set."""
         self._withdrawn: set[Key] = set()
         """Those that have given way on their way: nobody could say yet where they stand."""
-        self._arrived: set[Key] | None = None
-        """Those that have arrived while an audit read from the store. None: there is no audit."""
+        self._arrived: list[set[Key]] = []
+        """Those that have arrived since then, of each audit that reads from the store."""
         self._is_noting = False
         self._queue = queue
         self._core = core
         self._queue_line = queue_line
 
-    def put(self, ticks: Sequence[tuple[Tick, Place | None]]) -> None:
-        """Put ticks, instead of there those that have a place there. What stands here or is on its way stays."""
-        known = self.here.union(self._on_way, self._arrived or NONE)
+    def put(self, ticks: Sequence[tuple[Tick, Place | None]]) -> int:
+        """Put ticks, instead of there those that have a place there. What stands here or is on its way stays. Return
+        how many are put.
+        """
+        known = self.here.union(self._on_way, *self._arrived)
         wanted = [(tick, place) for tick, place in ticks if _key(tick) not in known]
         if not wanted:
-            return
+            return 0
         self._on_way.update(dict.fromkeys((_key(tick) for tick, _ in wanted), self._core.monotonic()))
         put_us = self._core.timeline.us(self._core.monotonic(), steady=False)
 
@@ -72,6 +72,7 @@ class Puts:
                 self._stands(tick, place, put_us)
 
         self._queue_line.submit(put, answered)
+        return len(wanted)
 
     def move(self, ticks: Sequence[Tick]) -> None:
         """Put those of these ticks that stand here into the queue, if it takes the first of them by now.
@@ -106,8 +107,8 @@ class Puts:
         withdrawn = self._withdrawn.intersection(keys)
         self.cancel((Tick(*key), Place(keys[key].instance, keys[key].number)) for key in withdrawn)
         self._forget(keys)
-        if self._arrived is not None:
-            self._arrived.update(keys)
+        for arrived in self._arrived:
+            arrived.update(keys)
 
     def cancel(self, places: Iterable[tuple[Tick, Place | None]]) -> None:
         """Take ticks out of the queue, which have given way: those on their way as soon as they arrive."""
@@ -125,11 +126,12 @@ class Puts:
         """While an audit reads from the store which executions are to be put, and puts them."""
         lost_before = self._core.monotonic() - LONGEST_WAY  # with what an agent that was taken for dead had noted
         self._forget([key for key, since in self._on_way.items() if since < lost_before])
-        self._arrived = set()
+        arrived = set[Key]()
+        self._arrived.append(arrived)
         try:
             yield
         finally:
-            self._arrived = None
+            self._arrived = [each for each in self._arrived if each is not arrived]
 
     def _forget(self, keys: Iterable[Key]) -> None:
         for key in keys:

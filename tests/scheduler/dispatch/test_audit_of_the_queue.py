@@ -158,6 +158,35 @@ async def test_what_the_queue_has_lost_is_put_again(world):
         assert world.live() == [(id, SCHEDULED) for id in "abc"]
 
 
+async def test_what_is_put_again_is_put_once_and_counted_once(world):
+    """The next audit comes before the store knows where it stands: until then the row says that it is lost."""
+    async with world.scheduler() as s:
+        await add(s, world, "a", "b", "c")
+        world.queue._entries.clear()
+        del world.events[:]
+        await world.audit_once()
+        await world.audit_once()
+        await world.clock.travel(1)
+        assert [event.audit.requeued for event in world.events if isinstance(event, AuditEnded)] == [3, 0]
+        assert s.statistics().queue.missing == 3
+        assert world.queue.statistics().placed == 6
+
+
+async def test_what_arrives_during_an_audit_is_not_put_again_by_it(world):
+    """It has read before that what it does not find in the queue, though another audit has ended meanwhile."""
+    async with world.scheduler() as s:
+        await add(s, world, "a")
+        (row,) = world.store.executions.of_job("a")
+        world.queue._entries.clear()
+        puts = s._memory.dispatch.puts
+        with puts.reading():
+            with puts.reading():
+                puts.put([(Tick(row.job_id, row.due_us), None)])
+                await world.clock.travel(1)
+            puts.put([(Tick(row.job_id, row.due_us), None)])
+        assert world.queue.census(Kind.RUN).total == 1
+
+
 async def test_an_execution_of_a_job_that_is_gone_is_withdrawn(world):
     """Its row was removed by hand, and nobody was told."""
     async with world.scheduler() as s:
