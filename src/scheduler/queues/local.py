@@ -128,9 +128,10 @@ class LocalQueue:
         return Place(INSTANCE, entry.number)
 
     def _wait(self, entry: _Entry, due_us: int) -> None:
-        entry.due_us, entry.standing = due_us, Standing.DELAYED
-        entry.turn += 1
-        self._arm(entry, entry.turn)
+        with self._lock:
+            entry.due_us, entry.standing = due_us, Standing.DELAYED
+            turn = entry.turn = entry.turn + 1
+        self._arm(entry, turn)
 
     def _arm(self, entry: _Entry, turn: int) -> None:
         clock, call_at = self._clock, self._call_at
@@ -141,16 +142,18 @@ class LocalQueue:
         call_at(clock.monotonic() + seconds, lambda: self._come_out(clock, entry, turn))
 
     def _come_out(self, clock: Clock, entry: _Entry, turn: int) -> None:
-        if entry.number not in self._entries or entry.turn != turn:
-            return
-        if self._seconds_left(clock, entry) > 0:
-            self._arm(entry, turn)
-            return
-        deliver = self._deliver
-        if deliver is not None:
-            entry.standing = Standing.RESERVED
-            self._statistics = evolve(self._statistics, delivered=self._statistics.delivered + 1)
+        with self._lock:
+            deliver = self._deliver
+            if deliver is None or entry.number not in self._entries or entry.turn != turn:
+                return
+            is_due = self._seconds_left(clock, entry) <= 0
+            if is_due:
+                entry.standing = Standing.RESERVED
+                self._statistics = evolve(self._statistics, delivered=self._statistics.delivered + 1)
+        if is_due:
             deliver([_LocalDelivery(self, entry)])
+        else:
+            self._arm(entry, turn)
 
     def _seconds_left(self, clock: Clock, entry: _Entry) -> float:
         return (entry.due_us - LEAD_US) / SECOND_US - clock.wall()
@@ -187,7 +190,8 @@ class LocalQueue:
 
     def put_aside(self, entry: _Entry) -> None:
         """Keep a tick until it is kicked."""
-        entry.standing = Standing.BURIED
+        with self._lock:
+            entry.standing = Standing.BURIED
 
 
 @define(eq=False)
