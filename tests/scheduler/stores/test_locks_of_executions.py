@@ -7,6 +7,7 @@ import pytest
 
 from kit import wait_until
 from scheduler.stores import PARTS, Batch, Planned, StoredJob, StoredState
+from scheduler.stores._memory.executions import part_of
 from scheduler.stores.postgres import PostgresStore
 
 DUE = 2**52
@@ -60,3 +61,32 @@ def test_an_audit_passes_over_a_job_that_is_being_taken(store, taking):
     audited = [store.executions.audit(part, now_us=DUE, instance=None, decide=lambda at: None) for part in range(PARTS)]
     assert None not in audited
     assert sum(each.orphans for each in audited) == 0
+
+
+GATE = """
+ALTER TABLE pause RENAME TO paused;
+CREATE FUNCTION gate() RETURNS SETOF paused LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN QUERY SELECT * FROM paused; END $$;
+CREATE VIEW pause AS SELECT * FROM gate();
+"""
+"""Who looks at pauses waits until nobody holds that lock: in the middle of a statement, which has its snapshot."""
+
+
+def test_an_audit_plans_nothing_for_a_job_that_was_taken_before_it_had_its_row(store, taking, postgres_server):
+    """It was found broken by what stood there before, and is locked by nobody by then."""
+    other = next(id for id in map(str, range(1_000)) if part_of(id) == part_of("a"))  # without a start, so it is asked
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "@every 2m"), other: StoredJob(other, "t", "@every 1m")}))
+    taking.execute(GATE)
+    taking.execute("SELECT pg_advisory_lock(7)")
+    taking.commit()
+    asked, answers = [], {"now_us": DUE, "instance": None, "decide": lambda at: asked.append(at.id)}
+    audit = threading.Thread(target=lambda: store.executions.audit(part_of("a"), **answers))
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as hand:
+        audit.start()
+        wait_until(lambda: hand.execute(WAITING).fetchone()[0])
+    taking.execute(LOCK)
+    taking.execute(TAKE, [store.epoch])
+    taking.commit()
+    taking.execute("SELECT pg_advisory_unlock(7)")
+    audit.join()
+    assert asked == [other]

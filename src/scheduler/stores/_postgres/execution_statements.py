@@ -42,6 +42,7 @@ class ExecutionStatements:
         self._of_taking(statements)
         self._of_reading(statements)
         self._of_audits(statements)
+        self._around_audits(statements)
         self._of_finding(statements)
 
     def _of_batches(self, statements: Statements) -> None:
@@ -174,15 +175,25 @@ class ExecutionStatements:
 
     def _of_audits(self, statements: Statements) -> None:
         of = statements.of
-        standing = of(
-            "SELECT {job}, {state}, {live} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+        free = of(
             " LEFT JOIN {schema}.execution AS live ON live.job_id = job.id AND live.{is_live}"
             " WHERE NOT EXISTS (SELECT FROM {schema}.execution AS taken WHERE taken.job_id = job.id"
             " AND taken.status = 'taken' AND taken.epoch IS NOT NULL)",
+            is_live=IS_LIVE,
+        )
+        standing = of(
+            "SELECT {job}, {state}, {live} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+            "{free}",
             job=JOB.qualified,
             state=STATE.qualified,
             live=LIVE,
-            is_live=IS_LIVE,
+            free=free,
+        )
+        is_broken = of(
+            "CASE WHEN live.job_id IS NULL THEN (job.paused IS NULL OR job.paused_until_us IS NOT NULL)"
+            " AND NOT EXISTS (SELECT FROM {schema}.pause WHERE scope = %(everything)s)"
+            " ELSE live.schedule <> job.schedule"
+            " OR job.paused IS NOT NULL AND live.due_us IS DISTINCT FROM job.paused_until_us END"
         )
         self.standing = of(
             "{standing} AND job.id = ANY (%s::text[]) ORDER BY job.id FOR NO KEY UPDATE OF job", standing=standing
@@ -193,17 +204,22 @@ class ExecutionStatements:
             EXECUTION,
             is_live=IS_LIVE,
         )
-        self.try_lock = of("SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)")
-        self.broken = of(
-            "{standing} AND {in_part} AND job.id > %(after)s AND CASE WHEN live.job_id IS NULL THEN"
-            " (job.paused IS NULL OR job.paused_until_us IS NOT NULL)"
-            " AND NOT EXISTS (SELECT FROM {schema}.pause WHERE scope = %(everything)s)"
-            " ELSE live.schedule <> job.schedule"
-            " OR job.paused IS NOT NULL AND live.due_us IS DISTINCT FROM job.paused_until_us END"
+        self.lock_broken = of(
+            "SELECT job.id FROM {schema}.job{free} AND {in_part} AND job.id > %(after)s AND {is_broken}"
             " ORDER BY job.id LIMIT %(limit)s FOR NO KEY UPDATE OF job SKIP LOCKED",
-            standing=standing,
+            free=free,
             in_part=IN_PART,
+            is_broken=is_broken,
         )
+        self.broken = of(
+            "{standing} AND job.id = ANY (%(ids)s::text[]) AND {is_broken} ORDER BY job.id",
+            standing=standing,
+            is_broken=is_broken,
+        )
+
+    def _around_audits(self, statements: Statements) -> None:
+        of = statements.of
+        self.try_lock = of("SELECT pg_try_advisory_xact_lock(hashtext(%s), %s)")
         self.supersede_removed = of(
             "UPDATE {schema}.execution SET status = 'superseded' WHERE {is_live}"
             " AND NOT EXISTS (SELECT FROM {schema}.job WHERE job.id = execution.job_id) RETURNING {columns}",

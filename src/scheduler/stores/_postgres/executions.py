@@ -175,11 +175,13 @@ class PostgresExecutions:
         """Jobs that `decide` is asked about, some at a time."""
         after = ""
         while True:
-            rows = connection.execute(self._statements.broken, asked | {"after": after}).fetchall()
-            yield [_standing(row) for row in rows]
-            if len(rows) < AT_A_TIME:
+            ids = [row[0] for row in connection.execute(self._statements.lock_broken, asked | {"after": after})]
+            if ids:  # and only then look: what locks a row that was free says nothing of what it belongs to
+                found = connection.execute(self._statements.broken, asked | {"ids": text_array(ids)})
+                yield [_standing(row) for row in found]
+            if len(ids) < AT_A_TIME:
                 return
-            after = rows[-1][0]
+            after = ids[-1]
 
     def last_audit(self, job_id: str) -> int | None:
         """When the job was last audited."""
