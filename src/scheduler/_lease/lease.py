@@ -38,10 +38,13 @@ MARGIN: Final = LEASE / 6
 """Seconds before its end from which on we do not rely on our lease."""
 
 AGAIN: Final = 0.1
-"""Seconds after which a renewal that failed, or that the loop did not let happen, is tried again."""
+"""Seconds after which a renewal that failed is tried again."""
 
 BEHIND: Final = 0.005
 """Seconds after the end of another's lease at which it is looked at."""
+
+MOVES: Final = 0.01
+"""Seconds after which it is seen whether a loop that was busy has come round."""
 
 LAST_TURN: Final = 1.0
 
@@ -98,6 +101,9 @@ class Lease:
         self._is_over = True
         self._hint.set()
         self._hearing.end()
+
+    def join(self) -> None:
+        """Return when its threads have ended, or do not within a second or two."""
         if self._thread is not None:
             self._thread.join(LAST_TURN)
         self._hearing.join(LAST_TURN)
@@ -154,7 +160,7 @@ class Lease:
         while not self._is_over:
             self._hint.wait(wait)
             self._hint.clear()
-            wait = AGAIN
+            wait = MOVES
             if not self._is_over and (pulse.beats != beats or pulse.is_asleep()):
                 beats = pulse.beats
                 wait = self._take_turn()
@@ -164,9 +170,10 @@ class Lease:
         try:
             wait = self.turn()
         except StoreTakenOver as exc:
-            self._belief.until, self._is_over = 0.0, True
+            has_left, self._is_over, self._belief.until = self._is_over, True, 0.0
             self._hearing.end()
-            self._lost(exc)
+            if not has_left:
+                self._lost(exc)
         except StoreError as exc:
             self._speak_of(str(exc))
             self._failed()

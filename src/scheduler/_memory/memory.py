@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import chain
 from logging import getLogger
@@ -160,7 +159,7 @@ class Memory:
             return opened, ours, pauses, crashes, await self._read(lambda: self._owed(ours))
         except StoreTakenOver:
             if self.shards is not None:
-                await self._ask(self.shards.close)
+                await self._ask(self.shards.let_go)
             raise
 
     async def _read(self, call: Callable[[], T]) -> T:
@@ -314,10 +313,8 @@ class Memory:
         """Say good-bye to the agents that share the store. What cannot be said they notice when our lease has ended."""
         if self.units is not None:
             self.units.leave()
-        if self.shards is not None and self._sharing is not None:
+        if self.shards is not None:
             self.shards.close()
-            with suppress(StoreError):
-                self._sharing.leave()
 
     def _commit_last(self, sealed: Sealed) -> list[Receipt]:
         """Commit the last batch; if not as a whole, then what of it can be stored."""

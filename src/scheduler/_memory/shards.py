@@ -14,6 +14,7 @@ Lives on the loop; the store is asked in threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from logging import getLogger
 
 import anyio
@@ -79,6 +80,8 @@ class Shards:
         self._view: View | None = None
         self._turn = 0
         """In which turn of the lease the view was asked for."""
+        self._has_arrived = False
+        """The others know that we have read the store. Until then none of them gives us anything."""
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
         self._unplaced = Unplaced()
@@ -115,8 +118,19 @@ class Shards:
             self._scope.cancel()
 
     def close(self) -> None:
+        """Give all of it to the others, which comes before all that nobody waits for, and renew the lease no more. Any
+        thread.
+        """
+        self.lease.end()
+        with suppress(StoreError):  # they notice when our lease has ended
+            self._sharing.leave()
+        self.let_go()
+
+    def let_go(self) -> None:
         """Renew the lease no more. Any thread."""
         self.lease.end()
+        self.lease.join()
+        self._sharing.close()
 
     def cut_off(self, shards: list[int]) -> list[StoredTick]:
         """Return the ticks of these shards that were RUNNING when their agent died."""
@@ -130,6 +144,7 @@ class Shards:
                     wait: float | None = WHOSE_JOBS_RUN
                     try:
                         with anyio.CancelScope() as self._following:
+                            await self._arrive()
                             wait = await self._follow(group)
                     except StoreError as exc:
                         logger.warning("shards cannot be moved: %s", exc)
@@ -139,6 +154,11 @@ class Shards:
                     with anyio.move_on_after(wait):
                         await self._change.wait()
                     self._change = anyio.Event()
+
+    async def _arrive(self) -> None:
+        if not self._has_arrived:
+            await self._ask(self._sharing.arrive)
+            self._has_arrived = True
 
     async def _follow(self, group: TaskGroup) -> float | None:
         """Do what the last view asks for. After how many seconds to go on if nothing changes; None: never."""
@@ -166,7 +186,7 @@ class Shards:
         await self._arrivals.let_go()
         self._departures.let_go()
         await self._rejoining.let_go()
-        self._view, self._trouble, self._names = None, None, {}
+        self._view, self._trouble, self._names, self._has_arrived = None, None, {}, False
         opened = await self._rejoining.open()
         self.lease.begin(0.0)
         self._commits.reopen(opened.epoch)

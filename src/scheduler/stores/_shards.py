@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from array import array
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from hashlib import blake2b, md5
 from typing import Final
 
-from ._sharing import Sharing, View
+from ._sharing import Peer, Sharing, View
 
 SHARDS: Final = 1_024
 """Shards of jobs that any agent may have. A number that may not change: it stands in the tables of stores."""
@@ -42,16 +43,17 @@ def rightful_owners(agents: Iterable[int]) -> list[int]:
 
 @lru_cache(maxsize=4)
 def _rightful_owners(agents: tuple[int, ...]) -> list[int]:
-    best = [(b"", 0)] * SHARDS
+    best = [(-1, 0)] * SHARDS
     for agent in agents:
         for shard, draw in enumerate(_draws(agent)):
             best[shard] = max(best[shard], (draw, agent))
     return [agent for _, agent in best]
 
 
-def _draws(agent: int) -> Iterable[bytes]:
-    for shard in range(SHARDS):
-        yield _draw(agent, shard)
+@lru_cache(maxsize=256)
+def _draws(agent: int) -> Sequence[int]:
+    """Known of all who are there, for whoever hears that one of them has gone is in a hurry."""
+    return array("Q", (int.from_bytes(_draw(agent, shard)) for shard in range(SHARDS)))
 
 
 def _draw(agent: int, shard: int) -> bytes:
@@ -66,13 +68,14 @@ def _rightful_owner(shard: int, agents: tuple[int, ...]) -> int:
 
 class Rightful:
     """To whom each shard belongs by right: to those who are there, whose clocks are right, and who have the labels that
-    it is for. `gone`: agents that are not to be counted any more.
+    it is for. Who is still coming is counted only where there is nobody else. `gone`: agents that are not to be counted
+    any more.
     """
 
     def __init__(self, view: View, gone: Collection[int] = ()) -> None:
         self._view = view
         self._living = [p for p in view.peers if p.left >= 0 and not p.is_off and p.epoch not in gone]
-        self._owners = _rightful_owners(tuple(peer.epoch for peer in self._living))
+        self._owners = _rightful_owners(_settled(self._living))
         self._fit: dict[str, tuple[int, ...]] = {}
 
     def __getitem__(self, shard: int) -> int:
@@ -83,8 +86,13 @@ class Rightful:
         if found is None:  # somebody has deleted its row
             return 0
         if found.where not in self._fit:
-            self._fit[found.where] = tuple(peer.epoch for peer in self._living if peer.fits(found.where))
+            self._fit[found.where] = _settled([peer for peer in self._living if peer.fits(found.where)])
         return _rightful_owner(shard, self._fit[found.where])
+
+
+def _settled(living: Sequence[Peer]) -> tuple[int, ...]:
+    """The epochs of those who have read the store; of all where nobody has yet."""
+    return tuple(peer.epoch for peer in living if not peer.is_coming) or tuple(peer.epoch for peer in living)
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:

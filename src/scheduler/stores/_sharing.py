@@ -81,6 +81,7 @@ class Peer:
     came, by its own clock. `is_heard`: it holds a lock that goes with its session, see `Sharing.hear`. `labels`: where
     it stands, as its operator says: `{"region": "eu"}`. `skew`: seconds by which its wall clock is ahead of the
     store's, as it has found at its last renewal; None: not yet. `is_off`: that is too much, and no shard is to be its.
+    `is_coming`: it still reads the store, and has no right to a shard that one of the others could have.
     """
 
     epoch: int
@@ -92,6 +93,7 @@ class Peer:
     labels: Mapping[str, str] = field(factory=dict, hash=False)
     skew: float | None = None
     is_off: bool = False
+    is_coming: bool = False
 
     def fits(self, where: str) -> bool:
         """Whether it has these labels."""
@@ -235,8 +237,8 @@ Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]
 class Sharing(Protocol):
     """The verbs by which agents share a store. All are synchronous, and raise what those of a Store raise.
 
-    One thread calls `renew`, `bury` and `claim`, and `leave` is called when that has ended. The others are for any
-    thread. A shard is handed on when all that was to be written of its jobs is durable.
+    One thread calls `renew`, `bury` and `claim`. The others are for any thread, `close` for when all of these have
+    ended. A shard is handed on when all that was to be written of its jobs is durable.
     """
 
     max_skew: float | None
@@ -254,6 +256,9 @@ class Sharing(Protocol):
         `only_look`: the lease stays as it is, which costs the store no write.
         """
 
+    def arrive(self) -> None:
+        """Be no more one that is coming: all that the store holds has been read. The others are told."""
+
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases have ended, or (`heard`) whose sessions have, once their last commits are over.
         Return those that are gone. Their shards have whom they belong to now, by what was seen last.
@@ -270,6 +275,9 @@ class Sharing(Protocol):
 
     def leave(self) -> None:
         """Say good-bye: our shards belong to the others now, as far as we know of any, and these are told."""
+
+    def close(self) -> None:
+        """Let go of what was needed for all that."""
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. If that has gone, they are nobody's."""

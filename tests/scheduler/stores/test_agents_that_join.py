@@ -1,5 +1,6 @@
 """An agent joins others whose jobs never rest: it gets its part, and no tick runs twice or is left out."""
 
+import threading
 from collections import Counter, defaultdict
 from itertools import pairwise
 
@@ -39,6 +40,30 @@ class Log:
             assert all(one < other for one, other in pairwise(ticks)), ticks
 
 
+class SlowStore:
+    """A shared store that gives the jobs of other agents when it is told to, as one does that has very many."""
+
+    class Slow:
+        def __init__(self, sharing):
+            self._sharing = sharing
+            self.goes_on = threading.Event()
+
+        def __getattr__(self, name):
+            return getattr(self._sharing, name)
+
+        def load_others(self, shards):
+            yield []
+            self.goes_on.wait()
+            yield from self._sharing.load_others(shards)
+
+    def __init__(self, store):
+        self._store = store
+        self.sharing = self.Slow(store.sharing)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
 def jobs_of(s, name):
     """Count the jobs of that agent."""
     return sum(job.agent == name for job in s.jobs())
@@ -72,6 +97,22 @@ async def test_jobs_that_wait_in_a_line_go_to_who_joins(shared_store):
         for number in range(0, JOBS, 10):
             await check_every_slot(one, f"job {number}", 200_000)
     log.check()
+
+
+async def test_who_joins_gets_nothing_before_it_has_read_the_store(shared_store):
+    """What it was given before that stood still until then: for seconds, with many jobs."""
+    log, store, daily = Log(), SlowStore(shared_store("two")), Every("1d")
+    async with log.scheduler(shared_store("one"), "one", daily) as one, anyio.create_task_group() as group:
+        await one.flush()
+        two = log.scheduler(store, "two", daily)
+        group.start_soon(two.run)
+        await until(lambda: len(one.statistics().fleet.agents) > 1)
+        looks = one._memory.shards.lease.turns
+        await until(lambda: one._memory.shards._turn > looks + 5)
+        assert jobs_of(one, "one") == JOBS
+        store.sharing.goes_on.set()
+        await until(lambda: jobs_of(one, "two") > JOBS // 4)
+        two.stop()
 
 
 async def check_every_slot(s, id, interval_us):

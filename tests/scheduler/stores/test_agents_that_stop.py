@@ -4,11 +4,13 @@ import threading
 from collections import Counter
 
 import pytest
+from anyio import create_task_group
 from anyio.to_thread import run_sync
 
-from kit import until
+from kit import PATIENCE, until
 from schedule import Every
 from scheduler import Delivery, Overlap, Scheduler, current_run
+from scheduler._lease import lease
 
 DAILY = Every("1d")
 
@@ -47,6 +49,33 @@ class Log:
 
     def twice(self):
         return [tick for tick, count in Counter((job, due) for _, job, due in self.begun).items() if count > 1]
+
+
+class Deaf:
+    """A sharing in which nobody looks for a long time whether a neighbour is still to be waited for."""
+
+    def __init__(self, sharing):
+        self._sharing = sharing
+        self.waits, self.may_go = threading.Event(), threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._sharing, name)
+
+    def hear(self, epoch, is_over):
+        self.waits.set()
+        self.may_go.wait()
+        return False
+
+
+class DeafStore:
+    """A shared store with such a sharing."""
+
+    def __init__(self, store):
+        self._store = store
+        self.sharing = Deaf(store.sharing)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
 
 
 async def history_of(s, id):
@@ -131,3 +160,21 @@ async def test_a_change_of_the_job_does_not_forget_a_tick_that_never_began(share
         two.add("work", DAILY, id="a", priority=3, on_conflict="update")
         await until(lambda: log.begun)
     assert len(log.begun) == 1
+
+
+async def test_who_stops_gives_its_jobs_away_before_it_waits_for_anything(shared_store, monkeypatch):
+    """It waited for its own threads first, one of which looks ten times a second whether it is to end."""
+    monkeypatch.setattr(lease, "LAST_TURN", PATIENCE)
+    log, store = Log(), DeafStore(shared_store("one"))
+    async with log.scheduler(shared_store("two"), "two") as two, create_task_group() as group:
+        for number in range(20):
+            two.add("work", DAILY, id=f"job {number}")
+        one = log.scheduler(store, "one")
+        group.start_soon(one.run)
+        await until(lambda: {job.agent for job in two.jobs()} == {"one", "two"})
+        await run_sync(store.sharing.waits.wait)
+        one.stop()
+        await until(lambda: {job.agent for job in two.jobs()} == {"two"})
+        assert not one._life._has_ended
+        assert not shared_store("none").fleet().hand_overs[0].is_dead
+        store.sharing.may_go.set()

@@ -10,6 +10,7 @@ from kit import PATIENCE, until
 from scheduler.stores import (
     SHARDS,
     Batch,
+    Rightful,
     StoredJob,
     StoredState,
     StoredTick,
@@ -98,6 +99,26 @@ def test_the_shards_of_who_goes_are_the_others_at_once(agent, end_lease):
     assert three.sharing.renew().owners == two.sharing.last.owners == rightful
     two.sharing.leave()
     assert three.sharing.renew().owners == (three.epoch,) * SHARDS
+
+
+def test_who_is_coming_has_no_right_to_what_others_could_have(agent):
+    """Until it has read the store. Where all are coming, or nobody else has the labels, it counts at once."""
+    one, two = agent(), agent(region="eu")
+    two.commit(Batch(jobs={"a": job("a")._replace(options='{"where": "region=eu"}')}))
+    labelled = shard_of("a", "region=eu")
+
+    def owners():
+        rightful = Rightful(one.sharing.renew())
+        return {rightful[shard] for shard in ALL}, rightful[labelled]
+
+    both, fits = owners()
+    assert both == {one.epoch, two.epoch}
+    assert fits == two.epoch
+    one.sharing.arrive()
+    assert owners() == ({one.epoch}, two.epoch)
+    assert Rightful(one.sharing.last, gone=[one.epoch])[0] == two.epoch
+    two.sharing.arrive()
+    assert owners() == (both, two.epoch)
 
 
 def test_who_only_looks_holds_no_lease(agent, end_lease):

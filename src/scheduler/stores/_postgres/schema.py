@@ -266,6 +266,9 @@ ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT
 """
 """By how many seconds an agent's clock is ahead of the server's, and whether that is more than it may be."""
 
+COMING: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_coming boolean NOT NULL DEFAULT false;"
+"""An agent is still reading the store."""
+
 OVERDUE: Final = "CREATE INDEX execution_scheduled ON {schema}.execution (due_us, job_id) WHERE status = 'scheduled';"
 """By which executions are found that should have come out of their queue, and those that audits look for there."""
 
@@ -287,6 +290,7 @@ MIGRATIONS: Final = (
     sql.SQL(HAND_OVERS),
     sql.SQL(OVERDUE),
     sql.SQL(LABELLED),
+    sql.SQL(COMING),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -74,7 +74,11 @@ class SharingStatements:
         self.answers = statements.answers
         self.fetch_load = statements.fetch_load
         self.join = of(
-            "INSERT INTO {schema}.lease (epoch, until, format) VALUES (%s, clock_timestamp() + %s * interval '1s', %s)"
+            "INSERT INTO {schema}.lease (epoch, until, format, is_coming)"
+            " VALUES (%s, clock_timestamp() + %s * interval '1s', %s, true)"
+        )
+        self.arrive = of(
+            "WITH arrived AS (UPDATE {schema}.lease SET is_coming = false WHERE epoch = %s) SELECT pg_notify(%s, %s)"
         )
         self.others = of(
             "SELECT name FROM {schema}.agent JOIN {schema}.lease USING (epoch) WHERE until > clock_timestamp() LIMIT 1"
@@ -98,7 +102,7 @@ class SharingStatements:
             " floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us, in_session, labels, skew, is_off) ORDER BY epoch)"
+            " opened_us, in_session, labels, skew, is_off, is_coming) ORDER BY epoch)"
             " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
             " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
             " {is_news}, pg_current_snapshot()::text",
@@ -206,8 +210,9 @@ class PostgresSharing:
                 labels=labels,
                 skew=skew if epoch == me else ahead,
                 is_off=is_off if epoch == me else off,
+                is_coming=comes,
             )
-            for epoch, name, left, form, us, heard, labels, ahead, off in agents
+            for epoch, name, left, form, us, heard, labels, ahead, off, comes in agents
         )
         if not is_news:
             self._place.see(snapshot, seen)
@@ -218,7 +223,7 @@ class PostgresSharing:
     def _renewed(self, me: int, seen: str, clock: dict[str, float | None]) -> Row:
         if self._lease is None or self._lease.closed:
             self._lease = self._place.connect()
-            self._in_session = self._lock(self._lease, me)
+            self._in_session = show_presence(self._lease, self._statements, me)  # others wait for the end of that
         connection = self._lease
         connection.patience, connection.silence = PATIENCE, 0
         try:
@@ -227,10 +232,6 @@ class PostgresSharing:
         except BaseException:
             connection.close()
             raise
-
-    def _lock(self, connection: Connection, me: int) -> bool:
-        """Hold a lock for as long as the session lasts, on which others wait. False: it is no session of ours."""
-        return show_presence(connection, self._statements, me)
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
         """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended."""
@@ -289,16 +290,17 @@ class PostgresSharing:
         said = [number_array(shards), number_array([self._place.epoch] * len(shards))]
         return sorted(row[0] for row in self._at_once(self._statements.of_shards.give, said))
 
+    def arrive(self) -> None:
+        """Have a right to shards from now on, and let the others look around."""
+        self._at_once(self._statements.arrive, [self._place.epoch, self._channel, HINT])
+
     def leave(self) -> None:
         """Say good-bye."""
-        try:
-            with self._asked() as connection:
-                connection.execute(self._statements.leave, [self._place.epoch])
-                if self.last is not None:
-                    self._give(connection, heirs(self.last, [self._place.epoch]))
-                self._tell_others(connection)
-        finally:
-            self.close()
+        with self._asked() as connection, connection.pipeline():
+            connection.execute(self._statements.leave, [self._place.epoch])
+            if self.last is not None:
+                self._give(connection, heirs(self.last, [self._place.epoch]))
+            self._tell_others(connection)
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent."""

@@ -306,10 +306,17 @@ class ShardStatements:
 
     def __init__(self, statements: Statements) -> None:
         of = statements.of
+        job, state = JOB.qualified, STATE.qualified
         all_jobs = of(
             "SELECT {job}, {state} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id",
-            job=JOB.qualified,
-            state=STATE.qualified,
+            job=job,
+            state=state,
+        )
+        some_jobs = of(  # OFFSET 0: each state by its key, and never all states for the jobs of some shards
+            "SELECT {job}, {state} FROM {schema}.job LEFT JOIN LATERAL (SELECT * FROM {schema}.job_state"
+            " WHERE job_state.job_id = job.id OFFSET 0) AS job_state ON true WHERE job.shard = ANY (%s::bigint[])",
+            job=job,
+            state=state,
         )
         jobs = of("{jobs} WHERE job.shard = ANY (%s::bigint[])", jobs=all_jobs)
         others = of("{jobs} WHERE job.shard <> ALL (%s::bigint[])", jobs=all_jobs)
@@ -317,7 +324,7 @@ class ShardStatements:
         order = of("ORDER BY job_state.job_id IS NULL, {due}, job.id", due=due)
         self.declare_load = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=jobs, order=order)
         self.declare_others = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=others, order=order)
-        self.first_jobs = of("{jobs} AND (%s OR {due} <= %s) {order} LIMIT %s", jobs=jobs, due=due, order=order)
+        self.first_jobs = of("{jobs} AND (%s OR {due} <= %s) {order} LIMIT %s", jobs=some_jobs, due=due, order=order)
         self.running = of(
             "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"
             " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::bigint[])",
