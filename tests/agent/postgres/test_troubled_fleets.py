@@ -139,6 +139,11 @@ async def test_samples_wait_while_the_store_is_down(own_server):
     assert dues == sorted(set(dues))
 
 
+def tried(fleet, name):
+    """Return the outcomes of a probe but for those of ticks that came while it ran, as they do on a busy machine."""
+    return [outcome for outcome in fleet.store.of(name) if outcome.reason != "overlap"]
+
+
 async def test_what_does_not_fit_the_server_is_skipped_with_its_reason(own_server):
     """Role, extension, version, right, and what is not there: each is told, and none is a mystery."""
     cases = {
@@ -149,8 +154,8 @@ async def test_what_does_not_fit_the_server_is_skipped_with_its_reason(own_serve
     }
     rows_on(own_server, "DROP ROLE IF EXISTS watcher; CREATE ROLE watcher LOGIN")
     async with fleet_on(own_server, *cases.values(), server=server_of(own_server, user="watcher")) as fleet:
-        await until(lambda: all(fleet.store.of(name) for name in cases))
-    found = {name: fleet.store.of(name)[0] for name in cases}
+        await until(lambda: all(tried(fleet, name) for name in cases))
+    found = {name: tried(fleet, name)[0] for name in cases}
     assert found["standby"].reason == "role: the server is a primary, the probe is for a standby"
     assert found["extension"].reason == "missing extension: pg_stat_statements is not in this database"
     assert found["absent"].failure is Failure.MISSING_FEATURE
