@@ -6,13 +6,14 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from threading import Lock
 
 from ._postgres.commit import write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
     READ_COMMITTED,
+    Asked,
     Connection,
     connect,
     connect_first,
@@ -328,28 +329,27 @@ class PostgresStore:
         return str(self._is_open.epoch)
 
     @contextmanager
-    def transaction(self, isolation: sql.SQL = READ_COMMITTED) -> Iterator[Connection]:
-        """Open a transaction under our fence, over the connection of the commits."""
+    def transaction(self, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None) -> Iterator[Connection]:
+        """Open a transaction under our fence, over the connection of the commits. `first` may find no row only if the
+        store has been taken over.
+        """
         agent = self._agent
         with translated(self._where):
             if self._connection is None or self._connection.closed:
                 self._connection = self.connect()
                 if self._sharing is None:
                     show_presence(self._connection, self._of_sharing, self.epoch)
-            with self._connection.transaction_as(agent, isolation):
+            with self._connection.transaction_as(agent, isolation, first=first) as found:
+                if found is not None and not found.rowcount:
+                    self._check(self._connection)
                 yield self._connection
 
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> AbstractContextManager[Connection]:
         """Open a transaction that writes as this agent. Raises StoreTakenOver once another has taken the store over."""
         opened = self._is_open
-        with self.transaction() as connection:
-            # The lock keeps others from taking over in between, and two commits apart: the server may still be busy
-            # with one that was given up here.
-            held = connection.execute(self._statements.hold, [opened.epoch, opened.instance])
-            if not held.rowcount:
-                self._check(connection)
-            yield connection
+        # The lock keeps others from taking over in between, and two commits apart: the server may still be busy with
+        # one that was given up here. So nothing is sent to be written before we are known to have it.
+        return self.transaction(first=(self._statements.hold, [opened.epoch, opened.instance]))
 
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""

@@ -196,15 +196,15 @@ def test_a_commit_that_thaws_after_it_was_given_up_changes_nothing_later(store, 
 def in_the_middle_of_a_commit(store, happen):
     """Let it happen when the commit has locked its row and has not sent what it changes."""
     connection = store._connection
-    execute = connection.execute
+    transaction = connection.transaction_as
 
-    def spied(query, *args, **options):
-        rows = execute(query, *args, **options)
-        if query is store._statements.hold:
+    @contextmanager
+    def spied(*args, **options):
+        with transaction(*args, **options) as held:
             happen()
-        return rows
+            yield held
 
-    connection.execute = spied
+    connection.transaction_as = spied
     yield
     assert connection.closed
 

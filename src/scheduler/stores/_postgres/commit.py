@@ -20,7 +20,7 @@ Sent = list[tuple[list[StoredTick], Cursor]]
 def write(
     connection: Connection, statements: Statements, of_executions: ExecutionStatements, batch: Batch, epoch: int
 ) -> Receipt:
-    """Carry the batch of the agent with that epoch out, in the transaction that the connection is in."""
+    """Carry the batch of the agent with that epoch out, in the transaction that the connection is in, and end it."""
     new = _add(connection, statements, batch)
     standing = _standing(connection, statements, batch, new)
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
@@ -42,6 +42,7 @@ def write(
         marks = _put(connection, statements.put_marks, batch.marks)
         gone = write_executions(connection, of_executions, batch, epoch)
         _write_requests(connection, statements, batch, new)
+        connection.end()
     done = _done_before(fences, batch)
     stale = (tick for tick in _not_put(ended) if _key(tick) not in done)
     return Receipt(

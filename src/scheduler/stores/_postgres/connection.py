@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
@@ -23,6 +23,7 @@ except ImportError as error:
 __all__ = [
     "ONE_SNAPSHOT",
     "READ_COMMITTED",
+    "Asked",
     "Connection",
     "Silent",
     "connect",
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+Asked = tuple[sql.Composed, Sequence[Any]]
+"""A statement, and what it is asked with."""
 
 PATIENCE: Final = 70
 """Tenths of a second that the server may be silent for, all waits of one transaction together. More than its
@@ -114,18 +118,30 @@ class Connection(psycopg.Connection[TupleRow]):
         return "the store is being closed" if self.is_unwanted() else ""
 
     @contextmanager
-    def transaction_as(self, agent: str, isolation: sql.SQL = READ_COMMITTED) -> Iterator[None]:
-        """One transaction, with deadlines. Its changes carry the name of the agent. An error closes the connection."""
+    def transaction_as(
+        self, agent: str, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None
+    ) -> Iterator[psycopg.Cursor[TupleRow] | None]:
+        """One transaction, with deadlines. Its changes carry the name of the agent. An error closes the connection.
+
+        `first`: asked with its beginning, as each question costs a way to the server and back; yields its answer. Who
+        says `end` with the last questions saves the way of the COMMIT, too.
+        """
         self.silence = 0
         try:
             with self.pipeline():
                 self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
                 self.execute(SETTINGS, [agent])
-            yield
-            self.execute("COMMIT")
+                answer = None if first is None else self.execute(*first)
+            yield answer
+            if self.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                self.end()
         except BaseException:
             self.close()
             raise
+
+    def end(self) -> None:
+        """Commit the transaction. In a pipeline it is not carried out if something before it fails."""
+        self.execute("COMMIT")
 
     def fetch_more(self, fetch: sql.SQL) -> list[TupleRow]:
         """The next rows of a cursor. Whatever time was spent between two of these, the server was not asked then."""

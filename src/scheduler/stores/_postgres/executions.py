@@ -69,13 +69,16 @@ class PostgresExecutions:
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
         """Take these, with their jobs, in one transaction."""
         answers: dict[tuple[str, int], Taken | NotTaken] = {}
+        waves = list(_waves(ticks))
         with self._place.writing() as connection:
-            for wave in _waves(ticks):
-                answers |= self._take(connection, wave)
+            for wave in waves:
+                answers |= self._take(connection, wave, is_last=wave is waves[-1])
         return [answers[storable(job_id), due_us] for job_id, due_us in ticks]
 
-    def _take(self, connection: Connection, ticks: list[tuple[str, int]]) -> dict[tuple[str, int], Taken | NotTaken]:
-        """Take executions, each of another job."""
+    def _take(
+        self, connection: Connection, ticks: list[tuple[str, int]], *, is_last: bool
+    ) -> dict[tuple[str, int], Taken | NotTaken]:
+        """Take executions, each of another job. `is_last`: and commit."""
         statements, epoch = self._statements, self._place.epoch
         ids = text_array(job_id for job_id, _ in ticks)
         given = [ids, number_array(due_us for _, due_us in ticks)]
@@ -85,6 +88,8 @@ class PostgresExecutions:
             connection.execute(statements.take, [epoch, *given])
             asked = connection.execute(statements.asked, given)
             found = connection.execute(statements.lost, [ids, ids])
+            if is_last:
+                connection.end()
         lost = _by_job(found)
         return {(row[0], row[1]): _answer(row, epoch, lost) for row in asked}
 
@@ -98,6 +103,7 @@ class PostgresExecutions:
                 connection.execute(statements.fetch, {"ids": ids, "now_us": now_us, "epoch": epoch})
                 fetched = connection.execute(statements.fetched, [epoch, ids])
                 found = connection.execute(statements.lost, [ids, ids])
+                connection.end()
             lost = _by_job(found)
             answers = {row[1]: _fetched(row, lost) for row in fetched}
         return [answers.get(storable(job_id), NotTaken.UNKNOWN) for job_id in job_ids]

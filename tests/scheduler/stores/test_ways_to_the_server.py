@@ -1,0 +1,54 @@
+"""How often the server is waited for in one transaction: each way there and back is lateness of a start, and CPU."""
+
+from contextlib import closing
+
+import pytest
+
+from scheduler.stores import RUNNING, Batch, Planned, StoredJob, StoredState, StoredTick
+from scheduler.stores._postgres.connection import Connection
+from scheduler.stores.postgres import PostgresStore
+
+
+@pytest.fixture
+def store(postgres_server, postgres_schema):
+    """One job is in it, whose next execution waits to be taken."""
+    with closing(PostgresStore(postgres_server.dsn, schema=postgres_schema)) as store:
+        store.open(0, lambda: None)
+        planned = {"a": Planned("a", 5, "@every 1s", 0)}
+        store.commit(Batch(jobs={"a": StoredJob("a", "task", "@every 1s")}, planned=planned))
+        yield store
+
+
+@pytest.fixture
+def ways(monkeypatch, store):
+    """A question outside of a pipeline, and a pipeline as a whole, is one."""
+    ways, execute, pipeline = [], Connection.execute, Connection.pipeline
+
+    def executed(connection, query, *args, **kwargs):
+        if connection._pipeline is None:
+            ways.append(query)
+        return execute(connection, query, *args, **kwargs)
+
+    def piped(connection):
+        ways.append("pipeline")
+        return pipeline(connection)
+
+    monkeypatch.setattr(Connection, "execute", executed)
+    monkeypatch.setattr(Connection, "pipeline", piped)
+    return ways
+
+
+def test_a_commit_waits_twice(store, ways):
+    """Until it is known that it has its agent's row, and until all is committed."""
+    mark = StoredTick("a", 5, 1, 1, RUNNING, started_us=5)
+    store.commit(Batch(states={"a": StoredState("a")}, marks=[mark]))
+    assert ways == ["pipeline", "pipeline"]
+    assert store.running() == [mark]
+
+
+def test_executions_are_taken_in_two_ways(store, ways):
+    """The same, for those of other jobs; and they are taken."""
+    (taken,) = store.executions.take([("a", 5)])
+    assert ways == ["pipeline", "pipeline"]
+    assert taken.job.id == "a"
+    assert [each.status for each in store.executions.of_job("a")] == ["taken"]
