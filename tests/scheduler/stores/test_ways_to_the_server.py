@@ -21,16 +21,17 @@ def store(postgres_server, postgres_schema):
 
 @pytest.fixture
 def ways(monkeypatch, store):
-    """A question outside of a pipeline, and a pipeline as a whole, is one."""
+    """A question outside of a pipeline, and a pipeline as a whole, is one. That of who listens for changes is not."""
     ways, execute, pipeline = [], Connection.execute, Connection.pipeline
 
     def executed(connection, query, *args, **kwargs):
-        if connection._pipeline is None:
+        if connection is store._connection and connection._pipeline is None:
             ways.append(query)
         return execute(connection, query, *args, **kwargs)
 
     def piped(connection):
-        ways.append("pipeline")
+        if connection is store._connection:
+            ways.append("pipeline")
         return pipeline(connection)
 
     monkeypatch.setattr(Connection, "execute", executed)
