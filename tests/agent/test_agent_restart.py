@@ -232,12 +232,13 @@ async def test_a_store_that_cannot_be_opened_starts_nothing(ran, config, up, tmp
 
 
 async def test_a_server_that_cannot_be_reached_is_told_without_its_password(ran, config, up, free_port):
-    """Nothing is started."""
+    """Nothing is started. What to do about it is told however long the reason is."""
     store = f"postgresql://me:hunter22@127.0.0.1:{free_port}/up"
-    for command in (["run", config()], ["history"]):
+    for command, advice in ((["run", config()], "(another one: --store; none: --store memory)"), (["history"], "")):
         code, out, err = await ran("-vv", *command, "--store", store)
         assert (code, out, up.connections) == (2, "", 0)
         assert "cannot use the store: " in err
+        assert err.endswith(f"{advice}\n")
         assert "hunter22" not in err
         assert "Traceback" not in err
 

@@ -363,7 +363,7 @@ def _run(
     except StoreTakenOver as exc:
         end(f"stopped, because the store is another agent's now: {Redactor(config.secrets).clean(str(exc))}", FAILED)
     except StoreError as exc:
-        refuse(config.store, f"{exc} (another one: --store; none: --store memory)")
+        refuse(config.store, str(exc), " (another one: --store; none: --store memory)")
     sys.exit(code)
 
 

@@ -155,7 +155,7 @@ def fleet(where: str, *, as_json: bool) -> None:
     try:
         view = place.fleet_view()
     except NoTables as exc:
-        refuse(place, f"{exc}{_instead('fleet', place, exc.elsewhere)}")
+        refuse(place, str(exc), _instead("fleet", place, exc.elsewhere))
     except StoreError as exc:
         refuse(place, str(exc))
     now = now_here()
@@ -192,7 +192,7 @@ def audit(where: str, queue: str | None, tube: str, wait: float, *, as_json: boo
         with place.visited() as store:
             found = audit_store(store, None if queue is None else _to_put_into(queue, tube), wait=wait)
     except NoTables as exc:
-        refuse(place, f"{exc}{_instead('audit', place, exc.elsewhere)}")
+        refuse(place, str(exc), _instead("audit", place, exc.elsewhere))
     except StoreError as exc:
         refuse(place, str(exc))
     except ValueError as exc:

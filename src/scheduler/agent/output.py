@@ -58,11 +58,14 @@ def records_or_end(place: StorePlace, targets: Sequence[str | None], limit: int)
         refuse(place, str(exc))
 
 
-def refuse(place: StorePlace, reason: str) -> NoReturn:
-    """End with a line about a store that cannot be used, without secrets."""
+def refuse(place: StorePlace, reason: str, advice: str = "") -> NoReturn:
+    """End with a line about a store that cannot be used, without secrets. Of a long reason the end is left out, and
+    never the advice.
+    """
     from .text import Redactor, printable
 
-    end(f"cannot use the store: {printable(Redactor(place.secrets).clean(reason))}", BAD_USAGE)
+    clean = Redactor(place.secrets).clean
+    end(f"cannot use the store: {printable(clean(reason))}{clean(advice)}", BAD_USAGE)
 
 
 def print_lines(lines: Iterable[str]) -> None:
