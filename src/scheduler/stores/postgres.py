@@ -353,8 +353,9 @@ class PostgresStore:
 
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
+        agent = self._agent  # before: it may be closed while we connect, and whoever has a connection closes it
         connection = connect(self._dsn)
-        with connection.transaction_as(self._agent):
+        with connection.transaction_as(agent):
             self._check(connection, only_reads=only_reads)
         return connection
 

@@ -1,10 +1,12 @@
 """Voting: agents that share a store read what each of them has said of an instant, and of the dead nothing new is."""
 
 from contextlib import closing, suppress
+from threading import Thread
 
 import pytest
 
-from scheduler.stores import Batch, StoredTick, StoreError, Vote
+from kit import wait_until
+from scheduler.stores import Batch, StoredTick, StoreError, Vote, postgres
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -92,3 +94,22 @@ def test_the_last_result_of_each_of_many_jobs_is_read_at_once(voters):
     one.commit(Batch(ended=[tick("a", 5, "1"), tick("a", 7, "2"), tick("a", 9, None), tick('b"\\{,', 5, "3")]))
     found = two.voting.latest(["a", 'b"\\{,', "c"])
     assert {(each.job_id, each.due_us, each.result) for each in found} == {("a", 7, "2"), ('b"\\{,', 5, "3")}
+
+
+@pytest.mark.parametrize("step", ["dials", "is connected"])
+def test_what_reads_while_the_store_is_closed_leaves_no_connection_behind(voters, monkeypatch, step):
+    """Nobody may wait for it any more. Its connection was left to the garbage collector."""
+    one, found = voters[0], []
+    where = postgres if step == "dials" else one
+    connect = where.connect
+
+    def connect_late(*args):
+        found.append(connect(*args))
+        Thread(target=one.close).start()
+        wait_until(lambda: one._opened is None)
+        return found[0]
+
+    monkeypatch.setattr(where, "connect", connect_late)
+    with suppress(StoreError):
+        one.voting.latest(["a"])
+    assert [connection.closed for connection in found] == [True]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from threading import Lock
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from .._rows import StoredTick
 from .._voting import Vote
@@ -14,6 +14,9 @@ from .statements import Statements
 from .table import TICK, number_array, text_array
 
 T = TypeVar("T")
+
+LONGEST_CLOSING: Final = 1.0
+"""Seconds for which closing waits for a call that is under way. It notices within a tenth of one, unless it connects."""
 
 
 class VotingStatements:
@@ -49,6 +52,8 @@ class PostgresVoting:
         self._statements = statements
         self._connection: Connection | None = None
         self._one_at_a_time = Lock()
+        self._closings = 0
+        """How often this was closed: a store may be opened again."""
 
     def cast(self, votes: Sequence[Vote]) -> None:
         """Put down what we say, all of it or nothing. Of who has been buried nothing is."""
@@ -77,14 +82,26 @@ class PostgresVoting:
         )
 
     def close(self) -> None:
-        """Let go of our connection."""
+        """Let go of our connection. A call that is under way, which nobody may wait for any more, does so as it ends."""
+        self._closings += 1
+        if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
+            self._hang_up()
+            self._one_at_a_time.release()
+
+    def _ask(self, ask: Callable[[Connection], T]) -> T:
+        closings = self._closings
+        with self._one_at_a_time, translated(self._place.where):
+            try:
+                if self._connection is None or self._connection.closed:
+                    self._connection = self._place.connect()
+                    self._connection.is_unwanted = lambda: self._closings != closings  # type: ignore[method-assign]
+                with self._connection.transaction_as(""):
+                    return ask(self._connection)
+            finally:
+                if self._closings != closings:
+                    self._hang_up()
+
+    def _hang_up(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _ask(self, ask: Callable[[Connection], T]) -> T:
-        with self._one_at_a_time, translated(self._place.where):
-            if self._connection is None or self._connection.closed:
-                self._connection = self._place.connect()
-            with self._connection.transaction_as(""):
-                return ask(self._connection)
