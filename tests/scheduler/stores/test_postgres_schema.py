@@ -10,6 +10,7 @@ from psycopg import sql
 
 from kit import no_hint, wait_until
 from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick, StoreUnavailable, StoreUnusable
+from scheduler.stores._postgres import connection, schema
 from scheduler.stores._postgres.schema import MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
 
@@ -289,3 +290,19 @@ def test_without_the_driver_it_says_how_to_get_it():
     script = "import sys; sys.modules['psycopg'] = None; import scheduler.stores.postgres"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert "pip install timerqueue[postgres]" in done.stderr
+
+
+def test_a_step_that_brings_the_tables_up_to_date_may_take_longer_than_other_statements(store, monkeypatch):
+    """One that rewrites a million jobs was broken off after five seconds, at each start anew. What comes after it may
+    not.
+    """
+    deadline = sql.SQL("SELECT set_config('statement_timeout', '100ms', true), %s")
+    slow = sql.SQL("SELECT pg_sleep(0.4)")
+    monkeypatch.setattr(connection, "SETTINGS", deadline)
+    monkeypatch.setattr(connection.Connection, "patience", 3)
+    monkeypatch.setattr(schema, "PATIENCE", 3)
+    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, slow))
+    monkeypatch.setattr(schema, "VERSION", VERSION + 1)
+    store.open(0, no_hint)
+    with pytest.raises(StoreUnavailable), store.transaction() as opened:
+        opened.execute(slow)

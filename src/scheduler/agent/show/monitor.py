@@ -5,23 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from scheduler import (
-    AgentJoined,
-    AgentLost,
-    ClockJumped,
-    JobFinished,
-    JobParked,
-    LoopBlocked,
-    RunAbandoned,
-    RunNotLaunched,
-    ScopePaused,
-    ScopeResumed,
-    SkewEnded,
-    SkewTooLarge,
-    StoreDown,
-    StoreUp,
-)
-
 from ..targets import (
     Checked,
     CheckedAgain,
@@ -32,7 +15,9 @@ from ..targets import (
     News,
     NotChecked,
     Opened,
+    Outage,
     Remembered,
+    Trouble,
 )
 from .display import Display, NotShown, View
 from .notices import describe, describe_downtime, describe_group, describe_outage, describe_pause
@@ -69,6 +54,12 @@ class Monitor:
 
     def hear(self, news: News) -> None:
         """Show a piece of news from the board."""
+        if isinstance(news, Trouble):
+            self.notice(describe(news))
+            return
+        if isinstance(news, Outage):
+            self.notice(describe_outage(news))
+            return
         match news:
             case Checked():
                 self.show(lambda display: display.checked(news.target, is_change=news.is_change))
@@ -84,19 +75,6 @@ class Monitor:
                 self.notice(describe_downtime(news))
             case NotChecked() | CheckedAgain():
                 self.notice(describe_pause(news))
-            case ClockJumped() | LoopBlocked() | RunAbandoned() | RunNotLaunched() | JobParked() | JobFinished():
-                self.notice(describe(news))
-            case (
-                ScopePaused()
-                | ScopeResumed()
-                | StoreDown()
-                | StoreUp()
-                | AgentJoined()
-                | AgentLost()
-                | SkewTooLarge()
-                | SkewEnded()
-            ):
-                self.notice(describe_outage(news))
             case _:
                 assert_never(news)
 

@@ -22,6 +22,7 @@ except ImportError as error:
 
 __all__ = [
     "ONE_SNAPSHOT",
+    "PATIENCE",
     "READ_COMMITTED",
     "Asked",
     "Connection",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from .._store import StoreUnusable
-from .connection import Connection, psycopg, sql
+from .connection import PATIENCE, Connection, psycopg, sql
 from .statements import HAND_OVERS, LABELLED
 from .units import RESTS, TABLES as UNITS
 
 OLDEST_SERVER: Final = 130_000
 """The first with xid8 and gen_random_uuid() of its own."""
+
+LONGEST_STEP: Final = 600
+"""Seconds that a step of MIGRATIONS may take: some rewrite or index all jobs, of which there may be a million."""
 
 RELATIONS: Final = """
     SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
@@ -385,6 +388,8 @@ def _without_right(connection: Connection, schema: str) -> StoreUnusable:
 
 def _migrate(connection: Connection, schema: str, version: int | None) -> None:
     name = sql.Identifier(schema)
+    connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(f"{LONGEST_STEP}s"))
+    connection.patience = 10 * (LONGEST_STEP + 2)  # the server speaks first
     try:
         if version is None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
@@ -393,3 +398,4 @@ def _migrate(connection: Connection, schema: str, version: int | None) -> None:
     except psycopg.errors.InsufficientPrivilege as error:
         raise _without_right(connection, schema) from error
     connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [VERSION])
+    connection.patience = PATIENCE

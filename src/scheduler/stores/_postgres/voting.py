@@ -16,7 +16,7 @@ from .table import TICK, number_array, text_array
 T = TypeVar("T")
 
 LONGEST_CLOSING: Final = 1.0
-"""Seconds for which closing waits for a call that is under way. It notices within a tenth of one, unless it connects."""
+"""Seconds for which closing waits for a call that goes on. It notices within a tenth of one, unless it connects."""
 
 
 class VotingStatements:
@@ -82,7 +82,7 @@ class PostgresVoting:
         )
 
     def close(self) -> None:
-        """Let go of our connection. A call that is under way, which nobody may wait for any more, does so as it ends."""
+        """Let go of our connection. A call that goes on, for which nobody may wait any more, does so as it ends."""
         self._closings += 1
         if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
             self._hang_up()
