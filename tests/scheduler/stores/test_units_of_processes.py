@@ -17,7 +17,7 @@ WINDOW = 1.0
 
 @pytest.fixture
 def agents(postgres_schema, tmp_path):
-    agents = Agents(postgres_schema, tmp_path / "log", jobs=40, fleet=LIMIT, takes=0.1, every="250ms")
+    agents = Agents(postgres_schema, tmp_path / "log", jobs=30, fleet=LIMIT, takes=0.4, every="800ms")
     yield agents
     agents.close()
 
@@ -30,17 +30,17 @@ def test_three_processes_never_run_more_than_the_limit_of_the_fleet_through_kill
         dsns = [proxy.dsn for proxy in proxies]
         for number, dsn in enumerate(dsns):
             agents.start(f"a{number}-0", dsn)
-        agents.until_more(more=60)
+        agents.until_more(more=20)
         for number, dsn in enumerate(dsns):
             agents.kill(f"a{number}-0")
-            agents.until_more()
+            agents.until_more(more=10)
             agents.start(f"a{number}-1", dsn)
-            agents.until_more()
+            agents.until_more(more=10)
         for number, proxy in enumerate(proxies):
             proxy.black_hole()
             ended = time.monotonic() + 4.5
             wait_until(lambda ended=ended: time.monotonic() > ended)
-            agents.until_more()
+            agents.until_more(more=10)
             proxy.pass_on()
             agents.until_more(f"a{number}-1", 5)
         agents.stop()
@@ -50,7 +50,7 @@ def test_three_processes_never_run_more_than_the_limit_of_the_fleet_through_kill
 @pytest.mark.slow
 def test_three_processes_never_begin_more_in_a_window_than_a_rate_of_the_fleet_through_kills(postgres_server, agents):
     """Each is killed and started again. What the dead had rests from the end of their leases on."""
-    agents.config |= {"window": WINDOW, "every": "4s"}
+    agents.config |= {"window": WINDOW, "every": "3s"}
     for number in range(3):
         agents.start(f"a{number}-0", postgres_server.dsn)
     agents.until_more(more=LIMIT)

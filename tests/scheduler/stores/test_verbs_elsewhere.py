@@ -1,7 +1,8 @@
 """Verbs of jobs, asked of each agent of those that share a store: the same comes of them as with one agent alone.
 
 Each verb is tried in three places: asked of the agent that has the job, of another one, and of another one while a
-third comes, so that parts of the jobs are handed on.
+third comes, so that parts of the jobs are handed on. For that, agents are started for each test; else they are the same
+for all tests of a place, each of which has jobs of its own: to start them costs ten times what a verb does.
 """
 
 from contextlib import AsyncExitStack
@@ -17,18 +18,19 @@ from scheduler.stores.postgres import PostgresStore
 
 SLOW = [pytest.param(place, marks=pytest.mark.slow) for place in ("owner", "moving")]
 PLACES = ["alone", "other", *SLOW]
-IDS = [f"job {number}" for number in range(24)]
+JOBS = 24
 FAR = Every("1h")
 
 
 class Fleet:
-    """Agents in this process, and what their tasks have noted."""
+    """Agents in this process, and what their tasks have noted. `turn`: how many tests have had them."""
 
     def __init__(self, dsn, schema, stack):
         self._where = dsn, schema
         self._stack = stack
         self.agents = {}
         self.ran = []
+        self.turn = 0
 
     async def start(self, name, *, shared=True):
         dsn, schema = self._where
@@ -56,15 +58,37 @@ class Fleet:
         names = set(self.agents)
         await until(lambda: {tuple(job.agent for job in s.jobs()) for s in self.agents.values()} and self._agree(names))
 
+    async def clear(self):
+        """Remove all jobs, and wait until no agent has one."""
+        for id in [job.id for job in self.agents["one"].jobs()]:
+            self.agents["one"].get(id).remove()
+        await until(lambda: not any(s.jobs() for s in self.agents.values()))
+
     def _agree(self, names):
         said = [{job.id: job.agent for job in s.jobs()} for s in self.agents.values()]
         return all(each == said[0] for each in said) and set(said[0].values()) == names
 
 
-@pytest.fixture
-async def fleet(postgres_server, postgres_schema):
+@pytest.fixture(scope="module", params=PLACES)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+async def standing(kind, postgres_server, anyio_backend):
+    """The agents of this place, which stay from test to test; None where each test has its own."""
+    if kind == "moving":
+        yield None
+        return
     async with AsyncExitStack() as stack:
-        yield Fleet(postgres_server.dsn, postgres_schema, stack)
+        yield await fleet_of(kind, Fleet(postgres_server.dsn, f"verbs_{kind}_{anyio_backend}", stack))
+
+
+async def fleet_of(kind, fleet):
+    await fleet.start("one", shared=kind != "alone")
+    if kind != "alone":
+        await fleet.start("two")
+    return fleet
 
 
 class Place:
@@ -74,15 +98,20 @@ class Place:
         self.fleet, self.s, self.id, self.owner = fleet, s, id, owner
         self.handle = s.get(id)
 
+    def new(self, count):
+        """Name jobs that no test has had."""
+        return [f"new {self.fleet.turn}.{number}" for number in range(count)]
 
-async def place_of(fleet, kind, **options):
-    one = await fleet.start("one", shared=kind != "alone")
-    for id in IDS:
-        one.add("work", FAR, id=id, **options)
+
+async def place_of(fleet, kind):
+    fleet.turn += 1
+    one, two = fleet.agents["one"], fleet.agents.get("two")
+    ids = [f"job {fleet.turn}.{number}" for number in range(JOBS)]
+    for id in ids:
+        one.add("work", FAR, id=id)
     await one.flush()
-    if kind == "alone":
-        return Place(fleet, one, IDS[0], one)
-    two = await fleet.start("two")
+    if two is None:
+        return Place(fleet, one, ids[0], one)
     await fleet.settled()
     id = next(job.id for job in two.jobs() if job.agent == "two")
     if kind == "moving":
@@ -90,9 +119,13 @@ async def place_of(fleet, kind, **options):
     return Place(fleet, two if kind == "owner" else one, id, two)
 
 
-@pytest.fixture(params=PLACES)
-async def place(request, fleet):
-    return await place_of(fleet, request.param)
+@pytest.fixture
+async def place(kind, standing, postgres_server, postgres_schema):
+    async with AsyncExitStack() as stack:
+        fleet = standing or await fleet_of(kind, Fleet(postgres_server.dsn, postgres_schema, stack))
+        yield await place_of(fleet, kind)
+        if standing:
+            await fleet.clear()
 
 
 async def test_a_run_that_is_asked_for_has_an_outcome(place):
@@ -220,7 +253,7 @@ async def test_a_disabled_job_comes_back_with_a_resume(place):
 async def test_an_added_job_starts_as_it_was_asked_to(place, start):
     """Whoever has it."""
     when = datetime.now(UTC) + timedelta(seconds=0.4)
-    ids = [f"new {number}" for number in range(8)]
+    ids = place.new(8)
     for id in ids:
         place.s.add("work", FAR, id=id, start=when if start == "soon" else start)
     await place.s.flush()
@@ -239,7 +272,7 @@ async def test_an_added_job_starts_as_it_was_asked_to(place, start):
 
 async def test_many_jobs_are_added_in_one_call(place):
     """Each is begun by whose it is."""
-    ids = [f"new {number}" for number in range(40)]
+    ids = place.new(40)
     place.s.add_many("work", [(id, FAR) for id in ids], start="now")
     await until(lambda: all(place.fleet.runs(id) == ["done"] for id in ids))
 
