@@ -135,7 +135,8 @@ class Executions(Protocol):
 
         `part`: 0 to PARTS - 1. `instance`: the server that is the queue; an execution in another one is lost. None: no
         one is, for a server with a log is another one once it has restarted, and has what it had: look there. One whose
-        agent has died and whose job has no live one is lost, too. Lost ones are pending once more. `decide` is asked
+        agent has died is lost, too, and what that had planned further gives way to it: its tick may not have begun, or
+        be tried again, and it may stand in no queue. Lost ones are pending once more. `decide` is asked
         for jobs that are not paused and have no live execution, that are paused and have one, and whose live one
         followed from another schedule. Live executions of jobs that are gone are superseded. Rows that somebody else is
         writing are passed over. Jobs that are not paused are stamped with `now_us`.

@@ -185,6 +185,28 @@ async def test_what_is_owed_and_rests_at_a_stop_begins_at_the_next_agent_after_i
         assert world.clock.wall() - before < 3_600
 
 
+@pytest.mark.parametrize("asked", [False, True])
+async def test_what_a_dead_agent_had_for_long_is_found_though_no_queue_gives_it_out(world, asked):
+    """Its next start was planned already, and is in a day. A run that was asked for stood in no queue."""
+    world.takes = 10_000
+    async with world.scheduler() as s:
+        soon = datetime.fromtimestamp(world.clock.wall() + 5 + 86_400 * asked, UTC)
+        job = s.add("work", "@every 1d", id="job", delivery="at_least_once", start=soon)
+        await world.until(lambda: (asked and world.statuses() == [SCHEDULED]) or world.begun, 1)
+        if asked:
+            job.run_now()
+        await world.until(lambda: world.begun and len(world.statuses()) == 2 and len(world.live()) == 1, 1)
+        world.store = another(world.store)
+        world.store.open(0, lambda: None)
+    world.takes = 0
+    async with world.scheduler(crash_floor="1m"):
+        before = world.clock.wall()
+        await world.until(lambda: len(world.begun) > 1, 10)
+        assert world.clock.wall() - before < 3_600
+        await world.until(lambda: len(world.live()) == 1)
+        assert world.live()[0].due_us > (world.clock.wall() + 3_600) * 1_000_000
+
+
 async def test_what_is_owed_and_comes_while_the_others_end_at_a_stop_begins_at_the_next_agent(world):
     """It was being taken at the stop, and nothing begins any more when it comes."""
     world.takes = 10_000

@@ -143,17 +143,19 @@ class ExecutionTable:
         """Find what is broken in a part, and mend it."""
         ours = [job for job in store.jobs.values() if part_of(job.id) == part]
         here = [job_id for job_id in self.jobs if job_id in store.jobs and part_of(job_id) == part]
+        left = [job_id for job_id in here if (held := self.taken(job_id)) is not None and held.epoch not in living]
+        further = [self._put(live._replace(status=SUPERSEDED)) for id in left if (live := self.live(id)) is not None]
         orphans = sum(self._orphan(row, instance, living) for job_id in here for row in self.of(job_id))
         broken = [job.id for job in ours if self._is_broken(job, store)]
         gone = [] if part else [id for id in self.jobs if id not in store.jobs and self.live(id) is not None]
         mended = self.reconcile([*broken, *gone], lambda at: _without_job(at, now_us) or decide(at), store, living)
         enabled = [job for job in ours if is_enabled(job, store.pauses)]
         self.audits.update((job.id, now_us) for job in enabled)
-        return Audited(planned=mended.planned, gone=mended.gone, jobs=len(enabled), orphans=orphans)
+        return Audited(planned=mended.planned, gone=(*further, *mended.gone), jobs=len(enabled), orphans=orphans)
 
     def _orphan(self, row: Execution, instance: str | None, living: Collection[int]) -> bool:
         is_lost = row.status == SCHEDULED and instance not in {None, row.instance}
-        is_left = row.status == TAKEN and row.epoch not in living and self.live(row.job_id) is None
+        is_left = row.status == TAKEN and row.epoch not in living
         if is_lost or is_left:
             self._put(row._replace(status=PENDING, instance=None, number=None, put_us=None, epoch=None))
         return is_lost or is_left

@@ -263,6 +263,14 @@ class ExecutionStatements:
             found=found,
             is_live=IS_LIVE,
         )
+        self.give_way_to_left = of(
+            "UPDATE {schema}.execution SET status = 'superseded' FROM {found} AND status = 'taken' AND epoch IS NULL"
+            " FOR NO KEY UPDATE OF job SKIP LOCKED) AS found WHERE execution.job_id = found.id AND {is_live}"
+            " RETURNING {whole}",
+            found=found,
+            is_live=IS_LIVE,
+            whole=EXECUTION.qualified,
+        )
 
 
 def _is_enabled(statements: Statements) -> sql.Composed:

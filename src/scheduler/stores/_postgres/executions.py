@@ -158,10 +158,11 @@ class PostgresExecutions:
             if not one_row(connection.execute(statements.try_lock, [self._name, part]))[0]:
                 return None
             with connection.pipeline():
+                further = connection.execute(statements.give_way_to_left, asked)
                 found = [connection.execute(statements.find_left, asked)]
                 if instance is not None:
                     found.append(connection.execute(statements.find_lost, asked))
-            gone = [] if part else self._clear(connection)
+            gone = [Execution(*row) for row in further] + ([] if part else self._clear(connection))
             planned = list[Execution]()
             for standings in self._broken(connection, asked):
                 mended = self._mend(connection, standings, decide)

@@ -115,16 +115,18 @@ class RulesOfAudits(ExecutionFixtures):
         assert (in_line(store, PENDING), in_line(store, SCHEDULED)) == (["b"], ["a"])
 
     def test_what_a_dead_agent_had_is_pending_again(self, store: ExecutingStore, make_store: MakeStore) -> None:
-        """Unless it had planned further. What a living one has is its own business."""
+        """And what it had planned further gives way, and is planned anew. What a living one has is its own business."""
         plan(store, planned("a"), planned("b"))
         store.executions.take([A, ("b", due_at(60))])
         store.commit(Batch(planned=by_job(planned("b", 120))))
         assert sum(part.orphans for part in audit(store, nothing)) == 0
         assert statuses(store) == [(60, TAKEN)]
         with another(make_store) as other:
-            assert sum(part.orphans for part in audit(other, nothing)) == 1
+            found = audit(other, nothing)
+            assert sum(part.orphans for part in found) == len("ab")
+            assert [row[:2] for part in found for row in part.gone] == [("b", due_at(120))]
             assert statuses(other) == [(60, PENDING)]
-            assert statuses(other, "b") == [(60, TAKEN), (120, PENDING)]
+            assert statuses(other, "b") == [(60, PENDING), (120, SUPERSEDED)]
 
     def test_a_job_that_is_with_an_agent_is_not_asked_about(self, store: ExecutingStore) -> None:
         """Its next execution comes from that agent."""
