@@ -212,6 +212,7 @@ class Taking:
         stray = self._held.strays[job_id] = Hold(due_us, delivery, due_us)
         if row is not None:
             stray.planned, stray.gives_back, stray.rests = (due_us, row.schedule), True, LATER
+            self.without_task += 1
         self._core.journal.flush(lambda _lost: None)
 
     def _again(self, hold: Hold, delivery: Delivery) -> None:

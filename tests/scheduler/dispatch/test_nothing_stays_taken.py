@@ -112,7 +112,7 @@ async def test_a_row_that_makes_no_sense_runs_once_somebody_has_mended_it(world)
     async with queued(world) as (s, _):
         sound = world.store._data.jobs["job"]
         world.store._data.jobs["job"] = sound._replace(id=7)
-        await world.until(lambda: world.queue.census(Kind.RUN).reserved, 60)
+        await world.until(lambda: s.statistics().queue.without_task, 60)
         await world.until(lambda: TAKEN not in world.statuses())
         assert s.statistics().queue.held == 0
         world.store._data.jobs["job"] = sound
