@@ -1,9 +1,11 @@
 """Dispatch: jobs whose next starts stand in a queue come to us for one tick, and go again.
 
     an execution comes out -> take it, with its job (a row lock decides who) -> the job goes on here as it would anyway
-    nothing of the job is left to do -> the commit that says so releases it, and plans its next execution, which is put
-                                        once that is durable; and the queue deletes the one that it was taken for
-    it is with us for a while -> the next commit plans its next execution already, should we die
+    a run of it begins -> the commit of its mark plans its next execution, which is put once that is durable, unless
+                          it is near: then we may decide about that start, too
+    nothing of the job is left to do -> the commit that says so releases it, and plans what has not been planned yet;
+                                        and the queue deletes the execution that it was taken for
+    it is with us for a while -> the next commit plans its next execution, should we die
 
 So the row is always written before the queue hears of it. A queue may lose what it holds, or give it twice or too
 early: whatever comes out is asked of its row, and what may not run is dropped and counted. Between two ticks a job is
@@ -163,12 +165,11 @@ class Dispatch:
             self._release(batch, job.id)
 
     def _can_wait(self, job: Job, hold: Hold, due_us: int | None) -> bool:
-        """Whether the plan can wait until the job leaves: nearly all do at once, and what is planned before may have
-        given way by then. Of those that stay it is made a little later, of a start that the job may still be here for
-        only once that has passed.
+        """Whether the plan can wait until the job leaves: nearly all do at once, and a near start that is planned before
+        may have given way by then. Of those that stay it is made as soon as it is not near any more.
         """
-        is_soon = due_us is not None and due_us < self._now_us() + SOON
-        if hold.is_fetched or (hold.is_long and not is_soon):
+        is_far = due_us is not None and due_us >= self._now_us() + SOON
+        if hold.is_fetched or is_far or (hold.is_long and due_us is None):
             return False
         self.stays.see(job.id, hold)
         return True

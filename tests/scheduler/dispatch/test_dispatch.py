@@ -121,6 +121,22 @@ async def test_a_run_that_takes_longer_than_the_interval_is_not_run_twice(agents
         assert len(agents.live()) == 1
 
 
+async def test_the_next_start_stands_in_the_queue_while_the_run_goes_on(agents, clock):
+    """From its beginning on, and once. Should its agent die under the run, another begins it in time."""
+    agents.takes = 0.4
+    async with agents.one() as s:
+        s.add("work", "@every 10s", id="job")
+        for number in (1, 2, 3):
+            while len(agents.begun) < number:
+                await clock.travel(0.05)
+            await clock.travel(0.1)
+            assert s.statistics().queue.held == 1
+            (row,) = agents.live()
+            assert (row.status, row.due_us > clock.wall() * 1e6) == (SCHEDULED, True)
+            assert agents.queue.statistics().placed == number + 1
+        assert s.statistics().queue.dropped == {}
+
+
 async def test_what_is_due_again_before_a_short_run_has_ended_is_put_once(agents, clock):
     """Its agent decides about the ticks that come meanwhile. What would give way is never planned, put or asked for."""
     agents.takes = 0.3
