@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -32,6 +33,41 @@ def agent(postgres_server, postgres_schema):
     yield agent
     for store in stores:
         store.close()
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Run a command on the file of an agent that shares a store which is away. All that it checks is up."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        check = f'url = "tcp://127.0.0.1:{server.getsockname()[1]}"\n'
+        file = tmp_path / "agent.toml"
+        file.write_text(
+            'store = "postgresql://nobody@127.0.0.1:1/none"\n[fleet]\nname = "one"\n[defaults]\ninterval = "100ms"\n'
+            f'[[check]]\nname = "site"\n{check}[[check]]\nname = "shop"\n{check}depends_on = ["site", "both"]\n'
+            f'[[check]]\nname = "mail"\n{check}[[group]]\nname = "both"\nmembers = ["site", "mail"]\n'
+        )
+
+        def command(*options):
+            whole = [sys.executable, "-m", "scheduler.agent", "run", str(file), *options]
+            return subprocess.run(whole, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+        yield command
+
+
+@pytest.mark.slow
+def test_once_checks_everything_and_asks_no_other_agent(command):
+    """Nor their store, though the targets belong together."""
+    done = command("--once")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "3 checks; targets: 3 up" in done.stdout
+
+
+@pytest.mark.slow
+def test_another_store_is_shared_as_the_one_of_the_file(command, url):
+    """`[fleet]` was left out of account: such an agent took the store for itself, or was refused beside others."""
+    done = command("--store", url, "--for", "1s")
+    assert done.returncode == 0, done.stderr
+    assert "this agent shares the store, as one" in done.stdout
 
 
 def test_an_agent_that_starts_while_the_server_is_away_waits_for_it(url, tmp_path, postgres_server):

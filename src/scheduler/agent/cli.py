@@ -341,7 +341,10 @@ def _run(
     def with_options(config: Config) -> Config:
         if store is None and once:  # it remembers nothing
             config = evolve(config, store=StorePlace(), metrics=MetricsPlace())
-        return _with_rights(config if store is None else evolve(config, store=store))
+        if store is not None:  # what ends with its checks is no agent among others
+            fleet = config.store.fleet if store.dsn is not None and not once else None
+            config = evolve(config, store=evolve(store, fleet=fleet))
+        return _with_rights(config)
 
     config = with_options(config)
     if once and seconds is not None:

@@ -1,15 +1,18 @@
 """Groups of agents that share a store: how one stands follows from its members, and is judged when they change."""
 
 from datetime import timedelta
+from functools import partial
 
+import pytest
 from hypothesis import given, strategies as st
 
 from kit import T0
-from schedule import Every, Missed
+from schedule import At, Every, Missed
 from scheduler import RunEnded
 from scheduler.agent.checks import CheckResult, Status
 from scheduler.agent.relations import Elsewhere, GroupPlan, Groups, SharedGroups
-from scheduler.agent.relations.judging import GroupState, Member, judged, state_of
+from scheduler.agent.relations.groups import GroupState
+from scheduler.agent.relations.judging import Member, judged, state_of
 from scheduler.agent.relations.shared import GROUP, LIMIT
 from scheduler.agent.targets import TASK, Board, Checked, CheckTask, Closed, Opened, Recall
 from scheduler.agent.targets.flapping import Standing, TargetState
@@ -128,8 +131,10 @@ class Site:
         if isinstance(news, (Opened, Closed)) and news.incident.is_group:
             self.told.append(news)
 
-    def live(self, seconds, since=0):
-        """Play so many seconds; return how often the group was judged."""
+    def live(self, seconds, since=0, *, is_shared=True, reloads=()):
+        """Play so many seconds; return how often the group was judged. Not `is_shared`: with an agent of its own.
+        `reloads`: pairs of when the file changes, and how many members are then enough; 0: there is no group.
+        """
         targets = {name: TargetStatus(name, "http://h", "http") for name in NAMES}
         board = Board(targets.values())
         board.subscribe(self.hear)
@@ -146,13 +151,23 @@ class Site:
 
             recall = Recall(scheduler, targets, board.remembered, clock)
             elsewhere = Elsewhere(self.latest, str)
-            groups = SharedGroups(scheduler, targets, elsewhere, board.tell, is_here=recall.has, now=clock.wall)
+            groups = (
+                SharedGroups(scheduler, targets, elsewhere, board.tell, is_here=recall.has, now=clock.wall)
+                if is_shared
+                else Groups(targets, recall.has, board.tell)
+            )
             scheduler.register(TASK, CheckTask({n: check_of(n) for n in NAMES}, targets, recall.recall, clock).run)
             scheduler.listen(board.listen)
-            scheduler.listen(groups.listen, RunEnded)
+            if is_shared:
+                scheduler.listen(groups.listen, RunEnded)
             board.subscribe(groups.hear)
             groups.follow([GroupPlan("all", tuple(NAMES), 2)], clock.wall())
-            groups.begin()
+            if is_shared:
+                groups.begin()
+            for at_s, at_least in reloads:
+                plans = [GroupPlan("all", tuple(NAMES), at_least)] if at_least else []
+                when = At(START + timedelta(seconds=at_s))
+                scheduler.add(partial(groups.follow, plans, at_s + T0), when, id=f"reload {at_s}", durable=False)
             for number, name in enumerate(NAMES):
                 every = Every(60, anchor=START + timedelta(seconds=number))
                 options = {"missed": Missed.SKIP, "grace": 6, "on_conflict": "update"}
@@ -180,6 +195,33 @@ def test_a_group_is_judged_when_a_member_changes_and_else_once_an_hour():
     assert site.live(3_600) <= 6
     assert site.said() == [("+", 901.0), ("-", 1_200.0)]
     assert len(site.read) == 1
+
+
+@pytest.mark.parametrize(
+    ("until", "since"),
+    [(900, 930), (601.5, 610), (1_199, 1_300), (1_201.5, 1_202), (660.5, 661)],
+)
+@pytest.mark.parametrize("more", [{}, {"c": (0, 61)}])
+def test_a_group_goes_on_as_it_was_told_when_its_store_becomes_shared(until, since, more):
+    """Its incident was given another name: one was resolved, and another told, for nothing had happened."""
+    site = Site({"a": (600, 1_200), "b": (600, 1_200)} | more)
+    site.live(until, is_shared=False)
+    site.live(900, since=since)
+    assert [what for what, _ in site.said()] == ["+", "-"]
+    assert site.said()[0] == ("+", 601.0)
+    assert len({each.incident.id for each in site.told}) == 1
+
+
+def test_a_group_follows_the_file():
+    """With more members to be down it is up again, and without a group in the file there is nothing to be told of. One
+    that comes back is judged at once.
+    """
+    site = Site({"a": (600, FOREVER), "b": (600, FOREVER)})
+    site.live(1_500, reloads=[(700, 3), (800, 2), (900, 0), (1_000, 2)])
+    assert site.said() == [("+", 601.0), ("-", 700.0), ("+", 700.0), ("-", 900.0), ("+", 601.0)]
+    assert [each.is_gone for each in site.told if isinstance(each, Closed)] == [False, True]
+    site.live(500, since=1_600, reloads=[])
+    assert len(site.told) == 5
 
 
 def test_a_restart_goes_on_with_the_incident_of_a_group():

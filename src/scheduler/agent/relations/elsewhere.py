@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 
 from ..._memory import record_of
 from ...stores import Store, StoredTick, Voting
-from ..targets import TargetStatus, restore
+from ..targets import Marks, TargetStatus, restore
 
 MOST: Final = 1_000
 """Targets that are asked for in one statement."""
@@ -53,10 +53,15 @@ class Elsewhere:
         except BaseException:
             self._wanted |= names
             raise
-        self._found |= {name: TargetStatus(name, "", "") for name in names}
+        self._found |= {name: TargetStatus(name, "", "", marks=unmarked) for name in names}
         for tick in ticks:
             with suppress(KeyError, ValueError):  # others have written it: it may make no sense
                 restore(self._found[tick.job_id], [record_of(tick)], self._clean)
+
+
+def unmarked(_name: str) -> Marks:
+    """Say nothing of groups in the report of a target: they have jobs of their own. What older reports say is read."""
+    return {}
 
 
 def elsewhere_of(store: Store | None, clean: Callable[[str], str]) -> Elsewhere | None:

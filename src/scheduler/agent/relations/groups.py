@@ -9,7 +9,7 @@ before it knows all of the past has told nothing; what changed in its time is to
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 from zlib import crc32
 
 from attrs import define, frozen
@@ -20,7 +20,6 @@ from ..targets import (
     Closed,
     GroupRecalled,
     Incident,
-    Marked,
     Marks,
     News,
     Opened,
@@ -46,6 +45,24 @@ class GroupPlan:
     notify: tuple[str, ...] | None = None
 
 
+@frozen
+class GroupState:
+    """A group as it was told to stand. `number`: how often it has been down. `changed`: when that last began or ended,
+    in UTC seconds. `incident`: the one that is open; None: none is.
+    """
+
+    number: int = 0
+    changed: float = 0.0
+    incident: Incident | None = None
+
+    def values(self) -> dict[str, Any]:
+        """The state as JSON keeps it."""
+        found: dict[str, Any] = {"number": self.number, "changed": self.changed}
+        if self.incident is not None:
+            found["incident"] = {"error": self.incident.error, "members": self.incident.members}
+        return found
+
+
 @define(eq=False)
 class _Group:
     """A group as it stands. `number`: how often it has been down. `changed`: when that last began or ended, in UTC
@@ -64,8 +81,7 @@ class _Group:
 
     @property
     def key(self) -> str:
-        """A short name, for reports."""
-        return f"{crc32(self.plan.name.encode('utf-8', 'replace')):08x}"
+        return key_of(self.plan.name)
 
 
 class Groups:
@@ -191,20 +207,9 @@ class Groups:
         """Take up how the group stood when that was told last. What has changed since is told with the next check."""
         group.is_settled = True
         known = {each.name: each.recalled for each in self._standing(group) if each.recalled is not None}
-        told = [each.marks[group.key] for each in known.values() if group.key in each.marks]
-        if told:
-            self._take_up(group, max(told, key=lambda each: each.at), known)
+        state = told_last(group.plan, known, len(self._standing(group)))
+        group.number, group.changed, group.incident = state.number, state.changed, state.incident
         self._tell(GroupRecalled(group.plan.name, group.incident, group.changed))
-
-    def _take_up(self, group: _Group, last: Marked, known: Mapping[str, Recalled]) -> None:
-        """Let the group stand as it did after the check whose report was the last on it."""
-        stood = {name: each.stood_at(last.at) for name, each in known.items()}
-        down = [name for name, each in stood.items() if each.is_down]
-        has_opened = last.began is None and not all(stood[name].is_excused for name in down)
-        group.number, group.changed = last.number, last.at
-        if is_enough(group.plan, len(down), len(self._standing(group))) and (has_opened or last.began is not None):
-            group.number -= last.began is not None
-            self._open(group, last.at if last.began is None else last.began, down)
 
     def _open(self, group: _Group, began: float, down: list[str]) -> Incident:
         """Let an incident of the group begin, or have begun, without a word."""
@@ -219,6 +224,29 @@ class Groups:
 
     def _standing(self, group: _Group) -> list[TargetStatus]:
         return [self._targets[name] for name in self._members(group)]
+
+
+def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> GroupState:
+    """How the group was told to stand last by agents that have their store for themselves: after the check whose report
+    was the last on it. `known`: the past of its members, of which there are so many.
+    """
+    key = key_of(plan.name)
+    told = [each.marks[key] for each in known.values() if key in each.marks]
+    if not told:
+        return GroupState()
+    last = max(told, key=lambda each: each.at)
+    stood = {name: each.stood_at(last.at) for name, each in known.items()}
+    down = [name for name, each in stood.items() if each.is_down]
+    has_opened = last.began is None and not all(stood[name].is_excused for name in down)
+    if not is_enough(plan, len(down), members) or (last.began is None and not has_opened):
+        return GroupState(last.number, last.at)
+    began, number = (last.at, last.number + 1) if last.began is None else (last.began, last.number)
+    return GroupState(number, began, incident_of(plan.name, began, number, error_of(down, members), len(down)))
+
+
+def key_of(group: str) -> str:
+    """A short name of the group, for reports."""
+    return f"{crc32(group.encode('utf-8', 'replace')):08x}"
 
 
 def is_enough(plan: GroupPlan, down: int, members: int) -> bool:

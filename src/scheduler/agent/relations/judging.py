@@ -12,8 +12,8 @@ from typing import Any
 from attrs import frozen
 
 from ..checks import Status
-from ..targets import Incident, Standing, TargetStatus, is_down
-from .groups import GroupPlan, error_of, incident_of, is_enough
+from ..targets import Standing, TargetStatus, is_down
+from .groups import GroupPlan, GroupState, error_of, incident_of, is_enough
 
 
 @frozen
@@ -26,24 +26,6 @@ class Member:
     is_down: bool = False
     is_excused: bool = False
     since: float = 0.0
-
-
-@frozen
-class GroupState:
-    """A group as it was told to stand. `number`: how often it has been down. `changed`: when that last began or ended,
-    in UTC seconds. `incident`: the one that is open; None: none is.
-    """
-
-    number: int = 0
-    changed: float = 0.0
-    incident: Incident | None = None
-
-    def values(self) -> dict[str, Any]:
-        """The state as JSON keeps it."""
-        found: dict[str, Any] = {"number": self.number, "changed": self.changed}
-        if self.incident is not None:
-            found["incident"] = {"error": self.incident.error, "members": self.incident.members}
-        return found
 
 
 def state_of(name: str, values: Mapping[str, Any]) -> GroupState:

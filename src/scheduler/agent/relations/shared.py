@@ -23,9 +23,9 @@ from scheduler import AlreadyStopped, Job, JobNotFound, Outcome, Overlap, Retry,
 
 from ..checks import Status
 from ..targets import Checked, Closed, GroupRecalled, News, Opened, Remembered, TargetStatus, is_down
-from .elsewhere import Elsewhere
-from .groups import GroupPlan
-from .judging import GroupState, judged, member_of, state_of, was_down
+from .elsewhere import Elsewhere, unmarked
+from .groups import GroupPlan, GroupState, told_last
+from .judging import judged, member_of, state_of, was_down
 
 TASK: Final = "group"
 """The name of the task, and the tag of its jobs."""
@@ -42,14 +42,16 @@ RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
 
 
 class _Judged(dict[str, Any]):
-    """The record of a run, as history shows it, and beside it the `state`, which ends with the process."""
+    """The record of a run, as history shows it, and beside it how its group stands, and stood `before`. These end with
+    the process.
+    """
 
-    def __init__(self, state: GroupState) -> None:
+    def __init__(self, state: GroupState, before: GroupState) -> None:
         incident = state.incident
         super().__init__(status=(Status.UP if incident is None else Status.DOWN).value, attempt=1)
         if incident is not None:
             self["error"] = incident.error
-        self.state = state
+        self.state, self.before = state, before
 
 
 class SharedGroups:
@@ -88,6 +90,8 @@ class SharedGroups:
         for plan in self._plans.values():
             for member in plan.members:
                 self._of.setdefault(member, []).append(plan.name)
+        for name, target in self._targets.items():
+            target.marks = unmarked if name in self._of else None
         self._stood = {name: stood for name, stood in self._stood.items() if name in self._targets}
         if self._has_begun:
             self._remove([name for name in before if name not in self._plans], now)
@@ -161,21 +165,24 @@ class SharedGroups:
         if name not in self._plans or job is None:
             return None
         members = [
-            member_of(self._elsewhere.of(each) if each in read else self._targets[each])
+            self._elsewhere.of(each) if each in read else self._targets[each]
             for each in self.members(name)
             if each in self._targets
         ]
-        return _Judged(judged(self._plans[name], _state(job, name), members, self._now()))
+        plan, before = self._plans[name], _state(job, name)
+        if before == GroupState():  # it may have been told of by an agent that had the store for itself
+            before = told_last(plan, {each.name: each.recalled for each in members if each.recalled}, len(members))
+        return _Judged(judged(plan, before, list(map(member_of, members)), self._now()), before)
 
     def listen(self, run: RunEnded) -> None:
         """Take the end of a run, with which it is told how its group stands."""
-        found = next((each.state for each in run.results if isinstance(each, _Judged)), None)
+        result = next((each for each in run.results if isinstance(each, _Judged)), None)
         name = run.job_id.removeprefix(GROUP)
         job = self._job(name)
-        if found is None or job is None or run.outcome is not Outcome.SUCCEEDED:
+        if result is None or job is None or run.outcome is not Outcome.SUCCEEDED:
             return
-        before = _state(job, name)
-        if found != before:
+        before, found = result.before, result.state
+        if found != _state(job, name):
             job.update(args=(name, found.values()))
         if before.incident is not None and found.incident is None:
             self._tell(Closed(before.incident, found.changed))
