@@ -1,4 +1,4 @@
-"""The SQL of executions."""
+"""The SQL of executions: their table and its index, and what is asked of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,36 @@ from .._shards import SHARDS
 from .connection import sql
 from .statements import Statements
 from .table import EXECUTION, JOB, PLACED, PLANNED, STATE, TICK
+
+EXECUTIONS: Final = """
+CREATE TABLE {schema}.execution (
+    job_id text COLLATE "C" NOT NULL,
+    due_us bigint NOT NULL,
+    status text NOT NULL CHECK (status IN ('pending', 'scheduled', 'taken', 'done', 'skipped', 'superseded')),
+    schedule text NOT NULL,
+    made_us bigint NOT NULL,
+    next_due_us bigint,
+    instance text,
+    number bigint,
+    put_us bigint,
+    epoch bigint REFERENCES {schema}.agent ON DELETE SET NULL,
+    PRIMARY KEY (job_id, due_us)
+) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX execution_live ON {schema}.execution (job_id) WHERE status IN ('pending', 'scheduled');
+CREATE UNIQUE INDEX execution_taken ON {schema}.execution (job_id) WHERE status = 'taken';
+CREATE INDEX execution_epoch ON {schema}.execution (epoch) WHERE epoch IS NOT NULL;
+CREATE INDEX execution_pending ON {schema}.execution (due_us, job_id) WHERE status = 'pending';
+
+-- When a job was last looked at by an audit. No foreign key: an audit waits for nobody who is removing a job.
+CREATE TABLE {schema}.audit (
+    job_id text COLLATE "C" PRIMARY KEY,
+    audited_us bigint NOT NULL
+) WITH (fillfactor = 50);
+"""
+"""Starts of jobs that wait in a queue outside of every agent: see stores/_executions.py."""
+
+OVERDUE: Final = "CREATE INDEX execution_scheduled ON {schema}.execution (due_us, job_id) WHERE status = 'scheduled';"
+"""By which executions are found that should have come out of their queue, and those that audits look for there."""
 
 GIVEN: Final = sql.SQL("unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us)")
 IS_GIVEN: Final = sql.SQL("execution.job_id = given.job_id AND execution.due_us = given.due_us")

@@ -6,6 +6,7 @@ from typing import Final
 
 from .._store import StoreUnusable
 from .connection import PATIENCE, Connection, psycopg, sql
+from .execution_statements import EXECUTIONS, OVERDUE
 from .statements import HAND_OVERS, LABELLED
 from .units import RESTS, TABLES as UNITS
 
@@ -220,33 +221,6 @@ CREATE INDEX vote_due ON {schema}.vote (due_us);
 """
 """Agents have labels, and vote: see stores/_voting.py."""
 
-EXECUTIONS: Final = """
-CREATE TABLE {schema}.execution (
-    job_id text COLLATE "C" NOT NULL,
-    due_us bigint NOT NULL,
-    status text NOT NULL CHECK (status IN ('pending', 'scheduled', 'taken', 'done', 'skipped', 'superseded')),
-    schedule text NOT NULL,
-    made_us bigint NOT NULL,
-    next_due_us bigint,
-    instance text,
-    number bigint,
-    put_us bigint,
-    epoch bigint REFERENCES {schema}.agent ON DELETE SET NULL,
-    PRIMARY KEY (job_id, due_us)
-) WITH (fillfactor = 50);
-CREATE UNIQUE INDEX execution_live ON {schema}.execution (job_id) WHERE status IN ('pending', 'scheduled');
-CREATE UNIQUE INDEX execution_taken ON {schema}.execution (job_id) WHERE status = 'taken';
-CREATE INDEX execution_epoch ON {schema}.execution (epoch) WHERE epoch IS NOT NULL;
-CREATE INDEX execution_pending ON {schema}.execution (due_us, job_id) WHERE status = 'pending';
-
--- When a job was last looked at by an audit. No foreign key: an audit waits for nobody who is removing a job.
-CREATE TABLE {schema}.audit (
-    job_id text COLLATE "C" PRIMARY KEY,
-    audited_us bigint NOT NULL
-) WITH (fillfactor = 50);
-"""
-"""Starts of jobs that wait in a queue outside of every agent: see stores/_executions.py."""
-
 REQUESTS: Final = """
 -- What agents ask of those that have the jobs. It stays for some minutes when it is done: a commit may come twice.
 CREATE TABLE {schema}.request (
@@ -271,9 +245,6 @@ ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT
 
 COMING: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_coming boolean NOT NULL DEFAULT false;"
 """An agent is still reading the store."""
-
-OVERDUE: Final = "CREATE INDEX execution_scheduled ON {schema}.execution (due_us, job_id) WHERE status = 'scheduled';"
-"""By which executions are found that should have come out of their queue, and those that audits look for there."""
 
 MIGRATIONS: Final = (
     sql.SQL(
