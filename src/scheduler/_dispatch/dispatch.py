@@ -165,7 +165,7 @@ class Dispatch:
             self._release(batch, job.id)
 
     def _can_wait(self, job: Job, hold: Hold, due_us: int | None) -> bool:
-        """Whether the plan can wait until the job leaves: nearly all do at once, and a near start that is planned sooner
+        """Whether the plan can wait until the job leaves: nearly all do at once, and a near start planned sooner
         may have given way by then. Of those that stay it is made as soon as it is not near any more.
         """
         is_far = due_us is not None and due_us >= self._now_us() + SOON
