@@ -2,7 +2,8 @@
 
     python sharing_agent.py '{"dsn": ..., "schema": ..., "name": ..., "log": ..., "jobs": 60, "every": "200ms"}'
 
-`labels` are its own, and for each text in `where` it adds so many jobs for agents with those labels.
+`labels` are its own, and for each text in `where` it adds so many jobs for agents with those labels. `many`: options of
+jobs that several agents run, by their ids.
 Each line of the log is one write: the agent, the job, the tick in microseconds, how late it began in seconds. It says
 "runs" on standard output once it runs, and stops when standard input ends.
 """
@@ -25,10 +26,10 @@ from scheduler.stores.postgres import PostgresStore
 async def main(config):
     log = os.open(config["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
-    async def work(name):
+    async def work(name=""):
         run = current_run()
         due = run.due.timestamp()
-        os.write(log, f"{config['name']} {name} {round(due * 1e6)} {time.time() - due:.6f}\n".encode())
+        os.write(log, f"{config['name']} {name or run.job_id} {round(due * 1e6)} {time.time() - due:.6f}\n".encode())
         if config.get("takes"):
             await anyio.sleep(config["takes"])
 
@@ -41,6 +42,8 @@ async def main(config):
     for where in config.get("where", ()):
         jobs = [(f"{where}-{n}", every, (f"{where}-{n}",)) for n in range(config["jobs"])]
         s.add_many("work", jobs, where=where, on_conflict="keep")
+    for id, options in config.get("many", {}).items():
+        s.add("work", every, id=id, on_conflict="keep", **options)
     async with s:
         print("runs", flush=True)
         await run_sync(sys.stdin.read, abandon_on_cancel=True)

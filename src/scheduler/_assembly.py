@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue, boottime
 
-from ._control import Registry
+from ._control import PartedRegistry
 from ._dispatch import Dispatch, Held, QueueAudit
 from ._jobs import JobList, Tasks, some_seconds_of
 from ._journal import Journal
@@ -101,7 +101,7 @@ def rests_of(core: Core, windows: Mapping[str, float]) -> Rests:
 def memory_of(
     store: Store,
     core: Core,
-    registry: Registry,
+    registry: PartedRegistry,
     tasks: Tasks,
     *,
     crash_floor: float,
@@ -174,7 +174,7 @@ def membership_of(
 
 
 def of_queue(
-    queue: Queue, store: Store, store_line: Writer, registry: Registry, requests: Requests | None, **parts: Any
+    queue: Queue, store: Store, store_line: Writer, registry: PartedRegistry, requests: Requests | None, **parts: Any
 ) -> tuple[Dispatch, QueueAudit]:
     """Put together what deals with a queue, in a line of its own. Raises TypeError for a store without executions."""
     core: Core = parts["core"]

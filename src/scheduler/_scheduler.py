@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from logging import getLogger
-from typing import Any, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
-import anyio
 from anyio.abc import TaskGroup
 
 from schedule import Missed, Schedule
 from timerqueue import Clock, Lifecycle, LifecycleError, LifecycleState, Random, SystemClock, TaskPool, system_random
 
 from ._assembly import audit_of, core_of, memory_of, rests_of, shares_of, store_of, without_store
-from ._control import OnConflict, Registry, SomeJob, fleet_of
+from ._control import OnConflict, PartedRegistry, SomeJob, fleet_of
 from ._jobs import (
     Handle as Job,
     Policies,
@@ -26,6 +25,7 @@ from ._jobs import (
     limit_of,
     name_of,
     part_of,
+    parted,
     poll_of,
     seconds_of,
     some_seconds_of,
@@ -104,7 +104,7 @@ class Scheduler(Running):
         self._listeners = self._core.listeners
         self._jobs = self._core.jobs
         self._tasks = Tasks(has_store=store is not None)
-        self._registry = Registry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
+        self._registry = PartedRegistry(self._core, self._lifecycle, self._tasks, has_store=store is not None)
         audit_every = audit_of(store, audit)
         self._memory, self._watchdog = (
             without_store(self._core, audit_every)
@@ -157,6 +157,8 @@ class Scheduler(Running):
         delivery: Delivery | str = Delivery.AT_MOST_ONCE,
         place: str | None = None,
         where: str | None = None,
+        agents: int | Literal["all"] | None = None,
+        apart: str | None = None,
         start: Start = None,
         inline: bool = False,
         on_conflict: OnConflict = "error",
@@ -177,6 +179,7 @@ class Scheduler(Running):
         - `delivery`: what to do with a tick whose process died during its run. AT_MOST_ONCE: record it as crashed, and
           do not run it again. AT_LEAST_ONCE: try it again.
         - `place`: jobs of one place are on one agent. `where`: labels that it must have, such as "region=eu".
+        - `agents`: so many run each tick, or "all"; `apart`: they differ in this label, "zone", as far as they can.
         - `start`: "phase": in the first interval, at a place that a hash of `id` decides, so that jobs spread out (the
           default for Every). "now": at once, and then on the grid. Or a datetime.
         - `on_conflict`: what to do if a job of this id exists, in the store too. "error": raise. "update": change it;
@@ -195,7 +198,10 @@ class Scheduler(Running):
             task, work, call = None, func, call_of(func, inline=inline)
         else:
             task, work, call = self._tasks.resolve(func, inline=inline, durable=durable)
-        return self._registry.add(id, schedule, start, policy, on_conflict, task, work, call, args, kwargs, name, tags)
+        if agents is not None or apart is not None:
+            policy = parted(policy, agents, apart)
+        add = self._registry.add if policy.agents is None else self._registry.add_parted
+        return add(id, schedule, start, policy, on_conflict, task, work, call, args, kwargs, name, tags)
 
     def add_many(
         self,
@@ -282,7 +288,7 @@ class Scheduler(Running):
         most, before_us = count_of("limit", limit), None if before is None else us_of(aware("before", before))
         if self._memory is None:
             return []
-        ticks = await self._memory.history(job_id, most, before_us)
+        ticks = await self._memory.history(self._registry.ids_of(job_id), most, before_us)
         return [record_of(tick) for tick in ticks]
 
     async def audit(self) -> Audit:
@@ -294,15 +300,7 @@ class Scheduler(Running):
         if self._lifecycle.state is not LifecycleState.RUNNING:
             msg = f"cannot audit: this scheduler is {self.state.value}"
             raise LifecycleError(msg)
-        done, answer = anyio.Event(), list[Audit]()
-
-        def audited(audit: Audit) -> None:
-            answer.append(audit)
-            done.set()
-
-        self._core.loop.call(self._watchdog.audit, audited)
-        await done.wait()
-        return answer[0]
+        return await self._watchdog.audited()
 
     def reconcile(self, id: str | None = None) -> None:
         """See that a job, or each job, has exactly one next start if it is to start by itself, and else none.

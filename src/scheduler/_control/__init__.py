@@ -9,6 +9,7 @@ from .conflict import OnConflict, duplicate
 from .early import EarlyJob
 from .fleet import fleet_of
 from .new_jobs import NewJob, SomeJob
+from .parts import PartedRegistry
 from .registry import Registry
 from .run_once import RunOnce
 from .skipping import skip, supersede
@@ -18,6 +19,7 @@ __all__ = [
     "EarlyJob",
     "NewJob",
     "OnConflict",
+    "PartedRegistry",
     "Registry",
     "RunOnce",
     "SomeJob",

@@ -44,7 +44,7 @@ def refuse_switch(job: Job, other: Job) -> None:
 
 def refuse_to_move(job: Job, policy: Policy) -> None:
     """Raise InvalidJob if the job might go to another agent: it may be at work on the one that it has."""
-    for name in ("place", "where"):
+    for name in ("place", "where", "agents", "apart"):
         kept = getattr(job.policy, name)
         if getattr(policy, name) != kept:
             msg = f'job {job.id!r} keeps its {name}, {kept!r}: to change that use on_conflict="replace"'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .._jobs import JobList
+from .._jobs import JobList, shard_of_job
 from .._values import AgentStatistics, FleetStatistics
 
 
@@ -21,6 +21,10 @@ def fleet_of(jobs: JobList) -> FleetStatistics | None:
     )
     me = next((agent.name for agent in agents if agent.epoch == view.me), "")
     elsewhere = [job for job in jobs.jobs() if job.sparse is not None and "is_elsewhere" in job.sparse]
-    asked = Counter(job.policy.where for job in elsewhere if job.policy.where is not None)
+    asked = Counter(
+        job.policy.where
+        for job in elsewhere
+        if job.policy.where is not None and not (job.policy.is_part and view.owner_of(shard_of_job(job)))
+    )
     waiting = {where: count for where, count in asked.items() if view.lacks(where)}
     return FleetStatistics(me=me, agents=agents, jobs_elsewhere=len(elsewhere), waiting=waiting)

@@ -68,7 +68,7 @@ class Registry(Verbs):
             present = self._by_id.get(id)
             if present is not None and stays(present, on_conflict):
                 return present
-            plan = self._planners.first(planned, id, start)  # type: ignore[arg-type] # it is no text any more
+            plan = self._planners.first(planned, id if policy.where is None else policy.key_of(id), start)  # type: ignore[arg-type] # it is no text any more
             bound, planner, at_once, due_us, is_dated = plan
             job = Job(
                 self,
@@ -128,7 +128,7 @@ class Registry(Verbs):
 
     def _check(self, policy: Policy, task: str | None) -> None:
         self._runs.check_needs(policy.needs)
-        self._jobs.check_where(policy.where, is_stored=task is not None)
+        self._jobs.check_placement(policy, is_stored=task is not None)
 
     def _drafts(  # noqa: PLR0917 - as for `add`
         self,
@@ -284,7 +284,7 @@ class Registry(Verbs):
         job.due_us = job.dated_us = None
         self._leave(job)
         may_pass = job.policy.where is not None or isinstance(job.schedule, At)
-        if start is None and not may_pass:
+        if (start is None and not may_pass) or job.policy.agents is not None:
             return
         if first.due_us is not None:
             next_us = self._core.timeline.reported(first.due_us, steady=first.planner.steady)

@@ -110,7 +110,9 @@ class Updates:
         is_here = self._core.loop.is_here and not self._early.holds(job)
         with self._lock:
             start = self.dated_start(job) if start is None else start
-            first = None if schedule is None else self.first_start(schedule_of(schedule), job.id, start)
+            first = (
+                None if schedule is None else self.first_start(schedule_of(schedule), job.policy.key_of(job.id), start)
+            )
             change = partial(changed, changes=changes if task is None else apart(changes))
             definition = self._foreseen(job, change, is_here=is_here)
             refuse_to_move(job, definition.policy)
@@ -153,15 +155,15 @@ class Updates:
             if not asked:
                 del self._asked[job]
 
-    def first_start(self, schedule: Schedule, id: str, start: Start) -> FirstStart:
+    def first_start(self, schedule: Schedule, key: str, start: Start) -> FirstStart:
         """When a job with that schedule would start for the first time. Raises InvalidJob if never."""
         with self._lock:
-            return FirstStart(*self._planners.first(schedule, id, start))
+            return FirstStart(*self._planners.first(schedule, key, start))
 
-    def first_start_known(self, schedule: Schedule, id: str) -> FirstStart:
+    def first_start_known(self, schedule: Schedule, key: str) -> FirstStart:
         """The schedule as it stands for a job whose next start is known already."""
         with self._lock:
-            bound, planner = self._planners.planner_of(schedule, id)
+            bound, planner = self._planners.planner_of(schedule, key)
         return FirstStart(bound, planner, at_once=False, due_us=None)
 
     def dated_start(self, job: Job) -> datetime | None:
@@ -195,7 +197,7 @@ class Updates:
         if job.is_removed:
             return
         if job.unfit is not None:
-            first = self.first_start(source.schedule, job.id, None) if first is None else first
+            first = self.first_start(source.schedule, job.policy.key_of(job.id), None) if first is None else first
             job.unfit = None
         definition = source.definition
         was_same = first is None and is_same(job, source)

@@ -13,6 +13,7 @@ from timerqueue import OUT, Lifecycle, LifecycleState
 from .._jobs import AskedRun, Job, Tasks, count_of, reason_of, until_of
 from .._journal import check_pause
 from .._loop import Core
+from .._placement import lack_text
 from .._plan import Planners, aware, instant_of, us_of
 from .._starts import REMOVED, foreseen_starts, next_start, next_starts
 from .._values import AlreadyStopped, Cause, Event, JobNotFound, JobRemoved
@@ -135,7 +136,7 @@ class Verbs:
     def why_with_nobody(self, job: Job) -> str | None:
         """Why no agent has the job; None: one has it, or soon will."""
         lacking = self._jobs.lacks(job) if job.is_elsewhere else None
-        return None if lacking is None else f"no agent has {lacking}"
+        return None if lacking is None else lack_text(lacking)
 
     def next_start(self, job: Job) -> datetime | None:
         """When the job starts next, retries included."""

@@ -5,7 +5,7 @@ It knows no queue, no run and no store. A job's verbs ask whoever controls it (`
 any thread; everything else happens on the loop's.
 """
 
-from .asked import AskedRun
+from .asked import AskedRun, answer_together
 from .call import awaited, call_of, on_the_loop
 from .current import RUN, CurrentRun, current_run
 from .definition import Definition, Unfit
@@ -15,6 +15,7 @@ from .job_list import JobList, shard_of_job
 from .json_text import LARGEST, check_text, copied, json_text, kept, read_json
 from .next_attempt import NextAttempt, Owed
 from .options import (
+    APART,
     DEFAULT,
     DEFAULT_MAX_RUNNING,
     NO_KWARGS,
@@ -29,6 +30,7 @@ from .options import (
     limit_of,
     limits_of,
     part_of,
+    parted,
     policy_of,
     poll_of,
     reason_of,
@@ -44,6 +46,7 @@ from .tasks import Tasks, name_of
 from .thread_call import Call, NotLaunched
 
 __all__ = [
+    "APART",
     "DEFAULT",
     "DEFAULT_MAX_RUNNING",
     "LARGEST",
@@ -65,6 +68,7 @@ __all__ = [
     "Policies",
     "Tasks",
     "Unfit",
+    "answer_together",
     "args_of",
     "awaited",
     "call_of",
@@ -83,6 +87,7 @@ __all__ = [
     "name_of",
     "on_the_loop",
     "part_of",
+    "parted",
     "policy_of",
     "poll_of",
     "read_json",

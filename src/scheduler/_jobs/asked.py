@@ -6,7 +6,7 @@ wakes it, and waits for something of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from datetime import timedelta
 from threading import Event, Lock
 from typing import Any
@@ -15,7 +15,7 @@ from anyio.lowlevel import current_token
 
 from timerqueue import SystemClock
 
-from .._values import MissedReason, RunEnded, RunMissed
+from .._values import MissedReason, Outcome, RunEnded, RunMissed
 from .options import seconds_of
 
 
@@ -113,6 +113,28 @@ class AskedRun:
     def _answered(self) -> RunEnded | RunMissed:
         assert self._answer is not None
         return self._answer
+
+    def tell(self, wake: Callable[[], object]) -> None:
+        """Call `wake` when there is an answer, from any thread."""
+        self._tell(wake)
+
+    @property
+    def answer(self) -> RunEnded | RunMissed | None:
+        """How it has ended, or why there was none; None: it is still to come."""
+        return self._answer
+
+
+def answer_together(whole: AskedRun, parts: Sequence[AskedRun]) -> None:
+    """Answer for the whole when all parts have answers: with the first of these that is no success, if there is one."""
+
+    def look() -> None:
+        answers = [part.answer for part in parts]
+        given = [answer for answer in answers if answer is not None]
+        if len(given) == len(parts):
+            whole.settle(next((each for each in given if each.outcome is not Outcome.SUCCEEDED), given[-1]))
+
+    for part in parts:
+        part.tell(look)
 
 
 def _refuse_on_a_loop() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import takewhile
 from threading import RLock
 
-from .._values import InvalidJob, JobNotFound
+from .._values import InvalidJob, JobNotFound, Policy
 from ..stores import Shares, shard_of
 from .job import Job
 
@@ -13,6 +14,10 @@ from .job import Job
 def shard_of_job(job: Job) -> int:
     """The shard of a stored job, where agents share the store."""
     return shard_of(job.policy.place or job.id, job.policy.where)
+
+
+def _nobody(whole: str) -> None:
+    """Tell nobody."""
 
 
 class JobList:
@@ -26,6 +31,9 @@ class JobList:
         self.shares = shares
         self.by_id: dict[str, Job] = {}
         self.lock = RLock()
+        self._parts: dict[str, dict[str, None]] = {}
+        """Ids of the parts of jobs that several agents run, by the ids of these."""
+        self._on_part_gone: Callable[[str], object] = _nobody
         self._number = 1
         self._offered = ""
         """The last id that was made up. It is offered again unless a job has taken it."""
@@ -47,17 +55,20 @@ class JobList:
 
     def is_elsewhere(self, job: Job) -> bool:
         """Whether another agent has that job."""
-        if self.shares is None or job.task is None:
+        return job.task is not None and self.is_others(job.id, job.policy)
+
+    def is_others(self, id: str, policy: Policy) -> bool:
+        """Whether another agent has the stored job of that id. What runs in parts nobody has: its parts are had."""
+        if self.shares is None:
             return False
-        return not self.shares.holds(job.id, job.policy.place, job.policy.where)
+        return policy.agents is not None or not self.shares.holds(id, policy.place, policy.where)
 
     def begins_elsewhere(self, job: Job, *, at_once: bool) -> bool:
         """Whether another agent is to have that job, which is added here. `at_once`: it has a start now."""
-        return (
-            self.shares is not None
-            and job.task is not None
-            and not self.shares.begin(job.id, job.policy.place, job.policy.where, at_once=at_once)
-        )
+        if self.shares is None or job.task is None:
+            return False
+        policy = job.policy
+        return policy.agents is not None or not self.shares.begin(job.id, policy.place, policy.where, at_once=at_once)
 
     def is_asked_elsewhere(self, job: Job) -> bool:
         """Whether another agent has the job, and is to be asked for what concerns it."""
@@ -65,25 +76,29 @@ class JobList:
 
     def agent_of(self, job: Job) -> str | None:
         """The name of the agent that has the job; None: no other could have it."""
-        if self.shares is None or job.task is None:
+        if self.shares is None or job.task is None or job.policy.agents is not None:
             return None
         return self.shares.agent_of(job.id, job.policy.place, job.policy.where)
 
-    def check_where(self, where: str | None, *, is_stored: bool) -> None:
-        """Raise InvalidJob for labels where none are looked at."""
-        if where is None or (is_stored and self.shares is not None and self.shares.know_labels):
+    def check_placement(self, policy: Policy, *, is_stored: bool) -> None:
+        """Raise InvalidJob for labels, or a number of agents, where none are looked at."""
+        where, agents = policy.where, policy.agents
+        if (where is None and agents is None) or (is_stored and self.shares is not None and self.shares.know_labels):
             return
         if is_stored and self.shares is not None:
             why = "whichever agent is free takes a job whose starts stand in a queue"
         else:
             why = "it is for stored jobs of agents that share a store: PostgresStore(dsn, shared=True, labels={...})"
-        msg = f"where={where!r} chooses among agents, and there is no choice: {why}"
+        asked = f"where={where!r}" if agents is None else f"agents={agents!r}"
+        msg = f"{asked} chooses among agents, and there is no choice: {why}"
         raise InvalidJob(msg)
 
     def lacks(self, job: Job) -> str | None:
         """The labels that the job asks for and no agent has, as was seen last; None: it lacks none."""
         where, view = job.policy.where, None if self.shares is None else self.shares.view
-        return None if where is None or view is None or not view.lacks(where) else where
+        if where is None or view is None or not view.lacks(where):
+            return None
+        return None if job.policy.is_part and view.owner_of(shard_of_job(job)) else where
 
     def jobs(self) -> list[Job]:
         """All of them at this moment."""
@@ -100,6 +115,23 @@ class JobList:
         """Put the job in, in the place of one of its id."""
         with self.lock:
             self.by_id[job.id] = job
+        if job.policy.is_part:
+            self.note_part(job)
+
+    def watch_parts(self, on_part_gone: Callable[[str], object]) -> None:
+        """Have `on_part_gone` called when a part has gone, with the id of the job of which it was one. Any thread."""
+        self._on_part_gone = on_part_gone
+
+    def note_part(self, job: Job) -> None:
+        """Know that a job is a part of the one whose id is its place."""
+        with self.lock:
+            self._parts.setdefault(job.policy.place or "", {})[job.id] = None
+
+    def parts_of(self, id: str) -> list[Job]:
+        """The parts that are there of the job of that id."""
+        with self.lock:
+            found = [self.by_id.get(part) for part in self._parts.get(id, ())]
+        return [part for part in found if part is not None and part.policy.is_part and part.policy.place == id]
 
     def discard(self, job: Job) -> None:
         """Take the job out, and mark it as removed; another one of its id stays."""
@@ -111,6 +143,18 @@ class JobList:
                     self.by_id.clear()  # the table of 100,000 jobs takes 5 MiB, and stays until somebody does this
             if job.id == self._offered:  # it had it
                 self._number += 1
+        if job.policy.is_part:
+            self._forget_part(job)
+
+    def _forget_part(self, job: Job) -> None:
+        whole = job.policy.place or ""
+        with self.lock:
+            parts = self._parts.get(whole, {})
+            if job.id not in self.by_id:
+                parts.pop(job.id, None)
+            if not parts:
+                self._parts.pop(whole, None)
+        self._on_part_gone(whole)
 
     def free_id(self) -> str:
         """An id that no job has or was given here. Call it with `lock` held."""

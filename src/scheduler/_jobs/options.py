@@ -17,9 +17,9 @@ from schedule import Missed, Schedule, ScheduleError, duration, parse
 from schedule._errors import shown
 from timerqueue import needs_of
 
+from .._placement import EVERY_AGENT, is_label, is_part, labels_of
 from .._plan import aware
 from .._values import LONGEST, OPTIONS, Delivery, InvalidJob, Overlap, Policy, Retry
-from ..stores import labels_of
 from .json_text import LARGEST, check_text
 
 T = TypeVar("T")
@@ -31,6 +31,10 @@ SHORTEST_POLL: Final = 0.001
 """Seconds. To ask a store more often than that would cost a core."""
 
 LONGEST_PLACE: Final = 1_000
+
+MOST_AGENTS: Final = 1_000
+APART: Final = "zone"
+"""The label in which agents differ, where nobody says otherwise."""
 
 SHARED_POLICIES: Final = 1_000
 """Distinct sets of options that are kept to be shared."""
@@ -256,13 +260,43 @@ def _place(name: str, value: Any) -> str | None:
 def _where(name: str, value: Any) -> str | None:
     """Labels of agents, as they are said; None: any agent."""
     where = _place(name, value)
-    if where is not None:
+    if where is not None and not is_part(where):
         try:
             labels_of(where)
         except ValueError as exc:
             msg = f'where must be labels such as "region=eu" or "region=eu,zone=a", not {shown(value)}: {exc}'
             raise InvalidJob(msg) from None
     return where
+
+
+def _agents(name: str, value: Any) -> int | str | None:
+    """On how many agents a job runs; None: on one, as any job."""
+    if value is None or (isinstance(value, str) and value == EVERY_AGENT):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_AGENTS:
+        msg = f'{name} must be a whole number from 1 to {MOST_AGENTS:,}, or "{EVERY_AGENT}", not {shown(value)}'
+        raise InvalidJob(msg)
+    return value
+
+
+def _apart(name: str, value: Any) -> str | None:
+    """The name of a label; None: nobody asks for one."""
+    if value is None or (isinstance(value, str) and is_label(value)):
+        return value
+    msg = f'{name} must be the name of a label such as "zone", not {shown(value)}'
+    raise InvalidJob(msg)
+
+
+def parted(policy: Policy, agents: int | str | None, apart: str | None) -> Policy:
+    """The policy of a job that so many agents run. Raises InvalidJob for what does not fit together."""
+    policy = policy_of({"agents": agents, "apart": apart}, policy)
+    if policy.apart is not None and not isinstance(policy.agents, int):
+        msg = f"apart={apart!r} is for a number of agents, such as agents=3"
+        raise InvalidJob(msg)
+    if policy.place is not None:
+        msg = f"place={policy.place!r} is one agent, and agents={agents!r} asks for several: leave one of them out"
+        raise InvalidJob(msg)
+    return policy if policy.apart or not isinstance(policy.agents, int) else evolve(policy, apart=APART)
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
@@ -278,6 +312,8 @@ _CHECKS: Final[Mapping[str, Callable[[str, Any], Any]]] = {
     "delivery": _delivery,
     "place": _place,
     "where": _where,
+    "agents": _agents,
+    "apart": _apart,
 }
 
 assert set(_CHECKS) == set(OPTIONS)
@@ -353,6 +389,9 @@ class Policies:
             return policy_of(dict(zip(_NAMES, options, strict=True)))
         if policy is None:
             policy = policy_of(dict(zip(_NAMES, options, strict=True)))
+            if is_part(policy.where):
+                msg = f'where must be labels such as "region=eu", not the text of a part, {policy.where!r}: give agents'
+                raise InvalidJob(msg)
             if len(self._policies) >= SHARED_POLICIES:
                 self._policies.clear()
             self._policies[key] = policy

@@ -48,7 +48,7 @@ def stored_job(
     row = StoredJob(
         id,
         task,
-        _schedule_text(schedule, id),
+        _schedule_text(schedule, definition.policy.key_of(id)),
         json_text(args, "args") if args else "[]",
         json_text(dict(kwargs), "kwargs") if kwargs else "{}",
         options_text(definition.policy, definition.call is on_the_loop),

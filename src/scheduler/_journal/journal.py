@@ -227,6 +227,8 @@ class Journal:
 
     def ask(self, job: Job, act: Act, at_us: int | None = None, asked: AskedRun | None = None) -> None:
         """Ask something of the agent that has the job. `asked`: who waits for the outcome."""
+        if job.policy.agents is not None:
+            return  # nobody has it: its parts are asked
         number = self._next_fence()
         self.pending.requests.append(StoredRequest(number, job.id, act.value, at_us))
         self.pending.is_news = True

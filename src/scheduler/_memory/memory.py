@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 from logging import getLogger
+from operator import attrgetter
 from threading import Event, Lock
 from typing import Final, TypeVar
 
@@ -20,7 +21,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 
-from .._control import Registry
+from .._control import PartedRegistry
 from .._dispatch import Dispatch, QueueAudit
 from .._journal import Flushed, Sealed
 from .._lending import Units
@@ -79,7 +80,7 @@ class Memory:
         writer: Writer,
         *,
         core: Core,
-        registry: Registry,
+        registry: PartedRegistry,
         commits: Commits,
         crashes: Crashes,
         reconciler: Reconciler,
@@ -184,6 +185,7 @@ class Memory:
 
     def _begin(self) -> None:
         """Speak with others from now on: all that the store holds has been read."""
+        self._registry.begin_parts()
         self.polling.begin()
         if self.dispatch is not None:
             self.dispatch.begin()
@@ -244,11 +246,14 @@ class Memory:
             msg = f"some of it could not be stored in {self.store!r}: {lost[0]}"
             raise StoreError(msg) from lost[0]
 
-    async def history(self, job_id: str | None, limit: int, before_us: int | None) -> list[StoredTick]:
-        """Records of ticks, latest first."""
-        read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
-        ticks = read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
-        return list(self.intake.ticks(ticks))
+    async def history(self, job_ids: Iterable[str | None], limit: int, before_us: int | None) -> list[StoredTick]:
+        """Records of ticks of these jobs, latest first. None: of all."""
+        found: list[StoredTick] = []
+        for job_id in job_ids:
+            read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
+            found += read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
+        found.sort(key=attrgetter("due_us"), reverse=True)
+        return list(self.intake.ticks(found[:limit]))
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)

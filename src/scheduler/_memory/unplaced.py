@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from logging import getLogger
 
+from .._placement import lack_text
 from ..stores import View
 
 logger = getLogger(__name__)
@@ -25,7 +26,7 @@ class Unplaced:
         asked = {shard.where for shard in view.labelled.values() if not shard.owner}
         missing = {where for where in asked if view.lacks(where)}
         for where in sorted(missing - self._known):
-            logger.warning("no agent has %s: jobs for such agents wait", where)
+            logger.warning("%s: jobs for such agents wait", lack_text(where))
         for where in sorted(self._known - missing):
-            logger.info("an agent has %s: jobs for such agents go on", where)
+            logger.info("it is not so any more that %s: jobs for such agents go on", lack_text(where))
         self._known = missing

@@ -13,7 +13,7 @@ from logging import getLogger
 from schedule import Schedule, ScheduleError, parse
 from timerqueue import UnknownLimit
 
-from .._control import EarlyJob, Registry, duplicate
+from .._control import EarlyJob, PartedRegistry, duplicate
 from .._jobs import Job, Tasks, Unfit
 from .._journal import Reading, check_interval, pause_of, read, row_of, state_of, tally_of, unreadable
 from .._loop import Core
@@ -30,7 +30,7 @@ logger = getLogger(__name__)
 class Reconciler:
     """Makes jobs of rows, and lets jobs follow their rows."""
 
-    def __init__(self, registry: Registry, core: Core, tasks: Tasks, crashes: Crashes) -> None:
+    def __init__(self, registry: PartedRegistry, core: Core, tasks: Tasks, crashes: Crashes) -> None:
         self._registry = registry
         self._jobs = core.jobs
         self._core = core
@@ -98,9 +98,7 @@ class Reconciler:
 
     def is_ours(self, row: StoredJob) -> bool:
         """Whether the job of a row would be ours, where other agents have some."""
-        shares = self._jobs.shares
-        policy = read(row, self._tasks).definition.policy
-        return shares is None or shares.holds(row.id, policy.place, policy.where)
+        return not self._jobs.is_others(row.id, read(row, self._tasks).definition.policy)
 
     def begin_anew(self, job: Job) -> Job:
         """Let a job of ours go, and another begin in its place: its row has been put in the place of another."""
@@ -116,6 +114,15 @@ class Reconciler:
         """Follow a row that somebody else has changed, or removed. `state`: where a job that is new here stands."""
         self._journal.note_row(id)
         job = self._jobs.find(id)
+        was_paused = None if job is None else job.paused_by
+        self._change(id, job, row, state)
+        new = self._jobs.find(id)
+        if new is not None and new.policy.agents is not None:
+            self._registry.whole_changed(new, was_paused)
+        elif new is None and job is not None and job.policy.agents is not None:
+            self._registry.whole_or_part_gone(id)
+
+    def _change(self, id: str, job: Job | None, row: StoredJob | None, state: StoredState | None) -> None:
         if job is not None and job.task is None:
             logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)
         elif row is None:
@@ -204,19 +211,20 @@ class Reconciler:
     ) -> tuple[Reading, FirstStart]:
         """Read the row, and find when its job would start for the first time."""
         reading = read(row, self._tasks)
+        policy = reading.definition.policy
         try:
-            self._core.runs.check_needs(reading.definition.policy.needs)
-            self._jobs.check_where(reading.definition.policy.where, is_stored=True)
-            first = self._first(row.id, reading.schedule, start, is_known=is_known)
+            self._core.runs.check_needs(policy.needs)
+            self._jobs.check_placement(policy, is_stored=True)
+            first = self._first(policy.key_of(row.id), reading.schedule, start, is_known=is_known)
             check_interval(row.id, first.planner.interval)
             return reading, first
         except (InvalidJob, ScheduleError, UnknownLimit, ValueError, ArithmeticError, RecursionError) as exc:
             reading = unreadable(row, exc) if reading.is_readable else reading
             return reading, FirstStart(reading.schedule, Once(0), at_once=False, due_us=None)
 
-    def _first(self, id: str, schedule: Schedule, start: datetime | None, *, is_known: bool) -> FirstStart:
+    def _first(self, key: str, schedule: Schedule, start: datetime | None, *, is_known: bool) -> FirstStart:
         updates = self._registry.updates
-        return updates.first_start_known(schedule, id) if is_known else updates.first_start(schedule, id, start)
+        return updates.first_start_known(schedule, key) if is_known else updates.first_start(schedule, key, start)
 
     def _enter(self, row: StoredJob, reading: Reading, first: FirstStart) -> Job:
         """The job of that id, made if there is none, as it has been read. Where it stands is not touched."""
@@ -302,7 +310,8 @@ class Reconciler:
             return False
         reading, was = read(row, self._tasks), job.policy
         policy = reading.definition.policy
-        return reading.is_readable and (policy.place, policy.where) != (was.place, was.where)
+        is_at = (was.place, was.where, was.agents is None)
+        return reading.is_readable and (policy.place, policy.where, policy.agents is None) != is_at
 
     def _is_known(self, job: Job, row: StoredJob) -> bool:
         """Whether the job is what the row says."""
@@ -339,7 +348,10 @@ class Reconciler:
         if row.schedule == job.schedule_text:
             return True
         try:
-            return self._registry.updates.first_start_known(parse(row.schedule), job.id).schedule == job.schedule
+            return (
+                self._registry.updates.first_start_known(parse(row.schedule), job.policy.key_of(job.id)).schedule
+                == job.schedule
+            )
         except ScheduleError:
             return False
 

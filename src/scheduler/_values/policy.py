@@ -10,6 +10,7 @@ from attrs import field, fields, frozen
 from schedule import Missed
 from timerqueue import Needs
 
+from .._placement import is_part
 from .retry import Retry
 
 
@@ -54,7 +55,22 @@ class Policy:
     place: str | None = None
     """Jobs of one place are always on one agent, where several share a store; None: the job is a place of its own."""
     where: str | None = None
-    """Labels that the agent must have that has the job, where several share a store: "region=eu"; None: any may."""
+    """Labels that the agent must have that has the job, where several share a store: "region=eu"; None: any may.
+    A part of a job that several agents run has the text of a part.
+    """
+    agents: int | str | None = None
+    """On so many agents the job runs, or on "all" of them, where several share a store. Then it has parts, which are
+    jobs, and does nothing itself. None: it is one job on one agent.
+    """
+    apart: str | None = None
+    """The label in which these agents differ as far as there is a choice; None: it is not for a number of agents."""
+    is_part: bool = field(init=False, eq=False, repr=False)
+    """The job is a part of the one whose id is `place`."""
+
+    @is_part.default
+    def _is_part(self) -> bool:
+        return self.place is not None and is_part(self.where)
+
     is_plain: bool = field(init=False, eq=False, repr=False)
     """There is nothing to look at when a run begins: no limit, no timeout, no tick that may come too late, and no other
     run beside it.
@@ -72,6 +88,10 @@ class Policy:
     def _kind(self) -> str:
         names = [name for name, _ in self.needs]
         return next((name for name in names if ":" not in name), names[0].partition(":")[0] if names else "default")
+
+    def key_of(self, id: str) -> str:
+        """By what the job of that id has its place in an interval: a part has the place of the whole."""
+        return self.place if self.is_part and self.place is not None else id
 
 
 OPTIONS: Final = tuple(attribute.name for attribute in fields(Policy) if attribute.init)

@@ -14,6 +14,7 @@ from itertools import islice
 from logging import getLogger
 from typing import Any, Final
 
+import anyio
 from attrs import Factory, define
 
 from timerqueue import LifecycleError
@@ -127,6 +128,18 @@ class Watchdog:
         self._is_over = True
         if self._current is not None:
             self._finish(self._current)
+
+    async def audited(self) -> Audit:
+        """Audit now, and return what was found."""
+        done, answer = anyio.Event(), list[Audit]()
+
+        def tell(audit: Audit) -> None:
+            answer.append(audit)
+            done.set()
+
+        self._core.loop.call(self.audit, tell)
+        await done.wait()
+        return answer[0]
 
     def statistics(self) -> WatchdogStatistics:
         """The counts of its audits, and the last of them."""

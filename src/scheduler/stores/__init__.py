@@ -5,6 +5,7 @@ package are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import the one
 nothing here imports one. Nothing here knows a job, a run or a clock. `Store` says which thread calls its methods.
 """
 
+from .._placement import chosen, labels_of
 from .._values import EVERYTHING
 from ._executions import LIVE, PARTS, Audited, Decide, Executions, Fetched, Mended, NotTaken, Standing, Taken
 from ._rows import (
@@ -49,7 +50,6 @@ from ._sharing import (
     Sharing,
     TakenShards,
     View,
-    labels_of,
 )
 from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
@@ -131,6 +131,7 @@ __all__ = [
     "Vote",
     "Voting",
     "Wish",
+    "chosen",
     "labels_of",
     "rightful_owners",
     "shard_of",

@@ -8,6 +8,7 @@ from functools import lru_cache
 from hashlib import blake2b, md5
 from typing import Final
 
+from .._placement import OneOf, assigned, chosen, read_part
 from ._sharing import Peer, Sharing, View
 
 SHARDS: Final = 1_024
@@ -23,9 +24,12 @@ def shard_of(place: str, where: str | None = None) -> int:
     `where`: the labels that its agent must have, as the job says it; None: any agent may have it.
     """
     drawn = int.from_bytes(_digest(place)[:4])
-    if where is None:
-        return drawn % SHARDS
-    return SHARDS + int.from_bytes(_digest(where)[:6]) * SHARDS_OF_LABELS + drawn % SHARDS_OF_LABELS
+    return drawn % SHARDS if where is None else _first_shard(where) + drawn % SHARDS_OF_LABELS
+
+
+@lru_cache(maxsize=4_096)
+def _first_shard(where: str) -> int:
+    return SHARDS + int.from_bytes(_digest(where)[:6]) * SHARDS_OF_LABELS
 
 
 def _digest(text: str) -> bytes:
@@ -70,13 +74,17 @@ class Rightful:
     """To whom each shard belongs by right: to those who are there, whose clocks are right, and who have the labels that
     it is for. Who is still coming is counted only where there is nobody else. `gone`: agents that are not to be counted
     any more.
+
+    Shards of the parts of jobs that several agents run each belong to one of the chosen, and to no two the same.
     """
 
     def __init__(self, view: View, gone: Collection[int] = ()) -> None:
         self._view = view
         self._living = [p for p in view.peers if p.left >= 0 and not p.is_off and p.epoch not in gone]
         self._owners = _rightful_owners(_settled(self._living))
-        self._fit: dict[str, tuple[int, ...]] = {}
+        self._fit: dict[str, list[Peer]] = {}
+        self._assigned: dict[int, list[int]] = {}
+        """To whom the parts belong, in their order, by the number of the shard of the first."""
 
     def __getitem__(self, shard: int) -> int:
         """Return the owner, by the epoch of its incarnation. 0: there is none."""
@@ -86,8 +94,22 @@ class Rightful:
         if found is None:  # somebody has deleted its row
             return 0
         if found.where not in self._fit:
-            self._fit[found.where] = _settled([peer for peer in self._living if peer.fits(found.where)])
-        return _rightful_owner(shard, self._fit[found.where])
+            self._fit[found.where] = [peer for peer in self._living if peer.fits(found.where)]
+        fit, part = self._fit[found.where], read_part(found.where)
+        if isinstance(part, OneOf):
+            return self._owner_of_part(part, (shard - SHARDS) % SHARDS_OF_LABELS, fit)
+        return _rightful_owner(shard, _settled(fit))
+
+    def _owner_of_part(self, part: OneOf, place: int, fit: Sequence[Peer]) -> int:
+        shards = [_first_shard(each.text) + place for each in part.siblings()]
+        first = shards[0]
+        if first not in self._assigned:
+            coming = [peer for peer in fit if peer.is_coming]
+            ours = chosen(str(first), [peer for peer in fit if not peer.is_coming], part.count, part.apart)
+            ours += chosen(str(first), coming, part.count - len(ours), part.apart)
+            owners = [self._view.owner_of(shard) for shard in shards]
+            self._assigned[first] = assigned(owners, [peer.epoch for peer in ours])
+        return self._assigned[first][part.number - 1]
 
 
 def _settled(living: Sequence[Peer]) -> tuple[int, ...]:

@@ -8,14 +8,12 @@ be started elsewhere at once, and what it had marked is a crash.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from attrs import evolve, field, frozen
 
+from .._placement import fits, lacks
 from ._rows import Answer, StoredJob, StoredState, StoredTick
 from ._units import Loan
 
@@ -30,47 +28,6 @@ MAX_SKEW: Final = 1.0
 """Seconds by which an agent's wall clock may be off, where nobody says otherwise. One that follows NTP is off by some
 thousandths, and is set right at once from about an eighth of a second on: more than this is looked after by nobody.
 """
-
-
-_LABEL: Final = re.compile(r"[^\s=,]{1,63}=[^\s=,]{1,63}")
-
-
-@lru_cache(maxsize=1_024)
-def labels_of(text: str) -> Mapping[str, str]:
-    """Read the labels that a text asks for: "region=eu", or "region=eu,zone=a". Raises ValueError, which says what of
-    it is none.
-    """
-    found: dict[str, str] = {}
-    for part in map(str.strip, text.split(",")):
-        if not _LABEL.fullmatch(part):
-            msg = f"{part[:100]!r} is no label with its value"
-            raise ValueError(msg)
-        name, value = part.split("=")
-        if found.setdefault(name, value) != value:
-            msg = f"{name!r} cannot be both {found[name]!r} and {value!r}"
-            raise ValueError(msg)
-    return MappingProxyType(found)
-
-
-def has_labels(labels: Mapping[str, str], where: str) -> bool:
-    """Whether the labels that a text asks for are among these. What is no text of labels nobody has."""
-    try:
-        return labels_of(where).items() <= labels.items()
-    except ValueError:
-        return False
-
-
-def checked_labels(labels: Mapping[str, str] | None) -> dict[str, str]:
-    """Labels of an agent. Raises ValueError for what nobody could ask for."""
-    for name, value in () if labels is None else labels.items():
-        parts: tuple[Any, ...] = (name, value)
-        if not all(isinstance(part, str) for part in parts) or not _LABEL.fullmatch(f"{name}={value}"):
-            msg = (
-                f"labels has {name!r}: {value!r}: names and values are texts of 1 to 63 characters without spaces, "
-                'commas and equals signs, such as {"region": "eu"}'
-            )
-            raise ValueError(msg)
-    return {} if labels is None else dict(labels)
 
 
 @frozen(kw_only=True)
@@ -96,8 +53,8 @@ class Peer:
     is_coming: bool = False
 
     def fits(self, where: str) -> bool:
-        """Whether it has these labels."""
-        return has_labels(self.labels, where)
+        """Whether it may have jobs for which a text of labels, or of a part, says where."""
+        return fits(self, where)
 
 
 @frozen
@@ -139,8 +96,8 @@ class View:
         return self.labelled[shard].owner if shard in self.labelled else 0
 
     def lacks(self, where: str) -> bool:
-        """Whether no agent has these labels."""
-        return not any(peer.left >= 0 and peer.fits(where) for peer in self.peers)
+        """Whether the agents that are there are too few for a text of labels, or of a part."""
+        return lacks(where, [peer for peer in self.peers if peer.left >= 0])
 
     def with_ours(self, shards: Iterable[int]) -> View:
         """A view like this, once these shards have become ours."""
@@ -228,7 +185,7 @@ class FleetView:
 
 def waiting_of(jobs: Iterable[tuple[str, int]], agents: Sequence[AgentRow]) -> dict[str, int]:
     """Of labels with the numbers of jobs that nobody has: those that no agent has, either."""
-    return {where: count for where, count in jobs if not any(has_labels(agent.labels, where) for agent in agents)}
+    return {where: count for where, count in jobs if lacks(where, agents)}
 
 
 Rows = Iterator[list[tuple[StoredJob, StoredState | None]]]

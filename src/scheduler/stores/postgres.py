@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from threading import Lock
 
+from .._placement import checked_labels
 from ._postgres.commit import write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
@@ -35,7 +36,7 @@ from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
 from ._postgres.visits import PostgresVisit, check_made
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing, checked_labels, waiting_of
+from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing, waiting_of
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._units import Lending
 from ._voting import Voting

@@ -274,7 +274,7 @@ def test_a_bound_schedule_is_stored_as_it_was_before():
         ({"options": "[]"}, r"options '\[\]': it must be a JSON object"),
         ({"options": "null"}, r"options 'null': it must be a JSON object"),
         ({"options": '{"timout": 5}'}, r"no option 'timout': did you mean 'timeout'\?"),
-        ({"options": '{"xyz": 5}'}, r"no option 'xyz': there are catch_up, delivery"),
+        ({"options": '{"xyz": 5}'}, r"no option 'xyz': there are agents, apart, catch_up, delivery"),
         ({"options": '{"timeout": "5 parsecs"}'}, r"timeout: cannot read the duration"),
         ({"options": '{"timeout": -1}'}, r"timeout: .*negative"),
         ({"options": '{"timeout": true}'}, r"timeout: "),

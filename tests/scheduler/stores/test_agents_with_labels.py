@@ -1,16 +1,15 @@
 """Jobs that are for agents with some labels: they run where these are, move among such agents, and wait else."""
 
 import logging
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from anyio.to_thread import run_sync
-from psycopg import connect
 
+from agents_in_place import Place
 from kit import until
 from schedule import At, Every
-from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
+from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store
 from scheduler.queues.local import LocalQueue
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
@@ -18,47 +17,6 @@ from scheduler.stores.sqlite import SQLiteStore
 
 EU = "region=eu"
 IDS = [f"job {number}" for number in range(12)]
-
-
-class Place:
-    """A store in a schema of its own: agents with names and labels, and which of them has run what."""
-
-    def __init__(self, dsn, schema):
-        self.dsn = dsn
-        self.schema = schema
-        self.runs = []
-
-    def store(self, name="visitor", **labels):
-        return PostgresStore(self.dsn, schema=self.schema, shared=True, name=name, labels=labels)
-
-    def scheduler(self, name, **labels):
-        async def work():
-            run = current_run()
-            self.runs.append((name, run.job_id, run.due))
-
-        s = Scheduler(store=self.store(name, **labels), poll="50ms")
-        s.register("work", work)
-        return s
-
-    @asynccontextmanager
-    async def agent(self, name, **labels):
-        async with self.scheduler(name, **labels) as s:
-            yield s
-            s.stop(grace=0)
-
-    def execute(self, statement, *asked):
-        with connect(self.dsn, autocommit=True) as hand:
-            hand.execute(f"SET search_path TO {self.schema}")
-            return hand.execute(statement, asked or None)
-
-    def runners(self):
-        return {name for name, *_ in self.runs}
-
-    async def all_run(self, ids=IDS, since=None):
-        """Wait until each of these has run since now, or since so many runs. Return on which agents."""
-        since = len(self.runs) if since is None else since
-        await until(lambda: {id for _, id, _ in self.runs[since:]} >= set(ids))
-        return {name for name, id, _ in self.runs[since:] if id in ids}
 
 
 @pytest.fixture
@@ -96,12 +54,12 @@ async def test_jobs_that_nobody_may_have_wait_and_say_so(place, caplog):
         assert place.store().fleet().waiting == {EU: len(IDS)}
         assert place.runs == []
         async with place.agent("eu", region="eu"):
-            assert await place.all_run() == {"eu"}
+            assert await place.all_run(IDS) == {"eu"}
             await until(lambda: us.statistics().fleet.waiting == {})
             assert {(job.error, job.agent) for job in jobs} == {(None, "eu")}
             assert None not in {job.next_start for job in jobs}
-            await until(lambda: "an agent has region=eu" in caplog.text)
-            assert caplog.text.count("no agent has region=eu") == 1
+            await until(lambda: "not so any more that no agent has region=eu" in caplog.text)
+            assert caplog.text.count("no agent has region=eu: jobs for such agents wait") == 1
 
 
 async def test_what_was_due_while_nobody_fitted_is_planned_by_missed(place):
@@ -139,7 +97,7 @@ async def test_an_audit_finds_nothing_wrong_with_jobs_that_wait(place):
         assert (found.jobs, found.mended, found.left) == (len(IDS), 0, 0)
         assert (await us.audit()).failed == 0
         async with place.agent("eu", region="eu") as eu:
-            assert await place.all_run(since=0) == {"eu"}
+            assert await place.all_run(IDS, since=0) == {"eu"}
             await eu.flush()
             place.execute("UPDATE job_state SET next_us = 1000000 WHERE job_id = %s", jobs[0].id)
             found = await run_sync(lambda: audit_store(place.store()))
@@ -150,13 +108,13 @@ async def test_jobs_go_to_another_agent_that_fits(place):
     """To one that joins some, and to the one that is left all. Never to one that does not fit."""
     async with place.agent("us", region="us") as us, place.agent("one", region="eu") as one:
         jobs = add(one)
-        assert await place.all_run() == {"one"}
+        assert await place.all_run(IDS) == {"one"}
         async with place.agent("two", region="eu"):
             await until(lambda: {job.agent for job in jobs} == {"one", "two"})
             await until(lambda: {us.get(id).agent for id in IDS} == {"one", "two"})
             await until(lambda: "two" in place.runners())
         await until(lambda: {job.agent for job in jobs} == {"one"})
-        assert await place.all_run() == {"one"}
+        assert await place.all_run(IDS) == {"one"}
     assert place.runners() == {"one", "two"}
 
 
@@ -201,7 +159,7 @@ async def test_a_row_whose_labels_are_none_costs_its_own_job(place):
         await until(lambda: "job" in eu)
         assert "where must be labels such as" in eu.get("job").error
         add(eu)
-        assert await place.all_run() == {"eu"}
+        assert await place.all_run(IDS) == {"eu"}
     assert "job" not in {id for _, id, _ in place.runs}
 
 

@@ -24,6 +24,9 @@ BEFORE = "416eaa3661ce0ec6c46362d2a62c0590928850d2"
 BEFORE_LABELS = "a39e5887f49ba68dbc5837a4bfc27fab45f59a2c"
 """The last commit before jobs could be for agents with some labels. It shares stores."""
 
+BEFORE_PARTS = "8e15ae731b61130619e26204203ab0bb7488fa94"
+"""The last commit before several agents could run one job. It knows labels."""
+
 JOBS = 20
 EVERY_US = 200_000
 
@@ -208,6 +211,41 @@ def test_an_older_agent_leaves_jobs_for_labels_alone(postgres_server, postgres_s
         agents.end(again)
     finally:
         agents.close()
+    check_ticks(agents, postgres_server, postgres_schema)
+
+
+@pytest.mark.slow
+def test_an_older_agent_leaves_jobs_of_several_agents_alone(
+    postgres_server, postgres_schema, tmp_path, tmp_path_factory
+):
+    """To it the texts of their parts are labels that nobody has. Nor does it take over those of one that is killed."""
+    agents = Agents(postgres_server.dsn, postgres_schema, tmp_path, code_of(BEFORE_PARTS, tmp_path_factory.mktemp("b")))
+    many = {"some": {"agents": 2}, "all": {"agents": "all"}}
+
+    def parts(since=0):
+        return {(by, job) for by, job, _ in agents.runs()[since:] if "job" not in job}
+
+    try:
+        older = agents.start("older-sharing")
+        agents.wait_until_all_run("older-sharing")
+        newer = agents.start("newer", many=many)
+        assert newer.is_running, agents.said("newer")
+        wait_until(
+            lambda: len(parts()) == 2 and {by for by, *_ in agents.runs()[-4 * JOBS :]} == {"older-sharing", "newer"}
+        )
+        newer.kill()
+        agents.end(newer)
+        since = len(agents.runs())
+        agents.wait_until_all_run("older-sharing")
+        assert parts(since) == set()
+        assert agents.end(older) == 0
+        again = agents.start("newer")
+        wait_until(lambda: len(parts(since)) == 2)
+        agents.end(again)
+    finally:
+        agents.close()
+    assert {by for by, _ in parts()} == {"newer"}
+    assert {job for _, job in parts()} <= {"some#1", "some#2", "all@newer"}
     check_ticks(agents, postgres_server, postgres_schema)
 
 

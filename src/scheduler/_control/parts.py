@@ -1,0 +1,330 @@
+"""Jobs that several agents run: each has parts, which are jobs, and is itself a row that says what these are.
+
+    s.add("backup", "@daily", id="backup", agents=3)      backup   nobody has it
+                                                          backup#1, backup#2, backup#3   on one agent each
+    s.add("sweep", "@hourly", id="sweep", agents="all")   sweep    nobody has it
+                                                          sweep@web-1, sweep@web-2   of the agents of these names
+
+All that is asked of the whole is asked of each part that is known, in the same commit. Parts for numbers of agents are
+added with it. A part for an agent is added with it if that agent is there, and else by the agent itself once it sees
+the whole. Two may write at the same moment; so whoever has a part looks at the whole a little later, when its row has
+changed or gone, and lets the part follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from logging import getLogger
+from typing import Any, Final, assert_never
+
+from attrs import evolve
+
+from schedule import Schedule, ScheduleError
+from timerqueue import LifecycleError
+
+from .._jobs import APART, AskedRun, Call, Job, answer_together, args_of, schedule_of
+from .._placement import EVERY_AGENT, OfAgent, OneOf, fits, read_part
+from .._plan import Start
+from .._values import Pause, Policy, SchedulerError
+from .conflict import OnConflict, duplicate
+from .registry import Registry, refuse_without_id
+
+logger = getLogger(__name__)
+
+LATER: Final = 1.0
+"""Seconds after which a part is to be like the whole. Whoever changed that has written both."""
+
+Part = OneOf | OfAgent
+_Add = Callable[[Part, OnConflict], Job]
+
+_OF_PART: Final[Mapping[OnConflict, OnConflict]] = {
+    "error": "keep", "keep": "keep", "update": "update", "replace": "replace",
+}  # fmt: skip
+
+
+class PartedRegistry(Registry):
+    """A registry whose jobs may run on several agents."""
+
+    _new: dict[str, OnConflict]
+    """Ids of such jobs that were added before the store was read, and what is to become of parts in it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._new = {}
+        self._jobs.watch_parts(self.whole_or_part_gone)
+
+    def add_parted(  # noqa: PLR0917 - as for `add`
+        self,
+        id: str | None,
+        schedule: Schedule | str,
+        start: Start,
+        policy: Policy,
+        on_conflict: OnConflict,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        args: Iterable[Any],
+        kwargs: Mapping[str, Any] | None,
+        name: str | None,
+        tags: Iterable[str],
+    ) -> Job:
+        """Put in a job that several agents run, with its parts. Raises as Scheduler.add does."""
+        self._jobs.check_placement(policy, is_stored=task is not None)
+        if id is None:
+            refuse_without_id(task)
+            id = ""  # which is refused
+        schedule, args = schedule_of(schedule), args_of(args)
+        tags = (tags,) if isinstance(tags, str) else tuple(tags)
+        before = self._by_id.get(id)
+        for part in numbered(policy):
+            self._refuse_stranger(id, part)
+        job = self.add(id, schedule, start, policy, on_conflict, task, func, call, args, kwargs, name, tags)
+        if job is before and on_conflict == "keep":
+            return job
+
+        def add(part: Part, how: OnConflict) -> Job:
+            own = policy_of_part(policy, job.id, part)
+            return self.add(
+                id_of_part(job.id, part), schedule, start, own, how, task, func, call, args, kwargs, name, tags
+            )
+
+        if self.early.is_waiting:
+            self._new[job.id] = on_conflict
+        try:
+            self._add_parts(job, add, _OF_PART[on_conflict])
+        except SchedulerError:  # such as that the id of a part would be too long
+            if job is not before:
+                self.remove(job)
+            raise
+        return job
+
+    def _refuse_stranger(self, id: str, part: Part) -> None:
+        """Raise DuplicateJob if a job that is no part has the id of one."""
+        found = self._by_id.get(id_of_part(id, part))
+        if found is not None and not (found.policy.is_part and found.policy.place == id):
+            raise duplicate(found.id)
+
+    def _add_parts(self, job: Job, add: _Add, how: OnConflict) -> None:
+        parts: list[Part] = [*numbered(job.policy), *self._of_agents(job)]
+        for part in parts:
+            self._jobs.note_part(add(part, how))
+        for known in self.parts_of(job):
+            found = read_part(known.policy.where or "")
+            if isinstance(found, OfAgent) and found not in parts:
+                add(found, how)
+
+    def _of_agents(self, job: Job) -> Iterator[OfAgent]:
+        """The parts that agents have by their names, of those that are there."""
+        view = None if self._jobs.shares is None else self._jobs.shares.view
+        if job.policy.agents == EVERY_AGENT and view is not None:
+            for peer in view.peers:
+                part = OfAgent(job.policy.where, peer.name)
+                if fits(peer, part.text):
+                    yield part
+
+    def parts_of(self, job: Job) -> list[Job]:
+        """The parts of a job that several agents run, as far as they are known here; none of any other job."""
+        if job.policy.agents is None:
+            return []
+        return self._jobs.parts_of(job.id)
+
+    def ids_of(self, id: str | None) -> list[str | None]:
+        """Under which ids records of the job of that id stand."""
+        job = None if id is None else self._jobs.find(id)
+        return [id] if job is None or job.policy.agents is None else [part.id for part in self.parts_of(job)]
+
+    # -- what is asked of the whole ------------------------------------------------------------------------------------
+
+    def remove(self, job: Job) -> None:
+        """Take the job out, and its parts."""
+        parts = self.parts_of(job)
+        super().remove(job)
+        for part in parts:
+            super().remove(part)
+
+    def pause(self, job: Job, reason: str | None, until: datetime | None = None) -> None:
+        """Hold the job, and its parts."""
+        super().pause(job, reason, until)
+        for part in self.parts_of(job):
+            super().pause(part, reason, until)
+
+    def resume(self, job: Job) -> None:
+        """End the job's own pause, and those of its parts."""
+        super().resume(job)
+        for part in self.parts_of(job):
+            super().resume(part)
+
+    def run_now(self, job: Job) -> AskedRun:
+        """Run the job once, beside its ticks: on each agent that has a part."""
+        parts = self.parts_of(job)
+        if not parts:
+            return super().run_now(job)
+        whole = AskedRun(job.id, self._open)
+        answer_together(whole, [super(PartedRegistry, self).run_now(part) for part in parts])
+        return whole
+
+    def set_next_start(self, job: Job, at: datetime) -> None:
+        """Let `at` be the next start of each part."""
+        for each in self.parts_of(job) or [job]:
+            super().set_next_start(each, at)
+
+    def skip(self, job: Job) -> None:
+        """Leave out the next regular start of each part."""
+        for each in self.parts_of(job) or [job]:
+            super().skip(each)
+
+    def supersede(self, job: Job) -> None:
+        """Let the schedule say again when each part starts next."""
+        for each in self.parts_of(job) or [job]:
+            super().supersede(each)
+
+    def update(self, job: Job, schedule: Schedule | str | None, changes: Mapping[str, Any]) -> None:
+        """Change the job, and its parts."""
+        parts = self.parts_of(job)
+        if parts:
+            changes = {name: list(value) if isinstance(value, Iterator) else value for name, value in changes.items()}
+        super().update(job, schedule, changes)
+        for part in parts:
+            super().update(part, schedule, changes)
+
+    def why_with_nobody(self, job: Job) -> str | None:
+        """Why no agent has the job, or one of its parts; None: each has one, or soon will."""
+        if job.policy.agents is None:
+            return super().why_with_nobody(job)
+        errors = (super(PartedRegistry, self).why_with_nobody(part) for part in self.parts_of(job))
+        return next(filter(None, errors), None) or super().why_with_nobody(job)
+
+    # -- on the loop ---------------------------------------------------------------------------------------------------
+
+    def begin_parts(self) -> None:
+        """See to the parts of all jobs: the store has been read."""
+        for id, how in self._new.items():
+            job = self._jobs.find(id)
+            if job is not None and how in {"update", "replace"}:
+                self._renew_parts(job, _OF_PART[how])
+        self._new = {}
+        for job in self._jobs.jobs():
+            if job.policy.agents is not None:
+                self.see_whole(job)
+
+    def _renew_parts(self, job: Job, how: OnConflict) -> None:
+        """Let parts that stood in the store be those of a job that was added anew."""
+        policy = job.policy
+        for old in self.parts_of(job):
+            part = read_part(old.policy.where or "")
+            match part:
+                case OneOf():
+                    is_still = part in numbered(policy)
+                case OfAgent():
+                    is_still = policy.agents == EVERY_AGENT and part.labels == policy.where
+                case None:
+                    continue
+                case _ as never:
+                    assert_never(never)
+            if not is_still:
+                super().remove(old)
+            elif isinstance(part, OfAgent):
+                self._add_like(job, part, how)
+
+    def see_whole(self, job: Job) -> None:
+        """See to our own part of a job that every agent runs."""
+        view = None if self._jobs.shares is None else self._jobs.shares.view
+        us = next((peer for peer in view.peers if peer.epoch == view.me), None) if view is not None else None
+        if us is None or job.policy.agents != EVERY_AGENT or job.unfit is not None:
+            return
+        part = OfAgent(job.policy.where, us.name)
+        id = id_of_part(job.id, part)
+        if fits(us, part.text) and self._jobs.find(id) is None:
+            try:
+                new = self._add_like(job, part, "keep")
+            except (SchedulerError, ScheduleError) as exc:  # such as that its schedule is over
+                logger.info("job %r gets no part on this agent: %s", job.id, exc)
+                return
+            if job.paused_by is not None:
+                self._core.pausing.pause(new, job.paused_by.reason, job.paused_by.until)
+
+    def whole_changed(self, job: Job, was_paused: Pause | None) -> None:
+        """Let our parts follow the whole, whose row has changed, unless they do soon."""
+        self._later(self._follow, job.id, _said(job.paused_by) != _said(was_paused))
+        self.see_whole(job)
+
+    def whole_or_part_gone(self, id: str) -> None:
+        """Take out parts of ours that are still there a little later though the whole has gone, and the whole if its
+        last part has ended, and no other will come.
+        """
+        self._later(self._clear, id)
+
+    def _later(self, func: Callable[..., object], *args: object) -> None:
+        with suppress(LifecycleError):  # the queue has stopped
+            self._queue.push(self._core.monotonic() + LATER, func, *args)
+
+    def _follow(self, id: str, is_paused_anew: bool) -> None:  # noqa: FBT001 - a call that is kept
+        """Let our parts be as the whole is by now. A pause of a part alone stays unless that of the whole changes."""
+        job = self._jobs.find(id)
+        if job is None or job.unfit is not None:
+            return
+        for part in self.parts_of(job):
+            found = read_part(part.policy.where or "")
+            if part.is_elsewhere or found is None or part.unfit is not None:
+                continue
+            if not _is_like(part, job, found):
+                self._add_like(job, found, "update")
+            pause = job.paused_by
+            if is_paused_anew and _said(pause) != _said(part.paused_by):
+                if pause is None:
+                    super().resume(part)
+                else:
+                    super().pause(part, pause.reason, pause.until)
+
+    def _clear(self, id: str) -> None:
+        job = self._jobs.find(id)
+        if job is None:
+            for part in self._jobs.parts_of(id):
+                if not part.is_elsewhere:
+                    super().remove(part)
+        elif job.policy.agents is not None and job.unfit is None and not self.parts_of(job) and self._is_over(job):
+            super().remove(job)
+
+    def _is_over(self, job: Job) -> bool:
+        now_us = self._core.timeline.us(self._core.monotonic(), steady=job.planner.steady)
+        return not job.planner.waits_for_end and job.planner.first(job.policy.key_of(job.id), now_us) is None
+
+    def _add_like(self, job: Job, part: Part, how: OnConflict) -> Job:
+        """Add a part of a job as that is by now."""
+        policy = policy_of_part(job.policy, job.id, part)
+        new = self.add(
+            id_of_part(job.id, part), job.schedule, None, policy, how, job.task, job.func, job.call, job.args,
+            job.kwargs, job.name, job.tags,
+        )  # fmt: skip
+        self._jobs.note_part(new)
+        return new
+
+
+def numbered(policy: Policy) -> list[OneOf]:
+    """The parts of a job that a number of agents run; none of any other."""
+    if not isinstance(policy.agents, int):
+        return []
+    return OneOf(policy.where, 1, policy.agents, policy.apart or APART).siblings()
+
+
+def id_of_part(id: str, part: Part) -> str:
+    """Under which id a part of the job of that id is stored."""
+    return f"{id}#{part.number}" if isinstance(part, OneOf) else f"{id}@{part.agent}"
+
+
+def policy_of_part(policy: Policy, id: str, part: Part) -> Policy:
+    """How a part of the job of that id is run."""
+    return evolve(policy, agents=None, apart=None, place=id, where=part.text)
+
+
+def _is_like(part: Job, job: Job, found: Part) -> bool:
+    """Whether a part does what the whole says."""
+    wanted = evolve(job.definition, policy=policy_of_part(job.policy, job.id, found))
+    return part.task == job.task and part.schedule == job.schedule and part.definition == wanted
+
+
+def _said(pause: Pause | None) -> tuple[str | None, datetime | None] | None:
+    """The reason and the end of a pause. When it began each agent says for itself."""
+    return None if pause is None else (pause.reason, pause.until)

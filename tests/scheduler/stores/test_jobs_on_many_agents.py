@@ -1,0 +1,299 @@
+"""Jobs that several agents run: each of the chosen runs every tick at the same instant, once, whoever comes or goes."""
+
+from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agents_in_place import Place
+from kit import until
+from schedule import At, Every
+from scheduler import DuplicateJob, InvalidJob, Outcome, RunEnded, Scheduler
+from scheduler.queues.local import LocalQueue
+from scheduler.stores.memory import MemoryStore
+from scheduler.stores.postgres import PostgresStore
+from scheduler.stores.sqlite import SQLiteStore
+
+
+@pytest.fixture
+def place(postgres_server, postgres_schema):
+    return Place(postgres_server.dsn, postgres_schema)
+
+
+def by_tick(place, since=0):
+    """Map each instant to the agents that have run a part then, in the order of their names."""
+    found = defaultdict(list)
+    for name, _, due in place.runs[since:]:
+        found[due].append(name)
+    return {due: sorted(names) for due, names in found.items()}
+
+
+async def all_at_once(place, names, ticks=3):
+    """Wait until each of these agents has run the same tick, some times in a row."""
+    since, wanted = len(place.runs), sorted(names)
+    await until(lambda: list(by_tick(place, since).values()).count(wanted) >= ticks)
+
+
+def none_twice(place):
+    """Whether no tick of a part has run twice."""
+    return max(Counter((id, due) for _, id, due in place.runs).values()) == 1
+
+
+async def test_each_of_a_number_of_agents_runs_each_tick(place):
+    """Of four three do, at the same instants, and the history of the whole is that of its parts."""
+    async with place.agent("a") as a, place.agent("b") as b, place.agent("c"), place.agent("d"):
+        job = a.add("work", Every("200ms"), id="job", agents=3)
+        await until(lambda: all(part.agent for part in b.jobs() if part.id != "job") and len(b.jobs()) == 4)
+        owners = {part.agent for part in b.jobs() if part.id != "job"}
+        assert len(owners) == 3
+        await all_at_once(place, owners)
+        assert (job.agent, job.is_ours, job.error) == (None, False, None)
+        assert sorted(part.id for part in b.jobs()) == ["job", "job#1", "job#2", "job#3"]
+        await a.flush()
+        records = await b.history("job", limit=1_000)
+        assert {record.job_id for record in records} == {"job#1", "job#2", "job#3"}
+        assert (await a.audit()).failed == 0
+    assert none_twice(place)
+
+
+async def test_every_agent_runs_each_tick(place):
+    """Also one that comes later. The part of one that leaves waits for it."""
+    async with place.agent("a", region="eu") as a, place.agent("b", region="eu"), place.agent("us", region="us") as us:
+        us.add("work", Every("200ms"), id="job", agents="all", where="region=eu")
+        await all_at_once(place, ["a", "b"])
+        async with place.agent("c", region="eu"):
+            await all_at_once(place, ["a", "b", "c"])
+        await all_at_once(place, ["a", "b"])
+        await until(lambda: a.get("job@c").error == "no agent 'c' has region=eu")
+        assert a.get("job").error == "no agent 'c' has region=eu"
+        async with place.agent("c", region="eu"):
+            await all_at_once(place, ["a", "b", "c"])
+            await until(lambda: a.get("job@c").error is None)
+        assert {id for _, id, _ in place.runs} == {"job@a", "job@b", "job@c"}
+    assert none_twice(place)
+
+
+async def test_they_stand_in_different_zones(place):
+    """One in each as long as there is a choice; also when one of them leaves."""
+    async with place.agent("a1", zone="a") as s, place.agent("a2", zone="a"), place.agent("b", zone="b"):
+        s.add("work", Every("200ms"), id="job", agents=2, apart="zone")
+        async with place.agent("c", zone="c"):
+            await until(lambda: len(by_zone(s)) == 2 and len(owners(s)) == 2)
+        await until(lambda: by_zone(s) == {"a", "b"} and len(owners(s)) == 2)
+        await all_at_once(place, owners(s))
+    assert none_twice(place)
+
+
+def owners(s):
+    return {part.agent for part in s.jobs() if part.id != "job" and part.agent}
+
+
+def by_zone(s):
+    return {name[0] for name in owners(s)}
+
+
+async def test_another_takes_the_part_of_one_that_leaves(place):
+    """The others keep theirs. If there is no other it waits, and says so, for as long as the agents are too few."""
+    async with place.agent("a") as a, place.agent("b"):
+        job = a.add("work", Every("200ms"), id="job", agents=3)
+        await until(lambda: job.error == "fewer than 3 agents are there")
+        await all_at_once(place, ["a", "b"])
+        await until(lambda: sum(a.statistics().fleet.waiting.values()) == 1)
+        assert sorted(a.get(f"job#{number}").error is None for number in (1, 2, 3)) == [False, True, True]
+        async with place.agent("c"):
+            await all_at_once(place, ["a", "b", "c"])
+            assert job.error is None
+            before = {part.id: part.agent for part in a.jobs()}
+        async with place.agent("d"):
+            await all_at_once(place, ["a", "b", "d"])
+            await until(lambda: {part.id: part.agent for part in a.jobs()} == before | {lost(before, "c"): "d"})
+    assert none_twice(place)
+
+
+def lost(agents, name):
+    return next(id for id, agent in agents.items() if agent == name)
+
+
+@pytest.mark.parametrize("agents", [2, "all"])
+async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(place, agents):
+    """By any agent, whoever has them."""
+    async with place.agent("a") as a, place.agent("b") as b:
+        a.add("work", "@every 1h", id="job", agents=agents)
+        await a.flush()
+        await until(lambda: len(b.jobs()) == 3 and all(part.agent for part in b.jobs() if part.id != "job"))
+        parts = sorted(part.id for part in b.jobs())[1:]
+        answer = await b.get("job").run_now()
+        assert isinstance(answer, RunEnded)
+        assert answer.outcome is Outcome.SUCCEEDED
+        assert (
+            sorted((name, id) for name, id, _ in place.runs) == [(b.get(id).agent, id) for id in parts] or agents == 2
+        )
+        assert {name for name, *_ in place.runs} == {"a", "b"}
+
+        b.get("job").pause("for a while")
+        await until(lambda: {s.get(id).error for s in (a, b) for id in ("job", *parts)} == {"for a while"})
+        a.get("job").resume()
+        await until(lambda: {s.get(id).error for s in (a, b) for id in ("job", *parts)} == {None})
+
+        b.get("job").update(schedule="@every 200ms", priority=3)
+        await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 200ms"})
+        await all_at_once(place, ["a", "b"])
+        assert {s.get(id).policy.priority for s in (a, b) for id in ("job", *parts)} == {3}
+
+        b.get("job").update(schedule="@every 1h")
+        await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 1h"})
+        soon = datetime.now(UTC) + timedelta(milliseconds=500)
+        a.get("job").set_next_start(soon)
+        await until(lambda: by_tick(place).get(soon) == ["a", "b"])
+
+        b.remove("job")
+        await b.flush()
+        await until(lambda: (a.jobs(), b.jobs()) == ([], []))
+        assert place.execute("SELECT count(*) FROM job").fetchone() == (0,)
+    assert none_twice(place)
+
+
+async def test_a_part_that_comes_beside_a_change_follows_the_whole(place):
+    """It was made from what its agent knew. So is one whose whole has been removed meanwhile."""
+    async with place.agent("a") as a, place.agent("b") as b:
+        a.add("work", "@every 1h", id="job", agents="all")
+        await a.flush()
+        await until(lambda: "job@a" in b and "job@b" in a and b.get("job@b").is_ours)
+        place.execute("""UPDATE job SET schedule = '@every 2h', paused = 'by hand' WHERE id = 'job'""")
+        await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in ("job@a", "job@b")} == {"@every 2h"})
+        await until(lambda: {s.get(id).error for s in (a, b) for id in ("job@a", "job@b")} == {"by hand"})
+        place.execute("DELETE FROM job WHERE id = 'job'")
+        await until(lambda: (a.jobs(), b.jobs()) == ([], []))
+        await a.flush()
+        await b.flush()
+        assert place.execute("SELECT count(*) FROM job").fetchone() == (0,)
+
+
+async def test_a_job_whose_parts_have_all_ended_is_gone(place):
+    """So it may start once on each agent."""
+    async with place.agent("a") as a, place.agent("b") as b:
+        at = datetime.now(UTC) + timedelta(seconds=1)
+        a.add("work", At(at), id="job", agents=2)
+        await until(lambda: by_tick(place).get(at) == ["a", "b"])
+        await until(lambda: (a.jobs(), b.jobs()) == ([], []))
+    assert none_twice(place)
+
+
+@pytest.mark.parametrize("agents", [2, "all"])
+async def test_a_program_adds_its_jobs_again_when_it_starts(place, agents):
+    """With what it says now. Runs go on where they stood."""
+    async with place.agent("a") as a, place.agent("b"):
+        a.add("work", "@every 200ms", id="job", agents=agents)
+        await all_at_once(place, ["a", "b"])
+    second = [place.scheduler(name) for name in ("a", "b")]
+    for s in second:
+        s.add("work", "@every 100ms", id="job", agents=agents, on_conflict="update")
+        s.add("work", "@every 100ms", id="fresh", agents=agents, on_conflict="keep")
+    async with second[0] as a, second[1] as b:
+        await until(lambda: {str(s.get(part.id).schedule) for s in second for part in s.jobs()} == {"@every 100ms"})
+        await all_at_once(place, ["a", "b"])
+        await until(lambda: {id.split("@")[0].split("#")[0] for _, id, _ in place.runs} == {"job", "fresh"})
+        assert sorted(part.id for part in a.jobs()) == sorted(part.id for part in b.jobs())
+        assert len(a.jobs()) == 6
+        a.stop(grace=0)
+        b.stop(grace=0)
+    fewer = place.scheduler("a")
+    fewer.add("work", "@every 100ms", id="job", agents=1, on_conflict="replace")
+    async with fewer:
+        await until(lambda: sorted(part.id for part in fewer.jobs() if part.id.startswith("job")) == ["job", "job#1"])
+        await fewer.flush()
+        ids = {id for (id,) in place.execute("SELECT id FROM job WHERE id LIKE 'job%'").fetchall()}
+        assert ids == {"job", "job#1"}
+        fewer.stop(grace=0)
+    assert none_twice(place)
+
+
+def test_they_have_one_phase():
+    """That of the whole: they are due at the same instants, whatever their own ids are."""
+    s = Scheduler(store=PostgresStore("host=nowhere", shared=True))
+    s.register("work", work)
+    for schedule in ("@every 1h", "@every 1h jitter=5m", "@hourly", "@every 1h anchor=2026-01-01T00:00:07+00:00"):
+        s.add("work", schedule, id="job", agents=3, on_conflict="replace")
+        whole, *parts = s.jobs()
+        assert len(parts) == 3
+        for part in parts:
+            assert (part.schedule, part.planner.first(part.policy.key_of(part.id), 10**15)) == (
+                whole.schedule,
+                whole.planner.first(whole.id, 10**15),
+            )
+
+
+async def work():
+    """Do nothing."""
+
+
+@pytest.mark.parametrize("agents", [0, -1, 1.5, True, "some", "3", 1_001, []])
+def test_what_is_no_number_of_agents_is_refused(place, agents):
+    """At once, with what it was and what to write."""
+    s = place.scheduler("a")
+    with pytest.raises(InvalidJob, match=r'agents must be a whole number from 1 to 1,000, or "all", not '):
+        s.add("work", "@every 1s", id="job", agents=agents)
+    assert s.jobs() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"agents": 3, "apart": "no name"}, 'apart must be the name of a label such as "zone"'),
+        ({"agents": "all", "apart": "zone"}, "is for a number of agents, such as agents=3"),
+        ({"apart": "zone"}, "is for a number of agents, such as agents=3"),
+        ({"agents": 3, "place": "here"}, "asks for several: leave one of them out"),
+        ({"agents": 3, "where": "region"}, "where must be labels such as"),
+        ({"agents": 3, "id": None}, "a stored job needs an id"),
+        ({"agents": 3, "id": ""}, "id must be a text"),
+        ({"agents": 3, "id": "x" * 511}, "id must be 1 to 512"),
+        ({"where": "any | 1 of 3 apart by zone"}, "not the text of a part"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(place, options, error):
+    """Nothing of it is added."""
+    s = place.scheduler("a")
+    with pytest.raises(InvalidJob, match=error):
+        s.add("work", "@every 1s", **{"id": "job"} | options)
+    assert s.jobs() == []
+
+
+def test_a_job_with_the_id_of_a_part_is_in_the_way(place):
+    """It says which."""
+    s = place.scheduler("a")
+    s.add("work", "@every 1s", id="job#2")
+    with pytest.raises(DuplicateJob, match="job#2"):
+        s.add("work", "@every 1s", id="job", agents=3, on_conflict="replace")
+    assert [job.id for job in s.jobs()] == ["job#2"]
+
+
+def test_a_job_keeps_its_number_of_agents(place):
+    """As it keeps its labels. With another row in its place it gets another."""
+    s = place.scheduler("a")
+    job = s.add("work", "@every 1s", id="job", agents=3)
+    with pytest.raises(InvalidJob, match=r"job 'job' keeps its agents, 3.*replace"):
+        job.update(agents=2)
+    with pytest.raises(InvalidJob, match=r"job 'job' keeps its agents, 3"):
+        s.add("work", "@every 1s", id="job", agents=2, on_conflict="update")
+    s.add("work", "@every 1s", id="job", agents=2, apart="rack", on_conflict="replace")
+    assert sorted(part.id for part in s.jobs()) == ["job", "job#1", "job#2"]
+    assert s.get("job#1").policy.where == "any | 1 of 2 apart by rack"
+
+
+@pytest.mark.parametrize("kind", ["none", "memory", "sqlite", "postgres", "not stored", "queue"])
+def test_several_agents_need_a_store_that_they_share(place, tmp_path, kind):
+    """Elsewhere, and with a queue, it is an error."""
+    store = {
+        "none": lambda: None,
+        "memory": MemoryStore,
+        "sqlite": lambda: SQLiteStore(tmp_path / "jobs"),
+        "postgres": lambda: PostgresStore(place.dsn, schema=place.schema),
+        "not stored": place.store,
+        "queue": place.store,
+    }[kind]()
+    s = Scheduler(store=store, queue=LocalQueue() if kind == "queue" else None)
+    s.register("work", work)
+    func, durable = (work, {"durable": False}) if kind == "not stored" else ("work", {})
+    with pytest.raises(InvalidJob, match="agents=3 chooses among agents, and there is no choice"):
+        s.add(func, "@every 1s", id="job", agents=3, **durable)
+    assert s.jobs() == []
