@@ -24,6 +24,9 @@ from ._watchdog import Watchdog
 
 logger = getLogger(__name__)
 
+SHORT: Final = 0.1
+"""Seconds that what runs has at a stop before the other agents of the store get what does not run."""
+
 LOOK_EVERY: Final = 10.0
 """Seconds after which the wall clock is looked at even if nothing is due, unless it says itself when it was set."""
 
@@ -173,7 +176,13 @@ class Lifespan:
     async def _wind_down(self) -> tuple[str, ...]:
         """Wait for what runs, then cut it off. The ids of the jobs that were."""
         self._core.runs.stop(only_waiting=True)
-        await self._idle(self._grace)
+        grace = self._grace
+        if self._memory is not None and self._memory.shards is not None and grace > SHORT:
+            await self._idle(SHORT)
+            grace -= SHORT
+            if self._core.runs.active:
+                self._memory.shards.give_away()
+        await self._idle(grace)
         cut_off = self._running_ids()
         self._core.runs.stop(only_waiting=False)
         await self._idle(None)

@@ -107,7 +107,7 @@ def test_it_says_who_has_what(agent, url):
     assert found.exit_code == 0, found.output
     first, second = found.stdout.splitlines()
     assert first.startswith(f"one: incarnation {one.epoch}, for ")
-    assert "1024 of 1024 shards with 1 jobs, format 1" in first
+    assert "1024 of 1024 shards with 1 jobs, format 2" in first
     assert " s behind, region=eu" in first
     assert f"two: incarnation {two.epoch}" in second
     assert "0 of 1024 shards with 0 jobs" in second

@@ -80,8 +80,9 @@ class Shards:
         self._view: View | None = None
         self._turn = 0
         """In which turn of the lease the view was asked for."""
-        self._has_arrived = False
-        """The others know that we have read the store. Until then none of them gives us anything."""
+        self._is_settled = False
+        """The others know that we have read the store, and stay. Else none of them gives us anything."""
+        self._is_leaving = False
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
         self._unplaced = Unplaced()
@@ -110,6 +111,11 @@ class Shards:
     def hint(self) -> None:
         """Look around soon: another agent says that something has changed. Any thread."""
         self.lease.look()
+
+    def give_away(self) -> None:
+        """Have what nothing runs of go to the others, from now on: we are stopping, and what runs takes long."""
+        self._is_leaving = True
+        self._change.set()
 
     def end(self) -> None:
         """Let `run` return. The lease is held until `close`."""
@@ -144,7 +150,7 @@ class Shards:
                     wait: float | None = WHOSE_JOBS_RUN
                     try:
                         with anyio.CancelScope() as self._following:
-                            await self._arrive()
+                            await self._settle()
                             wait = await self._follow(group)
                     except StoreError as exc:
                         logger.warning("shards cannot be moved: %s", exc)
@@ -155,10 +161,14 @@ class Shards:
                         await self._change.wait()
                     self._change = anyio.Event()
 
-    async def _arrive(self) -> None:
-        if not self._has_arrived:
-            await self._ask(self._sharing.arrive)
-            self._has_arrived = True
+    async def _settle(self) -> None:
+        """Tell the others whether we stay. Those of an older version would give back to us what we give them."""
+        view = self._view
+        stays = not self._is_leaving or view is None or not view.heeds_unsettled
+        if stays != self._is_settled:
+            await self._ask(lambda: self._sharing.settle(stays=stays))
+            self._is_settled = stays
+            self.lease.look()
 
     async def _follow(self, group: TaskGroup) -> float | None:
         """Do what the last view asks for. After how many seconds to go on if nothing changes; None: never."""
@@ -176,7 +186,8 @@ class Shards:
         else:
             await arrivals.take(to_come, group)
         others = (shard for shard in self._shares.all() if owners[shard] != view.me)
-        return await departures.hand_on({shard: owners[shard] for shard in others if shard not in arrivals.unread})
+        wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
+        return await departures.hand_on(wanted, at_once=self._is_leaving)
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
         """Let go of everything, which others have by now, and join them again as somebody new."""
@@ -186,7 +197,7 @@ class Shards:
         await self._arrivals.let_go()
         self._departures.let_go()
         await self._rejoining.let_go()
-        self._view, self._trouble, self._names, self._has_arrived = None, None, {}, False
+        self._view, self._trouble, self._names, self._is_settled = None, None, {}, False
         opened = await self._rejoining.open()
         self.lease.begin(0.0)
         self._commits.reopen(opened.epoch)

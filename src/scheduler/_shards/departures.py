@@ -67,8 +67,11 @@ class Departures:
         self._portions.give_up()
         self._core.trust.withhold(())
 
-    async def hand_on(self, wanted: Mapping[int, int]) -> float | None:
-        """Give some of these shards of ours to whom they belong. Seconds until the next; None: there are no more."""
+    async def hand_on(self, wanted: Mapping[int, int], *, at_once: bool = False) -> float | None:
+        """Give some of these shards of ours to whom they belong. Seconds until the next; None: there are no more.
+
+        `at_once`: give all that can go, for we are stopping.
+        """
         if not wanted:
             if self._leaving:
                 self._leaving, self._newest = {}, None
@@ -77,7 +80,10 @@ class Departures:
             return None
         await self._look_for_jobs(wanted)
         began = self._core.monotonic()
-        ready = self._portions.next(wanted, self._jobs_in, began)
+        if at_once:
+            ready = self._portions.all_idle(wanted, self._jobs_in)
+        else:
+            ready = self._portions.next(wanted, self._jobs_in, began)
         self._withhold()
         if not ready:
             return PAUSE if len(wanted) > MOST_SHARDS or self._portions.are_withheld else WHOSE_JOBS_RUN

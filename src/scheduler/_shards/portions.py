@@ -43,6 +43,9 @@ LONGEST_REST: Final = 60.0
 class Portions:
     """One portion after another. `is_durable`: whether all that is noted of a job stands in the store. `goes_along`:
     whether a run may go with its job.
+
+    An agent that is stopping begins nothing any more, so whatever can go goes at once. What waited for the end of a run
+    has been left to the next owner by then.
     """
 
     def __init__(self, is_durable: Callable[[Job], bool], goes_along: Callable[[Attempt], bool]) -> None:
@@ -68,6 +71,16 @@ class Portions:
     def give_up(self) -> None:
         """Nothing is to be handed on any more."""
         self._withheld, self._rests, self._in_vain = {}, {}, 0
+
+    def all_idle(self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]]) -> dict[int, list[Job]]:
+        """Return all of these shards that can go when we are stopping, with their jobs."""
+        found = {shard: jobs_in(shard) for shard in wanted}
+        self._withheld = {}
+        return {
+            shard: jobs
+            for shard, jobs in found.items()
+            if not any(job.runs or job.threads or job.asked or not self._is_durable(job) for job in jobs)
+        }
 
     def next(self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]], now: float) -> dict[int, list[Job]]:
         """Choose some of these shards, and return them with their jobs. None of them: look again soon."""

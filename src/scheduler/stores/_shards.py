@@ -72,7 +72,7 @@ def _rightful_owner(shard: int, agents: tuple[int, ...]) -> int:
 
 class Rightful:
     """To whom each shard belongs by right: to those who are there, whose clocks are right, and who have the labels that
-    it is for. Who is still coming is counted only where there is nobody else. `gone`: agents that are not to be counted
+    it is for. Who is unsettled is counted only where there is nobody else. `gone`: agents that are not to be counted
     any more.
 
     Shards of the parts of jobs that several agents run each belong to one of the chosen, and to no two the same.
@@ -113,8 +113,8 @@ class Rightful:
 
 
 def _settled(living: Sequence[Peer]) -> tuple[int, ...]:
-    """The epochs of those who have read the store; of all where nobody has yet."""
-    return tuple(peer.epoch for peer in living if not peer.is_coming) or tuple(peer.epoch for peer in living)
+    """The epochs of those who have read the store, and stay; of all where there are none."""
+    return tuple(peer.epoch for peer in living if not peer.is_unsettled) or tuple(peer.epoch for peer in living)
 
 
 def heirs(view: View, gone: Collection[int]) -> dict[int, int]:

@@ -17,8 +17,14 @@ from .._placement import fits, lacks
 from ._rows import Answer, StoredJob, StoredState, StoredTick
 from ._units import Loan
 
-FORMAT: Final = 1
-"""The format of rows that this version writes. Agents that share a store write the lowest that is among them."""
+FORMAT: Final = 2
+"""What this version knows of rows that others write. Agents that share a store write the lowest that is among them.
+
+1: the first. 2: an agent may be unsettled, and has no right to shards then.
+"""
+
+UNSETTLED: Final = 2
+"""The first format of which every agent knows that."""
 
 
 LEASE: Final = 3.0
@@ -38,7 +44,8 @@ class Peer:
     came, by its own clock. `is_heard`: it holds a lock that goes with its session, see `Sharing.hear`. `labels`: where
     it stands, as its operator says: `{"region": "eu"}`. `skew`: seconds by which its wall clock is ahead of the
     store's, as it has found at its last renewal; None: not yet. `is_off`: that is too much, and no shard is to be its.
-    `is_coming`: it still reads the store, and has no right to a shard that one of the others could have.
+    `is_unsettled`: it still reads the store, or is about to leave, and has no right to a shard that one of the others
+    could have.
     """
 
     epoch: int
@@ -50,7 +57,7 @@ class Peer:
     labels: Mapping[str, str] = field(factory=dict, hash=False)
     skew: float | None = None
     is_off: bool = False
-    is_coming: bool = False
+    is_unsettled: bool = False
 
     def fits(self, where: str) -> bool:
         """Whether it may have jobs for which a text of labels, or of a part, says where."""
@@ -94,6 +101,11 @@ class View:
         if shard < len(self.owners):
             return self.owners[shard]
         return self.labelled[shard].owner if shard in self.labelled else 0
+
+    @property
+    def heeds_unsettled(self) -> bool:
+        """Whether all who are there give nothing to an agent that is unsettled."""
+        return all(peer.format >= UNSETTLED for peer in self.peers if peer.left >= 0)
 
     def lacks(self, where: str) -> bool:
         """Whether the agents that are there are too few for a text of labels, or of a part."""
@@ -213,8 +225,10 @@ class Sharing(Protocol):
         `only_look`: the lease stays as it is, which costs the store no write.
         """
 
-    def arrive(self) -> None:
-        """Be no more one that is coming: all that the store holds has been read. The others are told."""
+    def settle(self, *, stays: bool) -> None:
+        """Have a right to shards from now on, for all that the store holds has been read; or none any more, for we are
+        about to leave. The others are told.
+        """
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases have ended, or (`heard`) whose sessions have, once their last commits are over.

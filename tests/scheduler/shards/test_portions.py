@@ -93,3 +93,11 @@ def test_a_portion_is_small_and_the_next_one_begins_where_it_ended():
     shards = {shard: [job()] * (MOST_JOBS // 4) for shard in range(10)}
     chooser = portions()
     assert [list(chooser.next(shards, shards.get, 5.0)) for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]
+
+
+def test_who_is_stopping_gives_all_that_can_go_at_once():
+    """Nothing of it starts any more, and what waited has been left to the next owner."""
+    shards = {n: [job(5.0)] for n in range(100)} | {100: [job(runs=[run(1.0)])], 101: [job(backlog=[1])]}
+    assert list(portions().all_idle(shards, shards.get)) == [*range(100), 101]
+    shards[0][0].is_durable = False
+    assert 0 not in portions().all_idle(shards, shards.get)

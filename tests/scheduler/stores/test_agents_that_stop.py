@@ -11,6 +11,7 @@ from kit import PATIENCE, until
 from schedule import Every
 from scheduler import Delivery, Overlap, Scheduler, current_run
 from scheduler._lease import lease
+from scheduler.stores import shard_of
 
 DAILY = Every("1d")
 
@@ -178,3 +179,31 @@ async def test_who_stops_gives_its_jobs_away_before_it_waits_for_anything(shared
         assert not one._life._has_ended
         assert not shared_store("none").fleet().hand_overs[0].is_dead
         store.sharing.may_go.set()
+
+
+async def test_what_does_not_run_goes_to_others_at_once_when_the_stop_takes_long(shared_store):
+    """It stood still until the last run had ended. Jobs that run go when they have, the others of their shards too."""
+    log = Log()
+    async with log.scheduler(shared_store("two"), "two") as two, create_task_group() as group:
+        gate, began, one = threading.Event(), threading.Event(), log.scheduler(shared_store("one"), "one")
+        for s in (one, two):
+            s.register("long", lambda: began.set() or gate.wait())
+        for number in range(40):
+            two.add("work", Every("200ms"), id=f"job {number}", on_conflict="keep")
+            two.add("long", DAILY, id=f"long {number}", overlap=Overlap.QUEUE, on_conflict="keep")
+        group.start_soon(one.run)
+        await until(lambda: {job.agent for job in two.jobs()} == {"one", "two"})
+        await until(lambda: {name for name, _, _ in log.begun} == {"one", "two"})
+        long = next(job for job in one.jobs() if job.agent == "one" and job.id.startswith("long"))
+        one.get(long.id).run_now()
+        await until(began.is_set)
+        one.stop("1h")
+        others = [job.id for job in two.jobs() if shard_of(job.id) != shard_of(long.id)]
+        await until(lambda: {two.get(id).agent for id in others} == {"two"})
+        since = len(log.begun)
+        await until(lambda: {job for _, job, _ in log.begun[since:]} >= {id for id in others if id.startswith("job")})
+        assert (two.get(long.id).agent, one._life._has_ended) == ("one", False)
+        gate.set()
+        await until(lambda: two.get(long.id).agent == "two")
+    assert log.twice() == []
+    assert [tick.outcome for tick in shared_store("none").history(long.id)] == ["succeeded"]

@@ -101,8 +101,8 @@ def test_the_shards_of_who_goes_are_the_others_at_once(agent, end_lease):
     assert three.sharing.renew().owners == (three.epoch,) * SHARDS
 
 
-def test_who_is_coming_has_no_right_to_what_others_could_have(agent):
-    """Until it has read the store. Where all are coming, or nobody else has the labels, it counts at once."""
+def test_who_is_unsettled_has_no_right_to_what_others_could_have(agent):
+    """Until it has read the store. Where all are, or nobody else has the labels, it counts at once."""
     one, two = agent(), agent(region="eu")
     two.commit(Batch(jobs={"a": job("a")._replace(options='{"where": "region=eu"}')}))
     labelled = shard_of("a", "region=eu")
@@ -114,11 +114,22 @@ def test_who_is_coming_has_no_right_to_what_others_could_have(agent):
     both, fits = owners()
     assert both == {one.epoch, two.epoch}
     assert fits == two.epoch
-    one.sharing.arrive()
+    one.sharing.settle(stays=True)
     assert owners() == ({one.epoch}, two.epoch)
     assert Rightful(one.sharing.last, gone=[one.epoch])[0] == two.epoch
-    two.sharing.arrive()
+    two.sharing.settle(stays=True)
     assert owners() == (both, two.epoch)
+    one.sharing.settle(stays=False)
+    assert owners() == ({two.epoch}, two.epoch)
+
+
+def test_an_older_agent_would_give_back_what_it_gets_of_who_is_unsettled(agent, postgres_server, postgres_schema):
+    """While it is there, it is given nothing by who is about to leave."""
+    one, two = agent(), agent()
+    assert one.sharing.renew().heeds_unsettled
+    with connect(postgres_server.dsn, autocommit=True) as hand:
+        hand.execute(f"UPDATE {postgres_schema}.lease SET format = 1 WHERE epoch = {two.epoch}")
+    assert not one.sharing.renew().heeds_unsettled
 
 
 def test_who_only_looks_holds_no_lease(agent, end_lease):

@@ -238,13 +238,11 @@ CREATE INDEX request_done ON {schema}.request (done_at) WHERE done_at IS NOT NUL
 """
 """What agents that share a store ask of each other: see Act."""
 
-SKEW: Final = """
-ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT NULL DEFAULT false;
-"""
+SKEW: Final = "ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_off boolean NOT NULL DEFAULT false;"
 """By how many seconds an agent's clock is ahead of the server's, and whether that is more than it may be."""
 
-COMING: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_coming boolean NOT NULL DEFAULT false;"
-"""An agent is still reading the store."""
+UNSETTLED: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_unsettled boolean NOT NULL DEFAULT false;"
+"""An agent still reads the store, or is about to leave."""
 
 MIGRATIONS: Final = (
     sql.SQL(
@@ -264,7 +262,7 @@ MIGRATIONS: Final = (
     sql.SQL(HAND_OVERS),
     sql.SQL(OVERDUE),
     sql.SQL(LABELLED),
-    sql.SQL(COMING),
+    sql.SQL(UNSETTLED),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

@@ -74,11 +74,11 @@ class SharingStatements:
         self.answers = statements.answers
         self.fetch_load = statements.fetch_load
         self.join = of(
-            "INSERT INTO {schema}.lease (epoch, until, format, is_coming)"
+            "INSERT INTO {schema}.lease (epoch, until, format, is_unsettled)"
             " VALUES (%s, clock_timestamp() + %s * interval '1s', %s, true)"
         )
-        self.arrive = of(
-            "WITH arrived AS (UPDATE {schema}.lease SET is_coming = false WHERE epoch = %s) SELECT pg_notify(%s, %s)"
+        self.settle = of(
+            "WITH told AS (UPDATE {schema}.lease SET is_unsettled = %s WHERE epoch = %s) SELECT pg_notify(%s, %s)"
         )
         self.others = of(
             "SELECT name FROM {schema}.agent JOIN {schema}.lease USING (epoch) WHERE until > clock_timestamp() LIMIT 1"
@@ -102,7 +102,7 @@ class SharingStatements:
             " floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us, in_session, labels, skew, is_off, is_coming) ORDER BY epoch)"
+            " opened_us, in_session, labels, skew, is_off, is_unsettled) ORDER BY epoch)"
             " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
             " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
             " {is_news}, pg_current_snapshot()::text",
@@ -210,9 +210,9 @@ class PostgresSharing:
                 labels=labels,
                 skew=skew if epoch == me else ahead,
                 is_off=is_off if epoch == me else off,
-                is_coming=comes,
+                is_unsettled=unsettled,
             )
-            for epoch, name, left, form, us, heard, labels, ahead, off, comes in agents
+            for epoch, name, left, form, us, heard, labels, ahead, off, unsettled in agents
         )
         if not is_news:
             self._place.see(snapshot, seen)
@@ -290,9 +290,9 @@ class PostgresSharing:
         said = [number_array(shards), number_array([self._place.epoch] * len(shards))]
         return sorted(row[0] for row in self._at_once(self._statements.of_shards.give, said))
 
-    def arrive(self) -> None:
-        """Have a right to shards from now on, and let the others look around."""
-        self._at_once(self._statements.arrive, [self._place.epoch, self._channel, HINT])
+    def settle(self, *, stays: bool) -> None:
+        """Have a right to shards from now on, or none any more, and let the others look around."""
+        self._at_once(self._statements.settle, [not stays, self._place.epoch, self._channel, HINT])
 
     def leave(self) -> None:
         """Say good-bye."""
