@@ -1,5 +1,7 @@
 """How long a batch is kept open: with starts that come at a rate, or as answers to the batch before."""
 
+from bisect import bisect_right
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -23,15 +25,16 @@ class Play:
             while (look := self.gathering.next_look(self.come(now), now)) is not None:
                 assert now < look
                 now = look
-            held = [self.starts.pop(0) for _ in range(self.come(now))]
-            self.gathering.closed(len(held), now)
+            count = self.come(now)
+            held, self.starts = self.starts[:count], self.starts[count:]
+            self.gathering.closed(count, now)
             self.batches.append((now, held))
             now += self.takes
-            self.starts = sorted([*self.starts, *self.after(now, len(held))])
+            self.starts += self.after(now, count)
         return self
 
     def come(self, now):
-        return sum(start <= now for start in self.starts)
+        return bisect_right(self.starts, now)
 
     def starts_per_batch(self, since):
         sizes = [len(held) for closed, held in self.batches if closed >= since]
