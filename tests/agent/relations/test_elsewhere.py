@@ -1,19 +1,27 @@
 """Elsewhere: how targets stand that other agents have is read when it is needed, by few statements."""
 
 import json
+from datetime import timedelta
 from threading import Event
 
 import anyio
 import pytest
 
 from kit import until
+from schedule import At, Every
 from scheduler import StoreUnavailable
-from scheduler.agent.checks import CheckResult, Status
+from scheduler.agent.checks import CheckResult, Holdups, Resolver, Status
+from scheduler.agent.checks.tcp.tcp_check import TcpCheck
+from scheduler.agent.config import Network, Target
 from scheduler.agent.relations import Elsewhere
-from scheduler.agent.targets import is_down
+from scheduler.agent.roster import Roster, Ways
+from scheduler.agent.targets import Checked, is_down
 from scheduler.agent.targets.report import report_of
 from scheduler.agent.targets.status import TargetStatus
+from scheduler.agent.text import Redactor, parse_url
 from scheduler.stores import StoredTick
+from scheduler.testing import simulate
+from timerqueue.testing import START
 
 
 class Reports:
@@ -64,3 +72,36 @@ async def test_what_could_not_be_read_is_asked_for_again():
     reports.trouble = None
     await elsewhere.read(["b"])
     assert elsewhere.of("a").status is Status.UP
+
+
+@pytest.mark.parametrize("trouble", [None, StoreUnavailable("it is away")])
+def test_a_check_does_not_know_while_the_store_does_not_say_who_is_down_above(monkeypatch, trouble):
+    """It waits for some seconds at the most, opens nothing, and is judged by the next check that hears."""
+    monkeypatch.setattr("scheduler.agent.roster.roster.PATIENCE", 0.05)
+    reports, told = Reports(), []
+    reports.trouble = trouble
+    if trouble is not None:
+        reports.may_answer.set()
+
+    def build(scheduler, clock):
+        ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
+        roster = Roster(scheduler, ways, Network(), elsewhere=Elsewhere(reports.latest, str))
+        every = Every(60, anchor=START)
+        check = TcpCheck(url=parse_url("tcp://127.0.0.1:1", {"tcp": None}))
+        shop = Target(name="shop", kind="tcp", check=check, schedule=every, depends_on=("router",))
+        router = Target(name="router", kind="tcp", check=check, schedule=every, start=START + timedelta(days=1))
+        roster.begin([shop, router])
+        roster.board.subscribe(lambda news: told.append(news.target.last) if isinstance(news, Checked) else None)
+        scheduler.listen(roster.board.listen)
+
+        async def heal():
+            reports.trouble, reports.down = None, {"router"}
+            reports.may_answer.set()
+
+        scheduler.add(heal, At(START + timedelta(seconds=90)), durable=False)
+
+    simulate(build, 130, limits={"tcp": 9, "host:*": 9})
+    said = "it is away" if trouble else "no answer within 0.05 s"
+    assert [each.status for each in told] == [Status.UNKNOWN, Status.DOWN]
+    assert f"nobody knows how the targets above it stand: {said}" in told[0].error
+    assert told[1].cause == "router"

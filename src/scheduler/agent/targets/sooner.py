@@ -103,14 +103,8 @@ class Sooner:
     def _make_up(self, run: RunEnded, rest: float) -> None:
         target = self._targets.get(run.job_id)
         wanted = None if target is None else made_up(target, run, rest)
-        if wanted is not None and self._is_ours(run.job_id):
+        if wanted is not None:
             self._start(run.job_id, datetime.fromtimestamp(wanted, UTC))
-
-    def _is_ours(self, name: str) -> bool:
-        """Whether no other agent has the target: whoever has it makes up for its checks."""
-        with suppress(JobNotFound):
-            return self._scheduler.get(name).is_ours
-        return False
 
     def answered(self, parent: str, at: float) -> None:
         """Have those checked at `at`, in UTC seconds, that only wait for this one above them."""
@@ -143,7 +137,8 @@ class Sooner:
             self._start(child, at)
 
     def _start(self, name: str, at: datetime) -> None:
+        """Have a target checked then, if that is sooner and no other agent has it by now, which sees to it itself."""
         with suppress(JobNotFound, AlreadyStopped):
             job = self._scheduler.get(name)
-            if job.next_start is None or at < job.next_start:
+            if job.is_ours and (job.next_start is None or at < job.next_start):
                 job.set_next_start(at)
