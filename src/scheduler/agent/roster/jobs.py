@@ -23,6 +23,9 @@ GRACE_OF_CALENDARS: Final = 60.0
 HEARD_WITHIN: Final = 1.0
 """Seconds after its check in which the others have the vote of an agent."""
 
+MOST_VOTES: Final = 100
+"""Checks of one target for votes that go on at a time. Their timeouts end them sooner, unless its interval is tiny."""
+
 VOTE: Final = "vote:"
 """What begins the id of the job by which this agent checks a target that several check. No store keeps it."""
 
@@ -62,7 +65,9 @@ def add_job(
 
 
 def add_vote(scheduler: Scheduler, vote: Callable[[str], Awaitable[object]], target: Target, gate: float) -> None:
-    """Add the job by which this agent checks a target that several check, at the instants at which that is due."""
+    """Add the job by which this agent checks a target that several check, at each instant at which that is due:
+    of agents that left out some because a check takes long, no two might vote on the same.
+    """
     scheduler.add(
         vote,
         target.schedule.bind(target.name),
@@ -70,6 +75,8 @@ def add_vote(scheduler: Scheduler, vote: Callable[[str], Awaitable[object]], tar
         args=(target.name,),
         needs=target.needs,
         timeout=grace_of(target) + longest(target) + gate + CUT_OFF_AFTER,
+        overlap=Overlap.ALLOW,
+        max_running=MOST_VOTES,
         missed=Missed.SKIP,
         grace=grace_of(target),
         on_conflict="update",
