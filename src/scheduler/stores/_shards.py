@@ -104,9 +104,9 @@ class Rightful:
         shards = [_first_shard(each.text) + place for each in part.siblings()]
         first = shards[0]
         if first not in self._assigned:
-            coming = [peer for peer in fit if peer.is_coming]
-            ours = chosen(str(first), [peer for peer in fit if not peer.is_coming], part.count, part.apart)
-            ours += chosen(str(first), coming, part.count - len(ours), part.apart)
+            unsettled = [peer for peer in fit if peer.is_unsettled]
+            ours = chosen(str(first), [peer for peer in fit if not peer.is_unsettled], part.count, part.apart)
+            ours += chosen(str(first), unsettled, part.count - len(ours), part.apart)
             owners = [self._view.owner_of(shard) for shard in shards]
             self._assigned[first] = assigned(owners, [peer.epoch for peer in ours])
         return self._assigned[first][part.number - 1]

@@ -17,7 +17,7 @@ from timerqueue.testing import START
 
 @pytest.mark.parametrize("begins", [0, 60])
 def test_a_check_that_takes_longer_than_its_interval_costs_no_vote(begins):
-    """Two agents that left every other instant out never voted on the same, if the second had come an instant later: the
+    """Two agents left every other instant out, and never voted on the same if the second had come an instant later: the
     target was unknown for ever. How many run at a time is bounded by their timeouts.
     """
     check = TcpCheck(url=parse_url("tcp://127.0.0.1:1", {"tcp": None}))
