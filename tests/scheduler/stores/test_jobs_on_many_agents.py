@@ -139,6 +139,9 @@ async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(place, agents):
         await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 200ms"})
         await all_at_once(place, ["a", "b"])
         assert {s.get(id).policy.priority for s in (a, b) for id in ("job", *parts)} == {3}
+        b.add("work", "@every 200ms", id="job", agents=agents, priority=4, on_conflict="update")
+        await until(lambda: {s.get(id).policy.priority for s in (a, b) for id in ("job", *parts)} == {4})
+        assert len(b.jobs()) == 3
 
         b.get("job").update(schedule="@every 1h")
         await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 1h"})
@@ -179,33 +182,38 @@ async def test_a_job_whose_parts_have_all_ended_is_gone(place):
     assert none_twice(place)
 
 
-@pytest.mark.parametrize("agents", [2, "all"])
-async def test_a_program_adds_its_jobs_again_when_it_starts(place, agents):
+async def test_a_program_adds_its_jobs_again_when_it_starts(place):
     """With what it says now. Runs go on where they stood."""
     async with place.agent("a") as a, place.agent("b"):
-        a.add("work", "@every 200ms", id="job", agents=agents)
-        await all_at_once(place, ["a", "b"])
+        a.add("work", "@every 200ms", id="some", agents=2)
+        a.add("work", "@every 200ms", id="all", agents="all")
+        assert await place.all_run(["all@a", "all@b", "some#1", "some#2"]) == {"a", "b"}
     second = [place.scheduler(name) for name in ("a", "b")]
     for s in second:
-        s.add("work", "@every 100ms", id="job", agents=agents, on_conflict="update")
-        s.add("work", "@every 100ms", id="fresh", agents=agents, on_conflict="keep")
+        s.add("work", "@every 100ms", id="some", agents=2, on_conflict="update")
+        s.add("work", "@every 100ms", id="all", agents="all", on_conflict="update")
+        s.add("work", "@every 100ms", id="fresh", agents=2, on_conflict="keep")
     async with second[0] as a, second[1] as b:
-        await until(lambda: {str(s.get(part.id).schedule) for s in second for part in s.jobs()} == {"@every 100ms"})
-        await all_at_once(place, ["a", "b"])
-        await until(lambda: {id.split("@")[0].split("#")[0] for _, id, _ in place.runs} == {"job", "fresh"})
-        assert sorted(part.id for part in a.jobs()) == sorted(part.id for part in b.jobs())
-        assert len(a.jobs()) == 6
+        parts = ["all@a", "all@b", "fresh#1", "fresh#2", "some#1", "some#2"]
+        await until(lambda: [sorted(set(ids(s)) & set(parts)) for s in second] == [parts] * 2)
+        await until(lambda: {str(s.get(id).schedule) for s in second for id in parts} == {"@every 100ms"})
+        assert await place.all_run(parts) == {"a", "b"}
+        assert len(a.jobs()) == 9
         a.stop(grace=0)
         b.stop(grace=0)
     fewer = place.scheduler("a")
-    fewer.add("work", "@every 100ms", id="job", agents=1, on_conflict="replace")
+    fewer.add("work", "@every 100ms", id="some", agents=1, on_conflict="replace")
     async with fewer:
-        await until(lambda: sorted(part.id for part in fewer.jobs() if part.id.startswith("job")) == ["job", "job#1"])
+        await until(lambda: [id for id in ids(fewer) if id.startswith("some")] == ["some", "some#1"])
         await fewer.flush()
-        ids = {id for (id,) in place.execute("SELECT id FROM job WHERE id LIKE 'job%'").fetchall()}
-        assert ids == {"job", "job#1"}
+        stored = place.execute("SELECT id FROM job WHERE id LIKE 'some%' ORDER BY id").fetchall()
+        assert stored == [("some",), ("some#1",)]
         fewer.stop(grace=0)
     assert none_twice(place)
+
+
+def ids(s):
+    return sorted(job.id for job in s.jobs())
 
 
 def test_they_have_one_phase():
