@@ -11,9 +11,11 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
+from anyio import to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from agent_kit import answers, free_port, serve, target_check, up
+from forked_commands import READ_AT_START, ForkedCommands
 from kit import PATIENCE
 from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
@@ -119,22 +121,34 @@ async def start_command(*args, command=COMMAND, stderr=None, **variables):
                     process.kill()
 
 
-async def run_command(*args, **variables):
-    """Run the command to its end: (exit code, standard output, standard error)."""
-    with anyio.fail_after(PATIENCE):
-        done = await anyio.run_process([*COMMAND, *args], check=False, env=environment_with(**variables))
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
 @pytest.fixture
 def started():
     """Start the command `timerqueue` with arguments, in a block that ends with its end."""
     return start_command
 
 
+@pytest.fixture(scope="session")
+def forked_commands():
+    """Start the process that runs commands, for all tests of this session."""
+    forked = ForkedCommands()
+    yield forked
+    forked.close()
+
+
 @pytest.fixture
-def ran():
+def ran(forked_commands):
     """Run it to its end: (exit code, standard output, standard error)."""
+
+    async def run_command(*args, **variables):
+        environment = environment_with(**variables)
+        with anyio.fail_after(PATIENCE):
+            if not any(name.startswith(READ_AT_START) for name in variables):
+                return await to_thread.run_sync(
+                    forked_commands.run, [*map(str, args)], environment, abandon_on_cancel=True
+                )
+            done = await anyio.run_process([*COMMAND, *args], check=False, env=environment)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
     return run_command
 
 
