@@ -8,14 +8,18 @@ from timerqueue import UnknownLimit
 from .._control import Updates
 from .._plan import Timeline
 from .._values import SchedulerError
-from ..stores import Planned, Standing, StoredJob, StoredState
+from ..stores import Execution, Planned, Standing, StoredJob, StoredState
 
 
 def next_execution(standing: Standing, updates: Updates, timeline: Timeline, now_us: int) -> Planned | None:
-    """Say what is to be live, None: all is well. A job whose schedule cannot be read, or has ended, has none."""
-    job = standing.job
+    """Say what is to be live, None: all is well. A job whose schedule cannot be read, or has ended, has none, unless a
+    tick of it is to be tried again.
+    """
+    job, live = standing.job, standing.live
     due_us = None if job is None else _due(job, standing.state, updates, timeline)
-    live = standing.live
+    if standing.owes and job is not None and job.paused is None:
+        owed_us = _owed(standing.state, live, now_us)
+        due_us = owed_us if due_us is None else min(due_us, owed_us)
     schedule = "" if job is None else job.schedule
     if live is None:
         return None if due_us is None else Planned(standing.id, due_us, schedule, now_us)
@@ -47,6 +51,12 @@ def _due(job: StoredJob, state: StoredState | None, updates: Updates, timeline: 
             return None
         due_us = found
     return due_us if state is None or state.not_before_us is None else max(due_us, state.not_before_us)
+
+
+def _owed(state: StoredState | None, live: Execution | None, now_us: int) -> int:
+    """When what a job owes is tried again: as it is planned, now, or when the job has rested."""
+    rests_until_us = now_us if state is None or state.not_before_us is None else max(now_us, state.not_before_us)
+    return rests_until_us if live is None else min(live.due_us, rests_until_us)
 
 
 def _first(job: StoredJob, updates: Updates, timeline: Timeline) -> int | None:

@@ -50,12 +50,15 @@ class NotTaken(Enum):
 
 
 class Standing(NamedTuple):
-    """Where a job stands. `job`: None, if there is none of that id. `live`: its live execution."""
+    """Where a job stands. `job`: None, if there is none of that id. `live`: its live execution. `owes`: a tick of it is
+    to be tried again.
+    """
 
     id: str
     job: StoredJob | None
     state: StoredState | None
     live: Execution | None
+    owes: bool = False
 
 
 @frozen(kw_only=True)

@@ -124,11 +124,13 @@ class ExecutionTable:
     def reconcile(self, job_ids: Iterable[str], decide: Decide, store: Rows, living: Collection[int]) -> Mended:
         """Let `decide` plan for these jobs, but for those that are taken."""
         planned, gone = list[Execution](), list[Execution]()
+        owing = {tick.job_id for tick in store.ticks.values() if tick.owed}
         for job_id in job_ids:
             live, held = self.live(job_id), self.taken(job_id)
             plan = None
             if held is None or held.epoch not in living:
-                plan = decide(Standing(job_id, store.jobs.get(job_id), store.states.get(job_id), live))
+                job, state = store.jobs.get(job_id), store.states.get(job_id)
+                plan = decide(Standing(job_id, job, state, live, owes=job_id in owing))
             if plan is None:
                 continue
             gone += self.plan(plan, store)

@@ -212,8 +212,8 @@ class ExecutionStatements:
             is_live=IS_LIVE,
         )
         standing = of(
-            "SELECT {job}, {state}, {live} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
-            "{free}",
+            "SELECT EXISTS (SELECT FROM {schema}.tick WHERE tick.job_id = job.id AND tick.owed), {job}, {state}, {live}"
+            " FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id{free}",
             job=JOB.qualified,
             state=STATE.qualified,
             live=LIVE,

@@ -127,7 +127,8 @@ class PostgresExecutions:
         ids = text_array(job_ids)
         with self._place.writing() as connection:
             connection.execute(self._statements.lock_jobs, [ids])  # and only then look: others may have been at them
-            standings = [_standing(row) for row in connection.execute(self._statements.standing, [ids])]
+            found = connection.execute(self._statements.standing, [ids])
+            standings = [_standing(row[1:], owes=row[0]) for row in found]
             removed = [Execution(*row) for row in connection.execute(self._statements.without_job, [ids])]
             standings += [Standing(row.job_id, None, None, row) for row in removed]
             return self._mend(connection, standings, decide)
@@ -185,7 +186,7 @@ class PostgresExecutions:
             ids = [row[0] for row in connection.execute(self._statements.lock_broken, asked | {"after": after})]
             if ids:  # and only then look: what locks a row that was free says nothing of what it belongs to
                 found = connection.execute(self._statements.broken, asked | {"ids": text_array(ids)})
-                yield [_standing(row) for row in found]
+                yield [_standing(row[1:], owes=row[0]) for row in found]
             if len(ids) < AT_A_TIME:
                 return
             after = ids[-1]
@@ -249,7 +250,7 @@ def _answer(row: Row, epoch: int, lost: Lost) -> Taken | NotTaken:
     return NotTaken.RUNNING if status in {TAKEN, PENDING, SCHEDULED} else NotTaken(status)
 
 
-def _standing(row: Row) -> Standing:
+def _standing(row: Row, *, owes: bool = False) -> Standing:
     jobs, states = len(StoredJob._fields), len(StoredState._fields)
     job, state, live = StoredJob(*row[:jobs]), row[jobs : jobs + states], row[jobs + states :]
     return Standing(
@@ -257,4 +258,5 @@ def _standing(row: Row) -> Standing:
         job,
         None if state[0] is None else StoredState(*state),
         None if live[0] is None else Execution(*live),
+        owes,
     )

@@ -18,7 +18,7 @@ from ...stores import (
     Standing,
     StoredPause,
 )
-from .._store_rows import START_US, MakeStore, due_at, job
+from .._store_rows import START_US, MakeStore, due_at, end, job, mark
 from ._rows import (
     SERVER,
     ExecutingStore,
@@ -70,6 +70,17 @@ class RulesOfAudits(ExecutionFixtures):
         audit(store, asked.append)
         assert [(at.id, at.job, at.live) for at in asked] == [("a", edited, live)]
         assert asked[0].state is not None
+
+    def test_who_decides_is_told_of_a_tick_that_is_owed(self, store: ExecutingStore) -> None:
+        """It is tried again before the next start."""
+        plan(store, planned("a"))
+        begun = mark(seconds=60, fence=1)
+        store.commit(Batch(marks=[begun]))
+        store.commit(Batch(ended=[end(begun, owed=True)], jobs={"a": job("a", schedule="@every 7d")}))
+        asked: list[Standing] = []
+        store.executions.reconcile(["a"], asked.append)
+        audit(store, asked.append)
+        assert [at.owes for at in asked] == [True, True]
 
     def test_an_edit_supersedes(self, store: ExecutingStore) -> None:
         """It is said what stands in the queue in vain now."""
