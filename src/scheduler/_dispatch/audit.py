@@ -82,6 +82,7 @@ class QueueAudit:
             with anyio.CancelScope() as self._waiting:
                 await self._core.clock.sleep(LOOK_EVERY)
             if not self._is_soon:
+                self._dispatch.look_at_removed()
                 await self._look_at_overdue()
         if self._is_soon:
             self._is_soon = False

@@ -187,6 +187,14 @@ class Dispatch:
             if hold.planned is not None:
                 batch.planned[job_id] = Planned(job_id, *hold.planned, self._now_us())
 
+    def look_at_removed(self) -> None:
+        """Release what we have of jobs that others have removed, which no batch of ours says. Called now and then."""
+        gone = [job_id for job_id in self._held.by_id if self._jobs.find(job_id) is None]
+        for job_id in gone:
+            self._held.strays[job_id] = self._held.by_id.pop(job_id)
+        if gone:
+            self._journal.flush(lambda _lost: None)
+
     def committed(self, batch: Batch, receipt: Receipt) -> None:
         """Tell the queue what is durable now."""
         self.puts.arrived(batch.placed)

@@ -166,6 +166,41 @@ async def test_a_job_that_is_removed_while_it_is_taken_leaves_nothing(world, ver
         await world.until(lambda: world.begun, 1)
 
 
+async def test_a_job_that_others_remove_while_it_runs_here_leaves_nothing(world):
+    """Somebody deletes its row. Another one of that id runs."""
+    world.takes = 30
+    async with queued(world, "@every 1m") as (s, _):
+        await world.until(lambda: world.begun, 1)
+        world.store.delete("job")
+        await world.until(lambda: s.jobs() == [], 0.1)
+        assert s.statistics().queue.held == 1
+        await world.until(lambda: s.statistics().queue.held == 0 and TAKEN not in world.statuses(), 1)
+        begun = len(world.begun)
+        s.add("work", "@every 1m", id="job")
+        await world.until(lambda: len(world.begun) > begun + 1, 1)
+
+
+async def test_an_edit_of_a_job_that_owes_a_tick_leaves_that_its_time(world):
+    """It is tried at the end of its rest, and not at the next start of the new schedule."""
+    world.takes = 10_000
+    async with world.scheduler() as s:
+        soon = datetime.fromtimestamp(world.clock.wall() + 5, UTC)
+        s.add("work", "@every 1d", id="job", delivery="at_least_once", start=soon)
+        await world.until(lambda: world.begun, 0.1)
+        world.store = another(world.store)
+        world.store.open(0, lambda: None)
+    world.takes = 0
+    async with world.scheduler(crash_floor="10m") as s:
+        await world.until(lambda: s.statistics().queue.held, 1)
+    async with world.scheduler(crash_floor="10m") as s:
+        await world.until(lambda: len(world.live()) == 1 and world.live()[0].status == SCHEDULED, 0.1)
+        s.get("job").update(schedule="@every 2d")
+        await s.flush()
+        before = world.clock.wall()
+        await world.until(lambda: len(world.begun) > 1, 10)
+        assert world.clock.wall() - before < 3_600
+
+
 async def test_what_is_owed_and_rests_at_a_stop_begins_at_the_next_agent_after_its_rest(world):
     """It does not wait for the next start of its job, which is in a day."""
     world.takes = 10_000
