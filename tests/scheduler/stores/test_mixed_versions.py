@@ -76,6 +76,12 @@ class Agents:
         process.is_running = process.stdout.readline() == "runs\n"
         return process
 
+    def started(self, name, **more):
+        """Start one that begins to run jobs."""
+        process = self.start(name, **more)
+        assert process.is_running, self.said(name)
+        return process
+
     def said(self, name):
         return (self._folder / name).read_text()
 
@@ -92,6 +98,19 @@ class Agents:
         process.communicate(timeout=PATIENCE)
         return process.returncode
 
+    def check_ticks(self):
+        """See that no tick has run twice, and that each from a job's first to its last has run, or has a record."""
+        runs = Counter((job, int(due)) for _, job, due in self.runs())
+        assert [tick for tick, count in runs.items() if count > 1] == []
+        with psycopg.connect(self._config["dsn"]) as connection:
+            schema = self._config["schema"]
+            rows = connection.execute(f"SELECT job_id, due_us, coalesce(last_due_us, due_us) FROM {schema}.tick")
+            known = {(job, due) for job, first, last in rows for due in range(first, last + 1, EVERY_US)}
+        for number in range(JOBS):
+            dues = [due for job, due in runs if job == f"job-{number}"]
+            slots = {(f"job-{number}", due) for due in range(min(dues), max(dues) + 1, EVERY_US)}
+            assert slots <= known | set(runs)
+
     def close(self):
         for process in self._running:
             process.kill()
@@ -105,26 +124,12 @@ def agents(postgres_server, postgres_schema, tmp_path, older):
     agents.close()
 
 
-def check_ticks(agents, postgres_server, postgres_schema):
-    """See that no tick has run twice, and that each from a job's first to its last has run, or has a record."""
-    runs = Counter((job, int(due)) for _, job, due in agents.runs())
-    assert [tick for tick, count in runs.items() if count > 1] == []
-    with psycopg.connect(postgres_server.dsn) as connection:
-        rows = connection.execute(f"SELECT job_id, due_us, coalesce(last_due_us, due_us) FROM {postgres_schema}.tick")
-        known = {(job, due) for job, first, last in rows for due in range(first, last + 1, EVERY_US)}
-    for number in range(JOBS):
-        dues = [due for job, due in runs if job == f"job-{number}"]
-        slots = {(f"job-{number}", due) for due in range(min(dues), max(dues) + 1, EVERY_US)}
-        assert slots <= known | set(runs)
-
-
 @pytest.mark.slow
-def test_agents_that_share_take_the_store_over_from_an_older_one(agents, postgres_server, postgres_schema):
+def test_agents_that_share_take_the_store_over_from_an_older_one(agents):
     """It hears that with its next commit, and begins nothing more. If it starts again, it is told to be updated."""
     older = agents.start("older")
     agents.wait_until_all_run("older")
-    newer = agents.start("newer")
-    assert newer.is_running, agents.said("newer")
+    newer = agents.started("newer")
     agents.wait_until_all_run("newer")
     assert agents.end(older) == 0
     assert "taken it over" in agents.said("older")
@@ -135,27 +140,26 @@ def test_agents_that_share_take_the_store_over_from_an_older_one(agents, postgre
     assert "update timerqueue" in agents.said("older").splitlines()[-1]
     agents.wait_until_all_run("newer")
     agents.end(newer)
-    check_ticks(agents, postgres_server, postgres_schema)
+    agents.check_ticks()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["stopped", "killed"])
-def test_agents_that_share_go_on_where_an_older_one_ended(agents, end, postgres_server, postgres_schema):
+def test_agents_that_share_go_on_where_an_older_one_ended(agents, end):
     """However it ended. Their part was refused to them for good."""
     older = agents.start("older")
     agents.wait_until_all_run("older")
     if end == "killed":
         older.kill()
     agents.end(older)
-    newer = agents.start("newer")
-    assert newer.is_running, agents.said("newer")
+    newer = agents.started("newer")
     agents.wait_until_all_run("newer")
     agents.end(newer)
-    check_ticks(agents, postgres_server, postgres_schema)
+    agents.check_ticks()
 
 
 @pytest.mark.slow
-def test_an_older_agent_is_refused_by_a_store_that_is_shared(agents, postgres_server, postgres_schema):
+def test_an_older_agent_is_refused_by_a_store_that_is_shared(agents):
     """It changes nothing, disturbs nobody, and says what to do."""
     newer = agents.start("newer")
     agents.wait_until_all_run("newer")
@@ -165,20 +169,19 @@ def test_an_older_agent_is_refused_by_a_store_that_is_shared(agents, postgres_se
     assert "and this timerqueue knows 3: update timerqueue" in agents.said("older")
     agents.wait_until_all_run("newer")
     agents.end(newer)
-    check_ticks(agents, postgres_server, postgres_schema)
+    agents.check_ticks()
 
 
 @pytest.mark.slow
-def test_one_agent_follows_an_older_one_as_ever(agents, postgres_server, postgres_schema):
+def test_one_agent_follows_an_older_one_as_ever(agents):
     """It takes the store over, brings it up to date, and the older one ends."""
     older = agents.start("older")
     agents.wait_until_all_run("older")
-    sole = agents.start("sole")
-    assert sole.is_running, agents.said("sole")
+    sole = agents.started("sole")
     assert agents.end(older) == 0
     agents.wait_until_all_run("older")  # as its tasks call themselves, too
     agents.end(sole)
-    check_ticks(agents, postgres_server, postgres_schema)
+    agents.check_ticks()
 
 
 @pytest.mark.slow
@@ -196,8 +199,7 @@ def test_an_older_agent_leaves_jobs_for_labels_alone(postgres_server, postgres_s
     try:
         older = agents.start("older-sharing")
         agents.wait_until_all_run("older-sharing")
-        newer = agents.start("newer", labels={"region": "eu"}, where=["region=eu"])
-        assert newer.is_running, agents.said("newer")
+        newer = agents.started("newer", labels={"region": "eu"}, where=["region=eu"])
         wait_until(lambda: of_labels() and {by for by, *_ in agents.runs()[-4 * JOBS :]} == {"older-sharing", "newer"})
         assert of_labels() == {"newer"}
         newer.kill()
@@ -211,7 +213,7 @@ def test_an_older_agent_leaves_jobs_for_labels_alone(postgres_server, postgres_s
         agents.end(again)
     finally:
         agents.close()
-    check_ticks(agents, postgres_server, postgres_schema)
+    agents.check_ticks()
 
 
 @pytest.mark.slow
@@ -228,8 +230,7 @@ def test_an_older_agent_leaves_jobs_of_several_agents_alone(
     try:
         older = agents.start("older-sharing")
         agents.wait_until_all_run("older-sharing")
-        newer = agents.start("newer", many=many)
-        assert newer.is_running, agents.said("newer")
+        newer = agents.started("newer", many=many)
         wait_until(
             lambda: len(parts()) == 2 and {by for by, *_ in agents.runs()[-4 * JOBS :]} == {"older-sharing", "newer"}
         )
@@ -243,7 +244,7 @@ def test_an_older_agent_leaves_jobs_of_several_agents_alone(
         agents.close()
     assert {by for by, _ in parts()} == {"newer"}
     assert {job for _, job in parts()} <= {"some#1", "some#2", "all@newer"}
-    check_ticks(agents, postgres_server, postgres_schema)
+    agents.check_ticks()
 
 
 def test_the_code_of_that_version_is_what_runs(older):
