@@ -228,6 +228,13 @@ class PartedRegistry(Registry):
             elif isinstance(part, OfAgent):
                 self._add_like(job, part, how)
 
+    def drop_surplus(self, job: Job) -> None:
+        """Take out parts that were added with the job when its number of agents was larger than it is."""
+        for part in self.parts_of(job):
+            found = read_part(part.policy.where or "")
+            if isinstance(found, OneOf) and found.number > len(numbered(job.policy)):
+                super().remove(part)
+
     def see_whole(self, job: Job) -> None:
         """See to our own part of a job that every agent runs."""
         view = None if self._jobs.shares is None else self._jobs.shares.view

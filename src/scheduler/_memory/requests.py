@@ -87,7 +87,7 @@ class Requests:
         if on_conflict == "update":
             self._journal.remember(job)
             return None
-        self._reconciler.change(row.id, row)
+        self._reconciler.give_way(row.id, row)
         if on_conflict != "error":
             return None
         error = duplicate(row.id)

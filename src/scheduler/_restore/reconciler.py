@@ -122,6 +122,13 @@ class Reconciler:
         elif new is None and job is not None and job.policy.agents is not None:
             self._registry.whole_or_part_gone(id)
 
+    def give_way(self, id: str, row: StoredJob) -> None:
+        """Let a job that was added here be as the row of another agent, which was first."""
+        self.change(id, row)
+        job = self._jobs.find(id)
+        if job is not None and job.policy.agents is not None:
+            self._registry.drop_surplus(job)
+
     def _change(self, id: str, job: Job | None, row: StoredJob | None, state: StoredState | None) -> None:
         if job is not None and job.task is None:
             logger.warning("the store has a job %r now, and there is one that is not stored: the stored one waits", id)

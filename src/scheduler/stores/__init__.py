@@ -5,7 +5,7 @@ package are `scheduler.stores.memory`, `.sqlite` and `.postgres`. Import the one
 nothing here imports one. Nothing here knows a job, a run or a clock. `Store` says which thread calls its methods.
 """
 
-from .._placement import chosen, labels_of
+from .._placement import chosen, labels_of, lack_text
 from .._values import EVERYTHING
 from ._executions import LIVE, PARTS, Audited, Decide, Executions, Fetched, Mended, NotTaken, Standing, Taken
 from ._rows import (
@@ -133,6 +133,7 @@ __all__ = [
     "Wish",
     "chosen",
     "labels_of",
+    "lack_text",
     "rightful_owners",
     "shard_of",
     "size_of",

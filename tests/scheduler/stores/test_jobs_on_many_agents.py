@@ -172,6 +172,24 @@ async def test_a_part_that_comes_beside_a_change_follows_the_whole(place):
         assert place.execute("SELECT count(*) FROM job").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("numbers", [(2, 1), (1, 2)])
+async def test_two_agents_that_add_it_at_once_have_one(place, numbers):
+    """With the parts of the one that was first, whose number of agents counts."""
+    async with place.agent("a") as a, place.agent("b") as b:
+        for s, agents in zip((a, b), numbers, strict=True):
+            s.add("work", "@every 200ms", id="some", agents=agents, on_conflict="keep")
+            s.add("work", "@every 200ms", id="all", agents="all", on_conflict="keep")
+        await a.flush()
+        await b.flush()
+        await until(lambda: a.get("some").policy == b.get("some").policy)
+        number = a.get("some").policy.agents
+        await until(lambda: {"all", "all@a", "all@b", "some"} <= {*ids(a)} & {*ids(b)})
+        wheres = {f"any | {n} of {number} apart by zone" for n in range(1, number + 1)}
+        await until(lambda: {j.policy.where for s in (a, b) for j in s.jobs() if j.id.startswith("some#")} == wheres)
+        await place.all_run(["all@a", "all@b", "some#1"])
+    assert none_twice(place)
+
+
 async def test_a_job_whose_parts_have_all_ended_is_gone(place):
     """So it may start once on each agent."""
     async with place.agent("a") as a, place.agent("b") as b:

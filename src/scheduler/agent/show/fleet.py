@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from attrs import asdict
 
-from scheduler.stores import SHARDS, AgentRow, FleetView, HandOver, Loan
+from scheduler.stores import SHARDS, AgentRow, FleetView, HandOver, Loan, lack_text
 
 
 def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
@@ -20,7 +20,7 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
     if view.free and any(agent.left is not None for agent in view.agents):
         yield f"{view.free} of {SHARDS} shards are nobody's"
     for where, jobs in view.waiting.items():
-        yield f"{jobs} jobs wait: no agent has {where}"
+        yield f"{jobs} jobs wait: {lack_text(where)}"
     for over in view.hand_overs:
         yield _hand_over(over)
     for loan in view.loans:
