@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 DAYS = 90
-ALL = DAYS * 24 * 4
+ALL = DAYS * 24 * 2
 
 
 @pytest.mark.parametrize("task", ["nothing", "fail"])
@@ -63,12 +63,12 @@ async def test_timescaledb_h2_records_outlive_their_job(lives, clock):
 
 
 def records_of(days, **retention):
-    """Simulate a run each quarter of an hour; give the store's records, latest first."""
+    """Simulate a run each half hour; give the store's records, latest first."""
     store = MemoryStore()
 
     def build(s, _clock):
         s.register("nothing", nothing)
-        s.add("nothing", Every("15m", anchor=START), id="a")
+        s.add("nothing", Every("30m", anchor=START), id="a")
 
     simulate(build, timedelta(days=days, seconds=1), store=store, retention=Retention(**retention))
     return store.history("a", limit=10 * ALL)
@@ -84,14 +84,14 @@ def ninety_days():
     ("bounds", "kept"),
     [
         pytest.param({}, 1_000, id="by default a thousand of each job"),
-        pytest.param({"per_job": None}, 30 * 24 * 4, id="by default thirty days"),
+        pytest.param({"per_job": None}, 30 * 24 * 2, id="by default thirty days"),
         pytest.param({"per_job": 10}, 10, id="ten"),
         pytest.param({"per_job": 15}, 15, id="fifteen"),
         pytest.param({"per_job": None, "age": None, "total_bytes": None}, ALL, id="all"),
     ],
 )
 def test_timescaledb_h5_of_ninety_days_is_kept_what_lies_within_the_bounds(ninety_days, bounds, kept):
-    """Of a run each quarter of an hour: the latest."""
+    """Of a run each half hour: the latest."""
     assert len(ninety_days) == ALL
     store = MemoryStore()
     store.open(0, lambda: None)
@@ -108,7 +108,7 @@ def test_timescaledb_h5_the_scheduler_prunes_by_itself():
     due = [record.due_us for record in records_of(25, per_job=10)]
     assert 10 <= len(due) <= 10 + 1_000
     newest = (int(T0) + 25 * 86_400) * 1_000_000
-    assert due == [newest - number * 15 * 60 * 1_000_000 for number in range(len(due))]
+    assert due == [newest - number * 30 * 60 * 1_000_000 for number in range(len(due))]
 
 
 @pytest.mark.parametrize("bad", [{"per_job": -1}, {"age": -1.0}, {"total_bytes": -1}, {"per_job": "many"}], ids=str)

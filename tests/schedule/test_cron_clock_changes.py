@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pytest
 from cronsim import CronSim
 
+from kit import examples
 from schedule import Cron
 
 pytestmark = pytest.mark.slow
@@ -150,7 +151,8 @@ def said_by_cronsim(expression, zone, window):
 def test_every_change_of_every_zone_is_as_enumerated(expression):
     """All slots from 4 hours before to 28 hours after each change are those of the rules: none early, lost or twice."""
     slots = 0
-    for zone, change, window, skipped in windows():
+    rarely = 100 // examples(100) if expression == "* * * * *" else 1  # it has ten times as many slots as the others
+    for zone, change, window, skipped in windows()[::rarely]:
         expected = enumerated(expression, window, skipped)
         assert chain(expression, zone, window) == expected, (zone.key, change)
         slots += len(expected)

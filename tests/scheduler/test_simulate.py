@@ -1,6 +1,7 @@
 """A year in seconds, always the same."""
 
 import logging
+import os
 import threading
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -31,6 +32,8 @@ from scheduler.testing import simulate
 from timerqueue.testing import START
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
+ASKED_FOR = pytest.mark.parametrize("backend", os.environ.get("BACKENDS", "asyncio trio").split())
+"""What is long runs on those that the environment names, as async tests do."""
 TEN_YEARS = 10 * 365.25 * 86_400
 
 
@@ -334,7 +337,7 @@ YEAR = {
 }
 
 
-@BACKENDS
+@ASKED_FOR
 @pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_a_year_of_hundreds_of_jobs_is_the_same_each_time(backend):
@@ -350,7 +353,7 @@ def test_a_year_of_hundreds_of_jobs_is_the_same_each_time(backend):
     }  # fmt: skip
 
 
-@BACKENDS
+@ASKED_FOR
 @pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_a_month_with_a_wrong_clock_of_ten_years(backend):
