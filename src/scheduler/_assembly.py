@@ -134,6 +134,7 @@ def memory_of(
         retention,
         doubt=None if sharing is None or shares is None else belief.doubt,
         committed=None if dispatch is None else dispatch.committed,
+        lost=None if dispatch is None else dispatch.lost,
         give_way=None if requests is None else requests.give_way,
     )
     parts["commits"] = commits

@@ -220,6 +220,17 @@ class Dispatch:
         if batch.requests:
             self.fetching.fetch(batch.requests)
 
+    def lost(self, batch: Batch) -> None:
+        """Release all the same what that batch was to release, which no store can take. What follows for its jobs, the
+        next audit sees to.
+        """
+        for job_id in batch.released:
+            hold = self._held.leaving.pop(job_id, None)
+            if hold is not None:
+                hold.planned, hold.gives_back = None, False
+                self._held.strays[job_id] = hold
+                self._journal.flush(lambda _lost: None)
+
     def _is_to_be_put(self, job_id: str, due_us: int) -> bool:
         hold = self._held.by_id.get(job_id) or self._held.leaving.get(job_id)
         if hold is None:

@@ -43,8 +43,9 @@ class Commits:
     """The commits of one scheduler to one store.
 
     `doubt`: told that the store has been taken over, where agents share it: then this is not the end. `committed`: told
-    of each batch that is durable, and what of it was not carried out. `give_way`: called with a row that another agent
-    has added at the same moment as we one, and our OnConflict; it returns what is lost by that.
+    of each batch that is durable, and what of it was not carried out. `lost`: told of one that no store can take.
+    `give_way`: called with a row that another agent has added at the same moment as we one, and our OnConflict; it
+    returns what is lost by that.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Commits:
         *,
         doubt: Callable[[], object] | None = None,
         committed: Callable[[Batch, Receipt], object] | None = None,
+        lost: Callable[[Batch], object] | None = None,
         give_way: Callable[[StoredJob, str], Exception | None] | None = None,
     ) -> None:
         self.store = store
@@ -82,6 +84,7 @@ class Commits:
         self._down_since: float | None = None
         self._doubt = doubt
         self._tell_committed = committed
+        self._tell_lost = lost
         self._give_way = give_way
         core.journal.keep(self._ask)
 
@@ -259,6 +262,8 @@ class Commits:
         )
         for run in sealed.runs:
             self._marks.lost(run)
+        if self._tell_lost is not None:
+            self._tell_lost(sealed.batch)
         self._lost = error
         self._tell_flushed(sealed)
 

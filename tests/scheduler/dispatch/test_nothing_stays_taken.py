@@ -14,7 +14,7 @@ from kit import PATIENCE, settle
 from scheduler import Scheduler
 from scheduler.queues import Kind
 from scheduler.queues.local import LocalQueue
-from scheduler.stores import PENDING, SCHEDULED, TAKEN, StoreUnavailable
+from scheduler.stores import PENDING, SCHEDULED, TAKEN, StoreUnavailable, Unstorable
 from scheduler.stores.memory import MemoryExecutions, MemoryStore
 
 
@@ -28,12 +28,18 @@ class Line(MemoryStore):
     def __init__(self):
         super().__init__()
         self.held = self.lost = None
+        self.refuses = False
         self.asked = Event()
         self.let = Event()
 
     @property
     def executions(self):
         return Verbs(self)
+
+    def commit(self, batch):
+        if self.refuses and batch.states and batch.released:
+            raise Unstorable("it cannot be written")
+        return super().commit(batch)
 
     def passes(self, verb):
         if verb == self.held:
@@ -178,6 +184,17 @@ async def test_a_job_that_others_remove_while_it_runs_here_leaves_nothing(world)
         begun = len(world.begun)
         s.add("work", "@every 1m", id="job")
         await world.until(lambda: len(world.begun) > begun + 1, 1)
+
+
+async def test_a_job_whose_state_no_store_can_take_is_released_all_the_same(world):
+    """What was to be written of it is lost, and is told. It goes on with the next audit."""
+    async with queued(world, "@every 1m") as (s, _):
+        world.store.refuses = True
+        await world.until(lambda: world.begun, 1)
+        await world.until(lambda: s.statistics().queue.held == 0 and TAKEN not in world.statuses(), 0.1)
+        world.store.refuses = False
+        begun = len(world.begun)
+        await world.until(lambda: len(world.begun) > begun, 10)
 
 
 async def test_an_edit_of_a_job_that_owes_a_tick_leaves_that_its_time(world):
