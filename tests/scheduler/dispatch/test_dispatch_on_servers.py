@@ -3,74 +3,19 @@
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from itertools import chain, pairwise
+from itertools import pairwise
 
-import psycopg
 import pytest
 
 import beanstalkd_server
 from fleet_agent import SteppedClock
 from kit import settle, until
+from queued_fleets import QueuedFleet
 from schedule import Missed
-from scheduler import Outcome, Overlap, RunEnded, Scheduler, current_run
+from scheduler import Outcome, Overlap, RunEnded
 from scheduler.queues import Kind, Place, QueueUnavailable, Tick
 from scheduler.queues._beanstalkd import connection
-from scheduler.queues.beanstalkd import BeanstalkdQueue
-from scheduler.stores import SCHEDULED, Execution
-from scheduler.stores.postgres import PostgresStore
-from timerqueue import SystemClock
-
-
-class Fleet:
-    """Schedulers on the same servers. `begun`: (job id, due instant) of each run, by who ran it."""
-
-    def __init__(self, dsn, schema, broker):
-        self.dsn = dsn
-        self.schema = schema
-        self.broker = broker
-        self.connection = psycopg.connect(dsn, autocommit=True)
-        self.begun = {}
-        self.early = []
-
-    @asynccontextmanager
-    async def agent(self, name, reservers=1, **options):
-        store = PostgresStore(self.dsn, schema=self.schema, shared=True, name=name)
-        queue = BeanstalkdQueue(self.broker.address, ttr=10, reservers=reservers)
-        s = Scheduler(store=store, queue=queue, **options)
-        ours = self.begun.setdefault(name, [])
-
-        async def work():
-            run = current_run()
-            ours.append((run.job_id, run.due))
-            if SystemClock().wall() < run.due.timestamp():
-                self.early.append((run.job_id, run.due))
-
-        s.register("work", work)
-        async with s:
-            yield s
-            s.stop(grace=0)
-
-    @property
-    def runs(self):
-        return list(chain(*self.begun.values()))
-
-    async def goes_on(self, runs):
-        """Wait until there have been so many more."""
-        before = len(self.runs)
-        await until(lambda: len(self.runs) >= before + runs)
-
-    def live(self):
-        """Return all live executions. No agent is made for that: it would join, and the others would see it."""
-        columns = ", ".join(Execution._fields)
-        asked = (
-            f"SELECT {columns} FROM {self.schema}.execution WHERE status IN ('pending', 'scheduled') ORDER BY due_us"
-        )
-        return [Execution(*row) for row in self.connection.execute(asked)]
-
-    def check(self):
-        """See that no tick has run twice, and none early."""
-        assert len(self.runs) == len(set(self.runs))
-        assert self.early == []
+from scheduler.stores import SCHEDULED
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +34,9 @@ def broker():
 
 @pytest.fixture
 def fleet(postgres_server, postgres_schema, broker):
-    found = Fleet(postgres_server.dsn, postgres_schema, broker)
+    found = QueuedFleet(postgres_server.dsn, postgres_schema, broker)
     yield found
-    found.connection.close()
+    found.close()
 
 
 async def test_agents_share_the_runs_of_all_jobs(fleet):

@@ -7,54 +7,32 @@ import pytest
 
 from kit import until
 from proxy import Proxy
-from scheduler import Scheduler, current_run
-from scheduler.queues.beanstalkd import BeanstalkdQueue
-from scheduler.stores.postgres import PostgresStore
+from queued_fleets import QueuedFleet
 
 JOBS = 20
 
 pytestmark = pytest.mark.slow
 
 
-class Fleet:
-    """Agents on the same servers. `runs`: who began which tick, as the tasks have noted it."""
-
-    def __init__(self, dsn, schema, broker):
-        self.dsn = dsn
-        self.schema = schema
-        self.broker = broker
-        self.runs = []
+class Fleet(QueuedFleet):
+    """Agents that audit often, and jobs that all of them run."""
 
     @asynccontextmanager
-    async def agent(self, name, *, dsn=None, broker=None, adds=False):
-        store = PostgresStore(dsn or self.dsn, schema=self.schema, shared=True, name=name)
-        queue = BeanstalkdQueue(broker or self.broker.address, ttr=5)
-        s = Scheduler(store=store, queue=queue, audit="1s", crash_floor="1s")
-
-        async def work():
-            run = current_run()
-            self.runs.append((name, run.job_id, run.due))
-
-        s.register("work", work)
-        async with s:
+    async def agent(self, name, *, adds=False, **options):
+        async with super().agent(name, **options) as s:
             for number in range(JOBS if adds else 0):
                 s.add("work", "@every 1s", id=f"job-{number}")
             yield s
-            s.stop(grace=0)
 
     async def go_on(self, *agents):
         """Wait until each job has run once more, and each of these agents has run something."""
-        since = len(self.runs)
+        since, of_agents = len(self.runs), {name: len(self.begun[name]) for name in agents}
 
         def all_run():
-            ran = self.runs[since:]
-            return len({job_id for _, job_id, _ in ran}) == JOBS and {name for name, *_ in ran} >= set(agents)
+            have_run = all(len(self.begun[name]) > before for name, before in of_agents.items())
+            return have_run and len({job_id for job_id, _ in self.runs[since:]}) == JOBS
 
         await until(all_run)
-
-    def check(self):
-        ticks = [tick for _, *tick in self.runs]
-        assert [tick for tick in ticks if ticks.count(tick) > 1] == []
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +43,7 @@ def anyio_backend():
 
 @pytest.fixture
 def fleet(postgres_server, postgres_schema, broker):
-    return Fleet(postgres_server.dsn, postgres_schema, broker)
+    return Fleet(postgres_server.dsn, postgres_schema, broker, ttr=5, audit="1s", crash_floor="1s")
 
 
 async def test_a_beanstalkd_that_stands_still_gives_everything_again_when_it_goes_on(fleet, broker):

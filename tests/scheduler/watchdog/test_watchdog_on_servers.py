@@ -10,20 +10,18 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from psycopg import OperationalError, connect
+from psycopg import connect
 from psycopg.conninfo import make_conninfo
 
 from debian_servers import PgBouncer
 from kit import until
 from proxy import Proxy
-from scheduler import AuditEnded, Scheduler, StoreUnavailable, current_run
+from queued_fleets import QueuedFleet
+from scheduler import AuditEnded, StoreUnavailable
 from scheduler.queues import Kind, QueueUnavailable
-from scheduler.queues.beanstalkd import BeanstalkdQueue
-from scheduler.stores import PARTS
-from scheduler.stores.postgres import PostgresStore
+from scheduler.stores import PARTS, SCHEDULED
 
 IDS = [f"job-{number}" for number in range(60)]
-LIVE = "SELECT job_id FROM execution WHERE status IN ('pending', 'scheduled')"
 
 
 @pytest.fixture(scope="module")
@@ -32,60 +30,24 @@ def anyio_backend():
     return "asyncio"
 
 
-class World:
-    """Agents on the same servers, and a hand in the tables. `ran`: (job id, due instant) of each run."""
-
-    def __init__(self, dsn, schema, broker):
-        self.dsn = dsn
-        self.schema = schema
-        self.broker = broker
-        self.ran = []
-        self._hand = None
+class World(QueuedFleet):
+    """Agents that note their audits, and a hand in the tables."""
 
     @asynccontextmanager
-    async def agent(self, name="agent", dsn=None, **options):
-        store = PostgresStore(self.dsn if dsn is None else dsn, schema=self.schema, shared=True, name=name)
-        s = Scheduler(store=store, queue=BeanstalkdQueue(self.broker.address, ttr=3), **options)
+    async def agent(self, name="agent", **options):
         gate = anyio.Event()
 
-        async def work():
-            run = current_run()
-            self.ran.append((run.job_id, run.due))
-
         async def hold():
-            self.ran.append((current_run().job_id, current_run().due))
+            self.note(name)
             await gate.wait()
 
-        s.register("work", work)
-        s.register("hold", hold)
-        s.audits = []
-        s.listen(lambda event: s.audits.append(event.audit), AuditEnded)
-        async with s:
+        async with super().agent(name, hold=hold, **options) as s:
             yield s
             gate.set()
-            s.stop(grace=0)
 
-    def ask(self, statement, *asked):
-        """Ask over one connection, or over a new one where a restart has ended it."""
-        try:
-            return self.hand().execute(statement, asked or None).fetchall()
-        except OperationalError:
-            self.close()
-            return self.hand().execute(statement, asked or None).fetchall()
-
-    def hand(self):
-        if self._hand is None:
-            self._hand = connect(self.dsn, autocommit=True)
-            self._hand.execute(f"SET search_path TO {self.schema}")
-        return self._hand
-
-    def close(self):
-        if self._hand is not None:
-            self._hand.close()
-            self._hand = None
-
-    def live(self):
-        return Counter(row[0] for row in self.ask(LIVE))
+    def prepare(self, s):
+        s.audits = []
+        s.listen(lambda event: s.audits.append(event.audit), AuditEnded)
 
     def schedules(self):
         return dict(self.ask("SELECT job_id, schedule FROM execution WHERE status = 'scheduled'"))
@@ -99,17 +61,17 @@ class World:
 
     def is_whole(self, s):
         """Whether each job has its start, in the store and in the server, apart from what is with an agent just now."""
-        there = set(IDS) & {row[0] for row in self.ask(LIVE + " AND status = 'scheduled'")}
+        there = set(IDS) & {row.job_id for row in self.live() if row.status == SCHEDULED}
         return len(IDS) - 1 <= min(len(there), s._memory.dispatch.queue.census(Kind.RUN).total)
 
     def check(self):
-        assert len(self.ran) == len(set(self.ran)), "a tick has run twice"
-        assert set(self.live().values()) <= {1}, "a job has more than one start"
+        super().check()
+        assert set(Counter(row.job_id for row in self.live()).values()) <= {1}, "a job has more than one start"
 
 
 @pytest.fixture
 def world(postgres_server, postgres_schema, broker):
-    world = World(postgres_server.dsn, postgres_schema, broker)
+    world = World(postgres_server.dsn, postgres_schema, broker, ttr=3)
     yield world
     world.close()
 
@@ -131,7 +93,7 @@ async def test_workers_that_are_saturated_are_no_obstacle(world, broker, monkeyp
     often(monkeypatch)
     async with world.agent(limit=1) as s:
         s.add("hold", "@every 1h", id="holder", start="now")
-        await until(lambda: len(world.ran) == 1)
+        await until(lambda: len(world.runs) == 1)
         await world.add(s)
         for id in IDS[:20]:
             s.get(id).update(schedule="@every 1s")
@@ -217,14 +179,14 @@ async def test_a_pass_that_takes_longer_than_ttr_and_lease_is_one_pass(world, po
             await world.add(slow)
             for id in IDS[:5]:
                 slow.get(id).update(schedule="@every 1s")
-            epoch, before = slow._memory.store.epoch, len(world.ran)
+            epoch, before = slow._memory.store.epoch, len(world.runs)
             proxy.delay(0.025)
             async with anyio.create_task_group() as group:
                 group.start_soon(slow._memory.audit.audit)
                 await checkpoint()  # it has begun
                 await quick._memory.audit.audit()
             proxy.pass_on()
-            await until(lambda: len(world.ran) > before + 5)
+            await until(lambda: len(world.runs) > before + 5)
             long, short = slow.audits[-1], quick.audits[-1]
             assert long.seconds > 3.0  # that is the lease and the ttr
             assert long.at <= short.at <= long.at + long.seconds
