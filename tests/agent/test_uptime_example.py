@@ -18,7 +18,7 @@ import pytest
 from kit import PATIENCE, wait_until
 from programs import AGENT, Program, events_of, played_once
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # who asks for the play may wait for another worker's
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SOONER = {'interval = "2s"': 'interval = "400ms"', "*/2 * * * * *": "* * * * * *", "above = 20": "above = 200"}

@@ -20,7 +20,7 @@ import pytest
 from kit import PATIENCE, wait_until
 from programs import AGENT, Program, played_once
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]  # who asks for the play may wait for another worker's
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 SERVERS = ("pg15", "pg16", "pg17", "pg18")
