@@ -88,6 +88,7 @@ class Reconciler:
     def take_over(self, row: StoredJob, state: StoredState | None, lost: Lost) -> None:
         """Let a job go on here that another agent has had."""
         job = self._jobs.find(row.id)
+        was_paused = None if job is None else job.paused_by
         if job is not None and job.is_elsewhere:
             self._take_early(job)
             come_to_us(job)
@@ -95,6 +96,8 @@ class Reconciler:
             self._adopt(row, state, lost)
         except Exception as exc:  # noqa: BLE001 - as in `adopt`
             self._give_up(row, state, exc)
+        if job is not None and job.policy.agents is not None:  # its row may have changed since it was read here
+            self._registry.whole_changed(job, was_paused)
 
     def is_ours(self, row: StoredJob) -> bool:
         """Whether the job of a row would be ours, where other agents have some."""
