@@ -74,10 +74,12 @@ class Lease:
         self._buried = buried
         self.turns = 0
         """How many turns have begun."""
-        self.skew: Skew | None = None
-        """By how much our clock was off when the store was asked last."""
-        self.is_off = False
-        """That is more than it may be: the others are to have our shards."""
+        self.clock_found: tuple[Skew, bool] | None = None
+        """By how much our clock was off when the store was asked last, and whether that is more than it may be: then
+        the others are to have our shards. One value, which the loop may look at in any moment of a turn.
+        """
+        self._skew: Skew | None = None
+        self._is_off = False
         self._clock = clock
         self._trouble = ""
         self._is_over = False
@@ -119,10 +121,9 @@ class Lease:
         view = self._sharing.last if self.is_held() else None
         has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
         if view is None or has_looked:
-            view = self._looked()
-            if self._is_off_now(view) != self.is_off:
-                self.is_off = not self.is_off
-                view = self._looked(must_renew=True)  # the others are to know at once
+            view, skew = self._looked()
+            if self._judge_clock(skew, view):
+                view, _ = self._looked(must_renew=True)  # the others are to know at once
         if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
             logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
             if self._sharing.bury([peer.epoch for peer in dead], heard):
@@ -135,25 +136,29 @@ class Lease:
         ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
         return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
 
-    def _looked(self, *, must_renew: bool = False) -> View:
+    def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
         """Look around, and renew the lease unless that was done just now: it costs the store a write."""
         asked_at = self._now()
         is_due = self._due() <= EVERY / 2 or must_renew
         view = self._sharing.renew(
-            None if self.skew is None else self.skew.seconds, is_off=self.is_off, only_look=not is_due
+            None if self._skew is None else self._skew.seconds, is_off=self._is_off, only_look=not is_due
         )
         if is_due:
             self._belief.until = asked_at + LEASE - MARGIN
-        self.skew = skew_of(self._clock, view.at_us, self._now() - asked_at)
-        return view
+        self._skew = skew_of(self._clock, view.at_us, self._now() - asked_at)
+        return view, self._skew
 
     def _due(self) -> float:
         """Seconds until the lease is to be renewed."""
         return self._belief.until - (LEASE - MARGIN) + EVERY - self._now()
 
-    def _is_off_now(self, view: View) -> bool:
+    def _judge_clock(self, skew: Skew, view: View) -> bool:
+        """Say how our clock stands. Whether it is off, and was not, or the other way round."""
+        was_off, most = self._is_off, self._sharing.max_skew
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
-        return self.skew is not None and is_off(self.skew, others, self._sharing.max_skew, was_off=self.is_off)
+        self._is_off = is_off(skew, others, most, was_off=was_off)
+        self.clock_found = skew, self._is_off
+        return self._is_off != was_off
 
     def _serve(self, pulse: Pulse, wait: float) -> None:
         beats = -1

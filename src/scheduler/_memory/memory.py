@@ -252,8 +252,8 @@ class Memory:
         for job_id in job_ids:
             read = partial(self.store.history, job_id, limit=limit, before_us=before_us)
             found += read() if self.store.is_immediate else await run_sync(read, abandon_on_cancel=True)
-        found.sort(key=attrgetter("due_us"), reverse=True)
-        return list(self.intake.ticks(found[:limit]))
+        ticks = sorted(self.intake.ticks(found), key=attrgetter("due_us"), reverse=True)
+        return ticks[:limit]
 
     def statistics(self) -> StoreStatistics:
         return StoreStatistics(self._commits.count, self._journal.unsaved, self._commits.trouble)

@@ -243,9 +243,10 @@ class Shards:
 
     def _judge_clock(self) -> None:
         """Trust our clock, or not, by what the store's has shown."""
-        if (skew := self.lease.skew) is not None:
+        if self.lease.clock_found is not None:
+            skew, is_off = self.lease.clock_found
             most, is_idle = self._sharing.max_skew, self._shares.is_idle()
-            self._core.trust.judge(skew, is_off=self.lease.is_off, most=most, is_idle=is_idle)
+            self._core.trust.judge(skew, is_off=is_off, most=most, is_idle=is_idle)
 
     def _give_up(self, trouble: StoreTakenOver) -> None:
         if self.lease.is_held():
