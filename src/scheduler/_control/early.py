@@ -44,12 +44,6 @@ class Early:
     def __len__(self) -> int:
         return len(self._by_id)
 
-    @property
-    def may_conflict(self) -> bool:
-        """Whether one of them is a mistake, which ends the start, if the store turns out to hold a job of its id."""
-        with self._lock:
-            return any(each.on_conflict == "error" and not each.is_late for each in self._by_id.values())
-
     def put(self, early: EarlyJob) -> None:
         """Let the job wait. Call it with the lock of the list of jobs held."""
         self._by_id[early.job.id] = early
@@ -77,14 +71,6 @@ class Early:
                     self._asked.append(partial(func, *args))
                     return
         self._core.loop.call(func, *args)
-
-    def after(self, func: Callable[..., object], *args: object) -> None:
-        """Call `func` on the loop once all have begun that wait now."""
-        with self._lock:
-            if self._by_id:
-                self._asked.append(partial(func, *args))
-                return
-        self._core.loop.call_soon(func, *args)
 
     def begin(self, most: int, begin: Callable[[EarlyJob], None]) -> bool:
         """Call `begin` for some of those that wait, now that the store has been read. False: there are no more."""

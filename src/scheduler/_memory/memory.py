@@ -135,7 +135,7 @@ class Memory:
                 if not number % SLICE:
                     await checkpoint()
             count += len(chunk)
-            if not first_loaded.is_set() and not self._registry.early.may_conflict:
+            if not self._registry.early:
                 self._commits.open(opened.epoch)
                 first_loaded.set()
         gone = Lost(list(chain(*crashes.values())), list(chain(*owed.values())))
@@ -236,7 +236,7 @@ class Memory:
 
         self._flushes[flushed] = None
         try:
-            self._registry.early.after(self._journal.flush, flushed)
+            self._core.loop.call_soon(self._journal.flush, flushed)
             await done.wait()
         finally:
             del self._flushes[flushed]

@@ -300,7 +300,6 @@ def test_a_step_that_brings_the_tables_up_to_date_may_take_longer_than_other_sta
     slow = sql.SQL("SELECT pg_sleep(0.4)")
     monkeypatch.setattr(connection, "SETTINGS", deadline)
     monkeypatch.setattr(connection.Connection, "patience", 3)
-    monkeypatch.setattr(schema, "PATIENCE", 3)
     monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, slow))
     monkeypatch.setattr(schema, "VERSION", VERSION + 1)
     store.open(0, no_hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from .._store import StoreUnusable
-from .connection import PATIENCE, Connection, psycopg, sql
+from .connection import Connection, psycopg, sql
 from .execution_statements import EXECUTIONS, OVERDUE
 from .statements import HAND_OVERS, LABELLED
 from .units import RESTS, TABLES as UNITS
@@ -367,4 +367,4 @@ def _migrate(connection: Connection, schema: str, version: int | None) -> None:
     except psycopg.errors.InsufficientPrivilege as error:
         raise _without_right(connection, schema) from error
     connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [VERSION])
-    connection.patience = PATIENCE
+    del connection.patience  # from here on that of all connections
