@@ -140,7 +140,7 @@ class Shards:
 
     def cut_off(self, shards: list[int]) -> list[StoredTick]:
         """Return the ticks of these shards that were RUNNING when their agent died."""
-        return self._arrivals.of_others(self._sharing.running(shards))
+        return self._arrivals.of_the_gone(self._sharing.running(shards))
 
     async def run(self) -> None:
         """Take up what comes to us and hand on what is others', until `end`."""

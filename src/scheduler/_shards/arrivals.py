@@ -109,10 +109,13 @@ class Arrivals:
             await is_over.wait()
         self.unread.clear()
 
-    def of_others(self, ticks: list[StoredTick]) -> list[StoredTick]:
-        """Return those of these ticks that this incarnation has not marked itself."""
+    def of_the_gone(self, ticks: list[StoredTick]) -> list[StoredTick]:
+        """Return those of these ticks whose agents are gone. One that is there ends its runs itself, also those of a
+        job that somebody has given other labels by hand. Its shards are ours only once it is gone from the view.
+        """
         view = self._sharing.last
-        return [tick for tick in ticks if view is None or tick.fence >> EPOCH_BITS != view.me]
+        there = set[int]() if view is None else {peer.epoch for peer in view.peers}
+        return [tick for tick in ticks if tick.fence >> EPOCH_BITS not in there]
 
     async def _take(self, shards: frozenset[int], *, task_status: TaskStatus[None]) -> None:
         self._being_read |= shards
@@ -139,7 +142,7 @@ class Arrivals:
 
     async def _begin(self, part: _Part, taken: TakenShards) -> None:
         """Have these shards from now on, and what was read first of them."""
-        part.lost = lost_by_job(self._intake.ticks(self.of_others(taken.running)), self._intake.ticks(taken.owed))
+        part.lost = lost_by_job(self._intake.ticks(self.of_the_gone(taken.running)), self._intake.ticks(taken.owed))
         self._moves.shares.take(part.shards)
         self.unread |= part.shards
         await self._take_up(part, taken.jobs)

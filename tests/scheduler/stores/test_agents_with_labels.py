@@ -3,13 +3,14 @@
 import logging
 from datetime import UTC, datetime, timedelta
 
+import anyio
 import pytest
 from anyio.to_thread import run_sync
 
 from agents_in_place import Place
 from kit import until
 from schedule import At, Every
-from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store
+from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
 from scheduler.queues.local import LocalQueue
 from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
@@ -147,6 +148,32 @@ async def test_a_job_that_is_written_by_hand_is_placed(place):
             await until(lambda name=name: place.runs[-1][0] == name)
             assert await place.all_run(["job"]) == {name}
     assert len({due for *_, due in place.runs}) == len(place.runs)
+
+
+async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_crash(place):
+    """Its agent is there, and ends it. It was taken for a crash where the new one came first, and the job rested."""
+    begun = []
+
+    async def long():
+        begun.append(current_run().attempt)
+        await anyio.sleep_forever()
+
+    async with place.agent("us", region="us") as us, place.agent("eu", region="eu") as eu:
+        for s in (us, eu):
+            s.register("long", long)
+        for turn in range(1, 4):
+            s, here, there = (eu, "eu", "us") if turn % 2 else (us, "us", "eu")
+            s.add("long", "@every 100ms", id=f"job {turn}", where=f"region={here}")
+            await until(lambda turn=turn: len(begun) == 2 * turn - 1)
+            await s.flush()
+            place.execute("UPDATE job SET options = %s", f'{{"where": "region={there}"}}')
+            await until(lambda turn=turn: len(begun) == 2 * turn)
+            await us.flush()
+            place.execute("DELETE FROM job")
+            await until(lambda: not us.jobs() and not eu.jobs())
+        await eu.flush()
+        ends = place.execute("SELECT DISTINCT outcome FROM tick WHERE outcome <> 'missed'").fetchall()
+    assert set(ends) <= {("cancelled",), ("running",)}
 
 
 async def test_a_row_whose_labels_are_none_costs_its_own_job(place):
