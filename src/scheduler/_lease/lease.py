@@ -11,8 +11,8 @@ the end of a session (hearing.py) buries first, and looks around then. The threa
 lease of another ends. A loop that stands still runs no jobs, so for it nothing is renewed: the others are to have them.
 
 What we believe is less than what we have: the lease counts from when it was asked for, ends a little earlier, and is
-counted by a clock that goes on while the machine sleeps. `is_held` is asked at each beginning of a run, so a process
-that was stopped in between begins nothing that may be another's by now.
+counted by a clock that goes on while the machine sleeps. `is_sure` is asked at each beginning of a run, so a process
+that was stopped in between, or whose connections broke, begins nothing that may be another's by now.
 """
 
 from __future__ import annotations
@@ -91,6 +91,10 @@ class Lease:
         """Whether nobody else can have what is ours, as far as we know. Any thread."""
         return self._belief.is_held()
 
+    def is_sure(self) -> bool:
+        """Whether that was said since there was reason to doubt it: what is ours may begin. Any thread."""
+        return self._belief.is_sure()
+
     def begin(self, wait: float) -> None:
         """Take turns from now on, for as long as the loop of this thread moves, the next one in `wait` seconds."""
         self._is_over = False
@@ -138,11 +142,12 @@ class Lease:
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
         """Look around, and renew the lease unless that was done just now: it costs the store a write."""
-        asked_at = self._now()
+        asked_at, doubts = self._now(), self._belief.doubts
         is_due = self._due() <= EVERY / 2 or must_renew
         view = self._sharing.renew(
             None if self._skew is None else self._skew.seconds, is_off=self._is_off, only_look=not is_due
         )
+        self._belief.dispel(doubts)
         if is_due:
             self._belief.until = asked_at + LEASE - MARGIN
         self._skew = skew_of(self._clock, view.at_us, self._now() - asked_at)

@@ -42,7 +42,7 @@ PRUNE_EVERY: Final = 5
 class Commits:
     """The commits of one scheduler to one store.
 
-    `doubt`: told that the store has been taken over, where agents share it: then this is not the end. `committed`: told
+    `doubt`: told why the store fails, where agents share it: there a take-over is not the end. `committed`: told
     of each batch that is durable, and what of it was not carried out. `lost`: told of one that no store can take.
     `give_way`: called with a row that another agent has added at the same moment as we one, and our OnConflict; it
     returns what is lost by that.
@@ -55,7 +55,7 @@ class Commits:
         core: Core,
         retention: Retention,
         *,
-        doubt: Callable[[], object] | None = None,
+        doubt: Callable[[StoreError], object] | None = None,
         committed: Callable[[Batch, Receipt], object] | None = None,
         lost: Callable[[Batch], object] | None = None,
         give_way: Callable[[StoredJob, str], Exception | None] | None = None,
@@ -120,9 +120,9 @@ class Commits:
 
     def failed(self, error: Exception) -> None:
         """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
-        if isinstance(error, StoreTakenOver) and self._doubt is not None:
-            self._doubt()
         if isinstance(error, StoreError):
+            if self._doubt is not None:
+                self._doubt(error)
             is_taken_over = isinstance(error, StoreTakenOver) and self._doubt is None
             self._is_down(str(error), is_taken_over=is_taken_over)
         else:

@@ -70,7 +70,7 @@ class Shards:
             clock=core.clock,
         )
         self._tell_news = on_news
-        core.runs.marks.rely_on(self.lease.is_held)
+        core.runs.marks.rely_on(self.lease.is_sure)
         core.trust.watch(self.lease.look, core.loop.look_at_clock, leaves=self.leaves_ticks)
         self._one_at_a_time = anyio.CapacityLimiter(1)
         self._change = anyio.Event()

@@ -34,17 +34,17 @@ class Marks:
         self._held: list[Attempt] = []
         """Runs whose marks were asked for while the store did not work, for one turn."""
         self._is_store_down = False
-        self._holds_lease: Callable[[], bool] | None = None
+        self._are_ours: Callable[[], bool] | None = None
         self._in_doubt: list[Attempt] = []
         """Runs that had room, and marks, when it was not known whether their jobs are still ours."""
 
-    def rely_on(self, holds_lease: Callable[[], bool]) -> None:
+    def rely_on(self, are_ours: Callable[[], bool]) -> None:
         """Let runs begin only while that says that the jobs are ours."""
-        self._holds_lease = holds_lease
+        self._are_ours = are_ours
 
     def is_in_doubt(self, run: Attempt) -> bool:
         """Whether the run's job may be another agent's by now. Then the run is kept until `settled`."""
-        if self._holds_lease is None or self._holds_lease():
+        if self._are_ours is None or self._are_ours():
             return False
         self._in_doubt.append(run)
         return True

@@ -1,7 +1,5 @@
 """What a lease finds out about this machine's clock, in its thread, while the loop looks at it."""
 
-import time
-
 from scheduler._lease import Belief, Lease
 from scheduler.stores import Peer, View
 from timerqueue.testing import ManualClock
@@ -15,7 +13,7 @@ class Glances:
     def __init__(self):
         self.clock, self.ahead_us = ManualClock(), 0
         self.last, self.seen = None, []
-        belief = Belief(time.monotonic)
+        belief = Belief(self.clock.monotonic)
         nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
         self.lease = Lease(self, belief, clock=self.clock, **nothing)
 
