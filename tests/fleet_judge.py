@@ -28,6 +28,14 @@ gone meanwhile; nothing that a program looks at tells it so before the next inst
 """
 
 
+TURN = 20_000
+"""Microseconds in which an agent in good health may begin what was durable before it was buried, as others heard the
+end of its session, or because the server's clock was set: the answer of the store was on its way.
+"""
+
+ALIVE = {"reset", "server_clock"}
+"""Troubles in which agents are buried while their leases go on as far as they can know."""
+
 SKEW = 1.0
 """Seconds by which the clock of an agent may be off before it is to notice."""
 
@@ -239,7 +247,7 @@ def end_of(begun, evidence):
 def buried(evidence):
     for each in evidence.begun:
         gone = evidence.gone.get(each.incarnation)
-        if gone is None or each.at <= gone or in_the_breath(each, evidence):
+        if gone is None or each.at <= gone or in_the_breath(each, evidence) or in_the_turn(each, gone, evidence):
             continue
         late = (each.at - gone) / 1e6
         yield f"{each.job} due {each.due} was begun by {each.incarnation} {late:.3f} s after its row was gone"
@@ -248,6 +256,12 @@ def buried(evidence):
 def in_the_breath(begun, evidence):
     """Whether its process had just been frozen."""
     return evidence.troubled(begun.process, STANDS_STILL, begun.at - BREATH * 1e6, begun.at)
+
+
+def in_the_turn(begun, gone, evidence):
+    """Whether its agent was buried in good health that very moment."""
+    there = [each for each in evidence.troubles if each.kind in ALIVE and each.since <= gone <= each.until]
+    return bool(there) and begun.at <= gone + TURN
 
 
 def early(evidence):

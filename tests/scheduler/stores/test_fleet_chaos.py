@@ -94,6 +94,7 @@ LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 
         evidence(begun(due=1_000_000, at=5), troubles=[Trouble("clock", 1, 0, 6)]),
         evidence(MINUTES[0], gone={1: 5}),
         evidence(begun(at=7), gone={1: 5}, troubles=[Trouble("stop", 1, 0, 6)]),
+        evidence(begun(at=20_004), gone={1: 5}, troubles=[Trouble("server_clock", 2, 0, 6)]),
         evidence(*MINUTES, edits=[Edit("remove", "edited-1", 0, 5, 6)]),
     ],
 )  # fmt: skip
@@ -130,6 +131,7 @@ def test_what_is_as_it_should_be_is_no_violation(innocent):
             "limit: 3 went on at once under a limit of 2",
         ),
         (evidence(begun(at=7), gone={1: 5}), "buried: once-1 due 0 was begun by 1 0.000 s after its row was gone"),
+        (evidence(begun(at=30_000), gone={1: 5}, troubles=[Trouble("reset", 1, 0, 6)]), "buried: once-1 due 0"),
         (evidence(begun(due=10_000, at=5)), "early: once-1 due 10000 was begun 0.010 s early"),
         (
             evidence(begun("edited-1", due=MINUTE), edits=[Edit("remove", "edited-1", 0, 5, 6)]),
