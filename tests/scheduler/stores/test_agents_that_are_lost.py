@@ -50,6 +50,26 @@ def twice(ticks):
     return [tick for tick, count in Counter(ticks).items() if count > 1]
 
 
+async def test_an_agent_whose_connection_broke_asks_whether_it_is_still_there_before_it_begins_anything(
+    shared_store, postgres_server
+):
+    """Others may have heard the end of its session, though its lease goes on. See tests/scheduler/lease."""
+    ticks, store = [], shared_store("one")
+    agent = Agent(store, ticks)
+    async with agent.scheduler as s:
+        await until(lambda: len(ticks) > JOBS)
+        belief = s._memory.shards.lease._belief
+        with connect(postgres_server.dsn, autocommit=True) as hand:
+            hand.execute("SELECT pg_terminate_backend(%s)", [store._connection.info.backend_pid])
+        await until(lambda: belief.doubts)
+        await until(belief.is_sure)
+        begun = len(ticks)
+        await until(lambda: len(ticks) > begun + JOBS)
+        await s.flush()
+    assert not agent.heard(AgentLost, is_us=True)
+    assert twice(ticks) == []
+
+
 async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(shared_store, bury):
     """What stood in its tables is read again, and nothing has run twice."""
     ticks = []
