@@ -1,6 +1,9 @@
 """Defects for the judge of fleet_chaos.py to find: each takes away a thing on which agents that share a store rely."""
 
 import contextlib
+import time
+
+from attrs import evolve
 
 from scheduler._lease import lease
 from scheduler._lending import account, units as borrowing
@@ -29,11 +32,11 @@ def fence():
     def renew_anyway(self, *args, **options):
         with contextlib.suppress(StoreTakenOver):
             self.seen = renew(self, *args, **options)
-        return self.seen
+        return evolve(self.seen, at_us=time.time_ns() // 1000)  # an old one would be a clock that is off
 
     statements.Statements.__init__ = without_fence
     sharing.PostgresSharing.renew = renew_anyway
-    lease.Lease.is_held = lambda _self: True
+    lease.Lease.is_held = lease.Lease.is_sure = lambda _self: True
 
 
 def lock():

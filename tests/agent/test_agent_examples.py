@@ -60,7 +60,7 @@ def test_the_demo_ends_when_told():
     """With exit code 0, and one line for everything that happened."""
     code, out = run("demo.py", "--for", "1s")
     assert code == 0
-    assert "stopped after 1s" in out
+    assert re.search(r"stopped after \d+s: ", out)  # a busy machine may take another second for it
 
 
 def test_the_demo_says_first_what_is_broken_on_purpose():

@@ -49,8 +49,7 @@ async def test_a_job_that_blocks_the_loop_is_reported_with_its_stack(events, tol
         s.add(blocks, "@every 1h", id="bad", start="now")
         s.add(anyio.sleep, "@every 1h", id="good", args=(0,), start="now")
         await until(lambda: events.of(LoopBlocked) and len(events.of(RunEnded)) == 2)
-    (report,) = events.of(LoopBlocked)
-    assert report.job_id == "bad"
+    (report,) = [each for each in events.of(LoopBlocked) if each.job_id == "bad"]  # a busy machine may block, too
     assert report.seconds == pytest.approx(0.02)
     assert "block(told)" in report.stack
     assert set(events.outcomes()) == {Outcome.SUCCEEDED}
