@@ -1,7 +1,6 @@
 """Defects for the judge of fleet_chaos.py to find: each takes away a thing on which agents that share a store rely."""
 
 import contextlib
-import time
 
 from attrs import evolve
 
@@ -10,6 +9,7 @@ from scheduler._lending import account, units as borrowing
 from scheduler.stores import StoreTakenOver
 from scheduler.stores._postgres import sharing, statements, units
 from scheduler.stores._units import Books, decide
+from timerqueue import SystemClock
 
 
 def plant(names):
@@ -32,7 +32,7 @@ def fence():
     def renew_anyway(self, *args, **options):
         with contextlib.suppress(StoreTakenOver):
             self.seen = renew(self, *args, **options)
-        return evolve(self.seen, at_us=time.time_ns() // 1000)  # an old one would be a clock that is off
+        return evolve(self.seen, at_us=round(SystemClock().wall() * 1e6))  # an old one would be a clock that is off
 
     statements.Statements.__init__ = without_fence
     sharing.PostgresSharing.renew = renew_anyway
