@@ -6,7 +6,9 @@ from psycopg import connect
 
 from kit import until
 from scheduler import Scheduler, current_run
+from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
+from scheduler.stores.sqlite import SQLiteStore
 
 
 class Place:
@@ -19,6 +21,17 @@ class Place:
 
     def store(self, name="visitor", **labels):
         return PostgresStore(self.dsn, schema=self.schema, shared=True, name=name, labels=labels)
+
+    def store_of(self, kind, folder):
+        """A store in which nobody else is, of that kind; for what is not stored, or in a queue, one that is shared."""
+        return {
+            "none": lambda: None,
+            "memory": MemoryStore,
+            "sqlite": lambda: SQLiteStore(folder / "jobs"),
+            "postgres": lambda: PostgresStore(self.dsn, schema=self.schema),
+            "not stored": self.store,
+            "queue": self.store,
+        }[kind]()
 
     def scheduler(self, name, **labels):
         async def work():

@@ -197,8 +197,8 @@ async def test_a_job_whose_state_no_store_can_take_is_released_all_the_same(worl
         await world.until(lambda: len(world.begun) > begun, 10)
 
 
-async def test_an_edit_of_a_job_that_owes_a_tick_leaves_that_its_time(world):
-    """It is tried at the end of its rest, and not at the next start of the new schedule."""
+async def cut_off_a_daily_run(world):
+    """Have an agent die under a run of a daily job that is to be tried again."""
     world.takes = 10_000
     async with world.scheduler() as s:
         soon = datetime.fromtimestamp(world.clock.wall() + 5, UTC)
@@ -207,6 +207,11 @@ async def test_an_edit_of_a_job_that_owes_a_tick_leaves_that_its_time(world):
         world.store = another(world.store)
         world.store.open(0, lambda: None)
     world.takes = 0
+
+
+async def test_an_edit_of_a_job_that_owes_a_tick_leaves_that_its_time(world):
+    """It is tried at the end of its rest, and not at the next start of the new schedule."""
+    await cut_off_a_daily_run(world)
     async with world.scheduler(crash_floor="10m") as s:
         await world.until(lambda: s.statistics().queue.held, 1)
     async with world.scheduler(crash_floor="10m") as s:
@@ -220,14 +225,7 @@ async def test_an_edit_of_a_job_that_owes_a_tick_leaves_that_its_time(world):
 
 async def test_what_is_owed_and_rests_at_a_stop_begins_at_the_next_agent_after_its_rest(world):
     """It does not wait for the next start of its job, which is in a day."""
-    world.takes = 10_000
-    async with world.scheduler() as s:
-        soon = datetime.fromtimestamp(world.clock.wall() + 5, UTC)
-        s.add("work", "@every 1d", id="job", delivery="at_least_once", start=soon)
-        await world.until(lambda: world.begun, 0.1)
-        world.store = another(world.store)
-        world.store.open(0, lambda: None)
-    world.takes = 0
+    await cut_off_a_daily_run(world)
     async with world.scheduler(crash_floor="10m") as s:
         await world.until(lambda: s.statistics().queue.held, 1)
         assert len(world.begun) == 1, "it rests after a crash"

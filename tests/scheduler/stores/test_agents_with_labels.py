@@ -12,9 +12,7 @@ from kit import until
 from schedule import At, Every
 from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
 from scheduler.queues.local import LocalQueue
-from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
-from scheduler.stores.sqlite import SQLiteStore
 
 EU = "region=eu"
 IDS = [f"job {number}" for number in range(12)]
@@ -216,14 +214,7 @@ def test_a_job_keeps_its_labels(place):
 @pytest.mark.parametrize("kind", ["none", "memory", "sqlite", "postgres", "not stored"])
 def test_labels_need_agents_that_share_a_store(place, tmp_path, kind):
     """Where nobody else could have the job it would run without them, or never."""
-    store = {
-        "none": lambda: None,
-        "memory": MemoryStore,
-        "sqlite": lambda: SQLiteStore(tmp_path / "jobs"),
-        "postgres": lambda: PostgresStore(place.dsn, schema=place.schema),
-        "not stored": place.store,
-    }[kind]()
-    s = Scheduler(store=store)
+    s = Scheduler(store=place.store_of(kind, tmp_path))
     s.register("work", work)
     durable = {} if kind == "none" else {"durable": kind != "not stored"}
     func = "work" if durable.get("durable", True) else work

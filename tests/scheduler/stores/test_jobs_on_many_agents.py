@@ -10,9 +10,7 @@ from kit import until
 from schedule import At, Every
 from scheduler import DuplicateJob, InvalidJob, Outcome, RunEnded, Scheduler
 from scheduler.queues.local import LocalQueue
-from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
-from scheduler.stores.sqlite import SQLiteStore
 
 
 @pytest.fixture
@@ -309,15 +307,7 @@ def test_a_job_keeps_its_number_of_agents(place):
 @pytest.mark.parametrize("kind", ["none", "memory", "sqlite", "postgres", "not stored", "queue"])
 def test_several_agents_need_a_store_that_they_share(place, tmp_path, kind):
     """Elsewhere, and with a queue, it is an error."""
-    store = {
-        "none": lambda: None,
-        "memory": MemoryStore,
-        "sqlite": lambda: SQLiteStore(tmp_path / "jobs"),
-        "postgres": lambda: PostgresStore(place.dsn, schema=place.schema),
-        "not stored": place.store,
-        "queue": place.store,
-    }[kind]()
-    s = Scheduler(store=store, queue=LocalQueue() if kind == "queue" else None)
+    s = Scheduler(store=place.store_of(kind, tmp_path), queue=LocalQueue() if kind == "queue" else None)
     s.register("work", work)
     func, durable = (work, {"durable": False}) if kind == "not stored" else ("work", {})
     with pytest.raises(InvalidJob, match="agents=3 chooses among agents, and there is no choice"):
