@@ -47,7 +47,8 @@ def lock():
         make(self, statements, *args)
         self.bury = statements.of(
             "UPDATE {schema}.shard SET owner = NULL FROM {schema}.lease WHERE epoch = ANY (%s::bigint[])"
-            " AND owner = epoch AND (until < clock_timestamp() OR epoch = ANY (%s::bigint[])) RETURNING epoch"
+            " AND owner = epoch AND (until < clock_timestamp() OR epoch = ANY (%s::bigint[])"
+            " OR epoch = ANY (%s::bigint[]) AND %s::bigint[] IS NOT NULL) RETURNING epoch"
         )
 
     sharing.SharingStatements.__init__ = without_lock

@@ -30,10 +30,10 @@ gone meanwhile; nothing that a program looks at tells it so before the next inst
 
 TURN = 20_000
 """Microseconds in which an agent in good health may begin what was durable before it was buried, as others heard the
-end of its session, or because the server's clock was set: the answer of the store was on its way.
+end of its session: that its connections broke was on its way to it, too.
 """
 
-ALIVE = {"reset", "server_clock"}
+ALIVE = {"reset"}
 """Troubles in which agents are buried while their leases go on as far as they can know."""
 
 SKEW = 1.0

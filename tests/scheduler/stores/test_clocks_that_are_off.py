@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from beanstalkd_server import FAKETIME
 from kit import PATIENCE, until, wait_until
+from postgres_server import PostgresServer
 from schedule import Cron, Every
 from scheduler import ClockJumped, RunMissed, Scheduler, ShardsMoved, SkewEnded, SkewTooLarge, current_run
-from scheduler.stores import SHARDS
+from scheduler.stores import LEASE, SHARDS
+from scheduler.stores.postgres import PostgresStore
 from timerqueue import SystemClock
 
 AGENT = Path(__file__).parents[2] / "sharing_agent.py"
@@ -170,3 +173,25 @@ def test_the_clock_of_a_process_is_set_while_it_runs(postgres_server, postgres_s
             agent.communicate(timeout=PATIENCE)
     assert max(int(due) for _, _, due, _ in runs()) <= time.time() * 1e6
     assert [tick for tick, count in Counter((job, due) for _, job, due, _ in runs()).items() if count > 1] == []
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="no libfaketime on this machine: apt-get install faketime")
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+def test_a_step_of_the_servers_clock_buries_nobody_who_lives_and_lets_nobody_live_on_who_is_dead(step):
+    """By its clock each lease has ended then, or goes on for an hour."""
+    with PostgresServer(faketime=FAKETIME) as server, ExitStack() as stack:
+        one, two = (PostgresStore(server.dsn, shared=True, name=name) for name in ("one", "two"))
+        for store in (one, two):
+            store.open(0, lambda: None)
+            stack.callback(store.close)
+
+        def left():
+            return next(peer.left for peer in two.sharing.renew().peers if peer.epoch == one.epoch)
+
+        assert 0 < left() <= LEASE
+        server.step(step)
+        assert 0 < left() <= LEASE
+        one.sharing.renew()
+        assert 0 < left() <= LEASE
+        wait_until(lambda: left() < 0)
+        assert two.sharing.bury([one.epoch]) == [one.epoch]

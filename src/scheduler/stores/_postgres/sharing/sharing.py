@@ -1,4 +1,4 @@
-"""Sharing a store in PostgreSQL: leases by the server's clock, owners of shards, and who is buried.
+"""Sharing a store in PostgreSQL: leases, owners of shards, and who is buried.
 
 Leases stand in a table of their own: a commit holds its agent's row, and one that takes long must cost no lease. They
 are renewed over a connection of their own for the same reason, in one statement that also says who else is there.
@@ -12,13 +12,16 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from threading import Event, Lock, Thread
 from typing import Any, Final, Protocol
 
-from .._rows import Answer, StoredTick
-from .._shards import heirs
-from .._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
-from .._store import StoreError, StoreTakenOver, StoreUnusable
-from .connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
-from .statements import ShardStatements, Statements
-from .table import Row, loaded, number_array
+from timerqueue import boottime
+
+from ..._rows import Answer, StoredTick
+from ..._shards import heirs
+from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
+from ..._store import StoreError, StoreTakenOver, StoreUnusable
+from ..connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
+from ..table import Row, loaded, number_array
+from .ends import Ends, Look
+from .statements import ROUND, SharingStatements, is_direct, show_presence
 
 HINT: Final = "fleet"
 
@@ -26,9 +29,6 @@ LATEST: Final = 2**63 - 1
 
 PATIENCE: Final = 15
 """Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
-
-ROUND, ROUNDS = "1s", 20
-"""For the end of another's session it is waited in rounds, each with a snapshot of its own; then it is asked anew."""
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the last commit of who is buried. One that takes longer will not come to its end: the
@@ -65,119 +65,17 @@ class Place(Protocol):
         """Take note that between these two others have changed nothing."""
 
 
-class SharingStatements:
-    """The statements of sharing, in one schema."""
-
-    def __init__(self, statements: Statements, schema: str) -> None:
-        of = statements.of
-        self._name = sql.Literal(f"timerqueue {schema}")
-        self.answers = statements.answers
-        self.fetch_load = statements.fetch_load
-        self.join = of(
-            "INSERT INTO {schema}.lease (epoch, until, format, is_unsettled)"
-            " VALUES (%s, clock_timestamp() + %s * interval '1s', %s, true)"
-        )
-        self.settle = of(
-            "WITH told AS (UPDATE {schema}.lease SET is_unsettled = %s WHERE epoch = %s) SELECT pg_notify(%s, %s)"
-        )
-        self.others = of(
-            "SELECT name FROM {schema}.agent JOIN {schema}.lease USING (epoch) WHERE until > clock_timestamp() LIMIT 1"
-        )
-        without_lease = of("NOT EXISTS (SELECT FROM {schema}.lease WHERE lease.epoch = agent.epoch)")
-        self.unshared = of(
-            "SELECT name FROM {schema}.agent WHERE {without_lease}"
-            " AND NOT pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer) LIMIT 1",
-            without_lease=without_lease,
-            name=self._name,
-        )
-        self.forget = of("DELETE FROM {schema}.agent")
-        self.forget_unshared = of("DELETE FROM {schema}.agent WHERE {without_lease}", without_lease=without_lease)
-        self.renew = of(
-            "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
-            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s"
-            " AND NOT %(only_look)s RETURNING"
-            " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'),"
-            " true)) SELECT EXISTS (SELECT FROM renewed)"
-            " OR %(only_look)s AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = %(me)s),"
-            " floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
-            " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
-            " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
-            " opened_us, in_session, labels, skew, is_off, is_unsettled) ORDER BY epoch)"
-            " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
-            " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
-            " {is_news}, pg_current_snapshot()::text",
-            is_news=statements.is_news,
-        )
-        self.bury = of(
-            "DELETE FROM {schema}.agent USING {schema}.lease WHERE agent.epoch = ANY (%s::bigint[])"
-            " AND lease.epoch = agent.epoch AND (lease.until < clock_timestamp() OR lease.in_session"
-            " AND agent.epoch = ANY (%s::bigint[]) AND {is_free}) RETURNING agent.epoch",
-            is_free=of("pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer)", name=self._name),
-        )
-        self.lock = of("SELECT pg_try_advisory_lock(hashtext({name}), %s::bigint::integer)", name=self._name)
-        self.is_free = of(
-            "SELECT pg_try_advisory_xact_lock_shared(hashtext({name}), %s::bigint::integer)", name=self._name
-        )
-        self.round = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
-        self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
-        self.pid = sql.SQL("SELECT pg_backend_pid()")
-        self.break_off = sql.SQL(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
-            " AND wait_event_type IS DISTINCT FROM 'Lock'"
-        )
-        self.hint = of("SELECT pg_notify(%s, %s)")
-        self.of_shards = ShardStatements(statements)
-
-    def wait(self, epoch: int) -> sql.Composed:
-        """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
-
-        It commits after each round: what is newer than the oldest snapshot is not cleaned up (test_sharing.py).
-        """
-        text = (
-            "DO $body$ BEGIN FOR number IN 1..{rounds} LOOP"
-            " BEGIN PERFORM pg_advisory_xact_lock_shared(hashtext({name}), {epoch}); EXIT;"
-            " EXCEPTION WHEN lock_not_available THEN NULL; END; COMMIT; END LOOP; END $body$"
-        )
-        return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch), rounds=sql.Literal(ROUNDS))
-
-
-def make_way(connection: Connection, statements: SharingStatements, where: str, epoch: int, *, shared: bool) -> None:
-    """Let a new agent have the store: for itself, which takes it over from who had it so; or beside others.
-
-    Raises StoreUnusable if living agents have it in the other way. One that shares it has a lease. Whether one that has
-    it for itself lives is seen where it holds a lock (`show_presence`); elsewhere, and of versions that held none, it
-    cannot be told from one that has stopped: then the store is taken over, and it hears of that with its next commit.
-    """
-    if shared:
-        found, why = connection.execute(statements.unshared).fetchone(), "an agent has it for itself"
-    else:
-        found, why = connection.execute(statements.others).fetchone(), "agents share it"
-    if found is not None:
-        raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
-    # Either waits for a commit of theirs that is under way.
-    connection.execute(statements.forget_unshared if shared else statements.forget)
-    if not shared:
-        show_presence(connection, statements, epoch)
-
-
-def show_presence(connection: Connection, statements: SharingStatements, epoch: int) -> bool:
-    """Hold a lock for as long as the session lasts, by which others see that we live. False: it is no session of ours,
-    or somebody else has the lock.
-    """
-    return _is_direct(connection, statements) and bool(one_row(connection.execute(statements.lock, [epoch]))[0])
-
-
-def _is_direct(connection: Connection, statements: SharingStatements) -> bool:
-    """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its own
-    then, and gives each transaction, or session, to a server of its choice.
-    """
-    return bool(one_row(connection.execute(statements.pid))[0] == connection.info.backend_pid)
-
-
 class PostgresSharing:
     """Our part in sharing one store, from its opening on."""
 
-    def __init__(self, place: Place, statements: SharingStatements, channel: str, max_skew: float | None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        statements: SharingStatements,
+        channel: str,
+        max_skew: float | None,
+        now: Callable[[], float] = boottime,
+    ) -> None:
         self._place = place
         self._statements = statements
         self._channel = channel
@@ -186,24 +84,28 @@ class PostgresSharing:
         self._is_asked = Lock()
         self._waiting: Connection | None = None
         self._can_hear = False
+        self._now = now
+        self._ends = Ends()
         self._in_session = False
         self.last: View | None = None
         self.max_skew = max_skew
 
     def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
-        me = self._place.epoch
+        me, asked_at = self._place.epoch, self._now()
         with translated(self._place.where):
             seen = self._place.seen
             clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
             is_there, at_us, owners, agents, labelled, is_news, snapshot = self._renewed(me, seen, clock)
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
+        look = Look(asked=asked_at, answered=self._now(), server=at_us / 1e6)
+        left = self._ends.look(look, ((row[0], row[-1], row[2]) for row in agents))
         peers = tuple(
             Peer(
                 epoch=epoch,
                 name=name or "",
-                left=LEASE if epoch == me else float(left),
+                left=LEASE if epoch == me else left[epoch],
                 format=form,
                 opened_us=us,
                 is_heard=self._in_session if epoch == me else heard,
@@ -212,7 +114,7 @@ class PostgresSharing:
                 is_off=is_off if epoch == me else off,
                 is_unsettled=unsettled,
             )
-            for epoch, name, left, form, us, heard, labels, ahead, off, unsettled in agents
+            for epoch, name, _, form, us, heard, labels, ahead, off, unsettled, _ in agents
         )
         if not is_news:
             self._place.see(snapshot, seen)
@@ -238,7 +140,7 @@ class PostgresSharing:
         with translated(self._place.where):
             if self._waiting is None or self._waiting.closed:
                 self._waiting = connect = self._place.connect()
-                self._can_hear = _is_direct(connect, self._statements)
+                self._can_hear = is_direct(connect, self._statements)
                 connect.execute(self._statements.round, [ROUND])
             if not self._can_hear:
                 raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
@@ -256,7 +158,8 @@ class PostgresSharing:
         """Remove agents whose leases, or sessions, have ended, and give their shards away. Waits for their last
         commits, which lock their rows, or breaks them off.
         """
-        asked = [number_array(epochs), number_array(heard)]
+        ended = self._ends.ended(epochs, self._now())
+        asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
         to = {} if self.last is None else heirs(self.last, epochs)
         with self._asked() as connection:
             pid = one_row(connection.execute(self._statements.pid))[0]

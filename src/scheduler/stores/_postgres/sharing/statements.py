@@ -1,0 +1,124 @@
+"""The statements by which agents share a store in PostgreSQL, and who may have it with whom."""
+
+from __future__ import annotations
+
+from ..._store import StoreUnusable
+from ..connection import Connection, one_row, sql
+from ..statements import ShardStatements, Statements
+
+ROUND, ROUNDS = "1s", 20
+"""For the end of another's session it is waited in rounds, each with a snapshot of its own; then it is asked anew."""
+
+
+class SharingStatements:
+    """The statements of sharing, in one schema."""
+
+    def __init__(self, statements: Statements, schema: str) -> None:
+        of = statements.of
+        self._name = sql.Literal(f"timerqueue {schema}")
+        self.answers = statements.answers
+        self.fetch_load = statements.fetch_load
+        self.join = of(
+            "INSERT INTO {schema}.lease (epoch, until, format, is_unsettled)"
+            " VALUES (%s, clock_timestamp() + %s * interval '1s', %s, true)"
+        )
+        self.settle = of(
+            "WITH told AS (UPDATE {schema}.lease SET is_unsettled = %s WHERE epoch = %s) SELECT pg_notify(%s, %s)"
+        )
+        self.others = of(
+            "SELECT name FROM {schema}.agent JOIN {schema}.lease USING (epoch) WHERE until > clock_timestamp() LIMIT 1"
+        )
+        without_lease = of("NOT EXISTS (SELECT FROM {schema}.lease WHERE lease.epoch = agent.epoch)")
+        self.unshared = of(
+            "SELECT name FROM {schema}.agent WHERE {without_lease}"
+            " AND NOT pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer) LIMIT 1",
+            without_lease=without_lease,
+            name=self._name,
+        )
+        self.forget = of("DELETE FROM {schema}.agent")
+        self.forget_unshared = of("DELETE FROM {schema}.agent WHERE {without_lease}", without_lease=without_lease)
+        until_us = sql.SQL("floor(extract(epoch FROM lease.until) * 1000000)::bigint")
+        self.renew = of(
+            "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
+            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s"
+            " AND NOT %(only_look)s RETURNING"
+            " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'),"
+            " true)) SELECT EXISTS (SELECT FROM renewed)"
+            " OR %(only_look)s AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = %(me)s),"
+            " floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
+            " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
+            " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
+            " opened_us, in_session, labels, skew, is_off, is_unsettled, {until_us}) ORDER BY epoch)"
+            " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
+            " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
+            " {is_news}, pg_current_snapshot()::text",
+            is_news=statements.is_news,
+            until_us=until_us,
+        )
+        self.bury = of(
+            "DELETE FROM {schema}.agent USING {schema}.lease WHERE agent.epoch = ANY (%s::bigint[])"
+            " AND lease.epoch = agent.epoch AND (lease.until < clock_timestamp() OR lease.in_session"
+            " AND agent.epoch = ANY (%s::bigint[]) AND {is_free}"
+            " OR (agent.epoch, {until_us}) IN (SELECT * FROM unnest(%s::bigint[], %s::bigint[])))"
+            " RETURNING agent.epoch",
+            until_us=until_us,
+            is_free=of("pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer)", name=self._name),
+        )
+        self.lock = of("SELECT pg_try_advisory_lock(hashtext({name}), %s::bigint::integer)", name=self._name)
+        self.is_free = of(
+            "SELECT pg_try_advisory_xact_lock_shared(hashtext({name}), %s::bigint::integer)", name=self._name
+        )
+        self.round = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
+        self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
+        self.pid = sql.SQL("SELECT pg_backend_pid()")
+        self.break_off = sql.SQL(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
+            " AND wait_event_type IS DISTINCT FROM 'Lock'"
+        )
+        self.hint = of("SELECT pg_notify(%s, %s)")
+        self.of_shards = ShardStatements(statements)
+
+    def wait(self, epoch: int) -> sql.Composed:
+        """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
+
+        It commits after each round: what is newer than the oldest snapshot is not cleaned up (test_sharing.py).
+        """
+        text = (
+            "DO $body$ BEGIN FOR number IN 1..{rounds} LOOP"
+            " BEGIN PERFORM pg_advisory_xact_lock_shared(hashtext({name}), {epoch}); EXIT;"
+            " EXCEPTION WHEN lock_not_available THEN NULL; END; COMMIT; END LOOP; END $body$"
+        )
+        return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch), rounds=sql.Literal(ROUNDS))
+
+
+def make_way(connection: Connection, statements: SharingStatements, where: str, epoch: int, *, shared: bool) -> None:
+    """Let a new agent have the store: for itself, which takes it over from who had it so; or beside others.
+
+    Raises StoreUnusable if living agents have it in the other way. One that shares it has a lease. Whether one that has
+    it for itself lives is seen where it holds a lock (`show_presence`); elsewhere, and of versions that held none, it
+    cannot be told from one that has stopped: then the store is taken over, and it hears of that with its next commit.
+    """
+    if shared:
+        found, why = connection.execute(statements.unshared).fetchone(), "an agent has it for itself"
+    else:
+        found, why = connection.execute(statements.others).fetchone(), "agents share it"
+    if found is not None:
+        raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
+    # Either waits for a commit of theirs that is under way.
+    connection.execute(statements.forget_unshared if shared else statements.forget)
+    if not shared:
+        show_presence(connection, statements, epoch)
+
+
+def show_presence(connection: Connection, statements: SharingStatements, epoch: int) -> bool:
+    """Hold a lock for as long as the session lasts, by which others see that we live. False: it is no session of ours,
+    or somebody else has the lock.
+    """
+    return is_direct(connection, statements) and bool(one_row(connection.execute(statements.lock, [epoch]))[0])
+
+
+def is_direct(connection: Connection, statements: SharingStatements) -> bool:
+    """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its own
+    then, and gives each transaction, or session, to a server of its choice.
+    """
+    return bool(one_row(connection.execute(statements.pid))[0] == connection.info.backend_pid)
