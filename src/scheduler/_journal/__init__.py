@@ -10,7 +10,7 @@ thread, but for the checks of what is about to be stored, which are made in the 
 from .definition import stored_job
 from .gathering import FULL, Gathering
 from .journal import Journal
-from .pending import Flushed, Sealed, ended_tick
+from .pending import MOST_JOBS, ended_tick
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
 from .rows import (
@@ -25,10 +25,12 @@ from .rows import (
     stays_due,
     tally_of,
 )
+from .sealed import Flushed, Sealed
 from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 
 __all__ = [
     "FULL",
+    "MOST_JOBS",
     "Flushed",
     "Gathering",
     "Journal",

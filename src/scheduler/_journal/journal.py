@@ -21,8 +21,9 @@ from .._jobs import AskedRun, Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
-from .pending import Flushed, Pending, Sealed, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
+from .pending import Pending, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, requested, row_of, stored_pause
+from .sealed import Flushed, Sealed
 
 
 class Journal:
@@ -39,10 +40,6 @@ class Journal:
         """There is a store for what is noted."""
         self.has_heirs = has_heirs
         """Other agents share the store, and go on with what this one leaves when it stops."""
-        self.is_telling_end = False
-        """Listeners hear of the end of a run: what they ask for is in the same batch as the record of that run, or it
-        could be lost alone.
-        """
         self.awaited: dict[int, AskedRun] = {}
         """Runs that we have asked of other agents, by the numbers of the requests."""
         self._timeline = timeline
@@ -145,8 +142,6 @@ class Journal:
         self.pending.put(row.id, row)
         self.note_row(row.id)
         self._tell_if_elsewhere(job)
-        if self.is_telling_end:
-            self.pending.keep_together(row.id)
         self.touch(job)
 
     def remember_pause(self, job: Job) -> None:
@@ -178,8 +173,6 @@ class Journal:
         self.pending.remove(job, job.schedule_text if is_finished else None)
         self.note_row(job.id)
         self._tell_if_elsewhere(job)
-        if self.is_telling_end:
-            self.pending.keep_together(job.id)
         job.floor = None
         self._on_change()
 
@@ -230,8 +223,7 @@ class Journal:
         if job.policy.agents is not None:
             return  # nobody has it: its parts are asked
         number = self._next_fence()
-        self.pending.requests.append(StoredRequest(number, job.id, act.value, at_us))
-        self.pending.is_news = True
+        self.pending.ask(StoredRequest(number, job.id, act.value, at_us))
         if asked is not None:
             self.awaited[number] = asked
         self._on_change()
@@ -258,10 +250,7 @@ class Journal:
 
     def touch(self, job: Job) -> None:
         """Note that the job's state has changed."""
-        if self.is_telling_end:
-            self.pending.touch_with_tick(job)
-        else:
-            self.pending.touch(job)
+        self.pending.touch(job)
         self._on_change()
 
     def _touch_with_tick(self, job: Job) -> None:
@@ -370,9 +359,11 @@ class Journal:
         """Take out the first batch: it is durable, or will never be."""
         return self.sealed.pop(0)
 
-    def take_apart(self) -> bool:
-        """Put a batch for each job in the place of the first one. False: that is one already."""
-        parts = self.sealed[0].by_job()
+    def take_apart(self, most: int | None = None) -> bool:
+        """Put several in the place of the first batch: of so many jobs that have ticks; or one for each job, whatever
+        there is of it. False: it is one already.
+        """
+        parts = self.sealed[0].by_job() if most is None else self.sealed[0].pieces(most)
         if len(parts) < 2:  # noqa: PLR2004 - it is the part that is to blame
             return False
         self.sealed[:1] = parts

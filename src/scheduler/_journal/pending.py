@@ -1,10 +1,10 @@
-"""Batches: the one that fills, those that are sealed to be sent, and the records that stand in them."""
+"""The batch that fills, and the records that stand in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sized
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final
 
 from attrs import Factory, define
 
@@ -25,53 +25,10 @@ from ..stores import (
     StoredTick,
 )
 from .rows import state_of
-
-T = TypeVar("T")
+from .sealed import Flushed, Sealed
 
 MOST_JOBS: Final = 2_000
 """Rows, and states that have no tick with them, in one batch."""
-
-_DICTS: Final = ("jobs", "paused", "finished", "states", "released", "planned", "added", "begun")
-_LISTS: Final = ("ended", "missed", "marks", "placed", "lost", "requests", "done")
-"""The parts of a batch that are about jobs: by their ids, and lists of what has a `job_id`."""
-
-Flushed = Callable[[Exception | None], object]
-"""Told that all is durable, or why some of it is lost."""
-
-
-@define
-class Sealed:
-    """A batch that has been, or is to be, sent."""
-
-    batch: Batch
-    runs: list[Attempt]
-    """Runs that wait for the marks in it."""
-    flushed: list[Flushed]
-
-    def job_ids(self) -> list[str]:
-        batch = self.batch
-        of_dicts = [job_id for name in _DICTS for job_id in getattr(batch, name)]
-        return list(dict.fromkeys([*of_dicts, *(each.job_id for name in _LISTS for each in getattr(batch, name))]))
-
-    def by_job(self) -> list[Sealed]:
-        """One for the pauses and one for each job. Who waits for all of it waits for the last."""
-        batch = self.batch
-        by_id = {job_id: Sealed(Batch(), [], []) for job_id in self.job_ids()}
-        for job_id, part in by_id.items():
-            for name in _DICTS:
-                _copy(getattr(batch, name), getattr(part.batch, name), job_id)
-            part.batch.is_news = batch.is_news
-        for name in _LISTS:
-            for each in getattr(batch, name):
-                getattr(by_id[each.job_id].batch, name).append(each)
-        for run in self.runs:
-            by_id[run.job.id].runs.append(run)
-        parts = [*by_id.values()]
-        if batch.pauses:
-            parts.insert(0, Sealed(Batch(pauses=batch.pauses), [], []))
-        if parts:
-            parts[-1].flushed = self.flushed
-        return parts
 
 
 @define
@@ -81,8 +38,12 @@ class Pending:
     jobs: dict[str, StoredJob | None] = Factory(dict)
     paused: dict[str, JobPause] = Factory(dict)
     """Columns of rows that are not among `jobs`."""
+    telling: str | None = None
+    """The job of which listeners hear that a run has ended: what they ask for is in the same batch as the record of
+    that run, or it could be lost alone.
+    """
     together: dict[str, None] = Factory(dict)
-    """Rows among `jobs` that were noted when the end of a run was told: they go with the batch that holds this end."""
+    """Jobs of which something was noted when the end of a run was told, and those of these runs."""
     finished: dict[str, str] = Factory(dict)
     """Schedules of rows that are not among `jobs` either."""
     pauses: dict[str, StoredPause | None] = Factory(dict)
@@ -125,20 +86,31 @@ class Pending:
     def put(self, id: str, row: StoredJob | None) -> None:
         """Put the row as a whole; None: remove it."""
         self.jobs[id] = row
+        self._tie(id)
         if row is None:
             self.paused.pop(id, None)
             self.added.pop(id, None)
             self.begun.pop(id, None)
         self.finished.pop(id, None)
 
-    def keep_together(self, id: str) -> None:
-        """Send the row with this batch, however many others there are: an end of a run has brought it about."""
-        self.together[id] = None
+    def _tie(self, id: str) -> None:
+        """Send what is noted of the job with this batch, however large that is, if an end has brought it about."""
+        if self.telling is not None:
+            self.together[id] = self.together[self.telling] = None
 
     def touch(self, job: Job) -> None:
         """Write down the state of the job with one of the next batches."""
-        if job not in self.with_tick:
+        if self.telling is not None:
+            self._tie(job.id)
+            self.touch_with_tick(job)
+        elif job not in self.with_tick:
             self.dirty[job] = None
+
+    def ask(self, request: StoredRequest) -> None:
+        """Put what is asked of the agent that has the job."""
+        self.requests.append(request)
+        self._tie(request.job_id)
+        self.is_news = True
 
     def touch_with_tick(self, job: Job) -> None:
         """Write down the state of the job with this batch, which holds one of its ticks."""
@@ -155,6 +127,7 @@ class Pending:
             self.put(job.id, None)
         else:
             self.finished[job.id] = schedule
+            self._tie(job.id)
 
     def pause(self, id: str, pause: JobPause) -> None:
         """Put the columns of a pause into the row, which may have been put here."""
@@ -163,6 +136,7 @@ class Pending:
             self.jobs[id] = with_pause(row, pause)
         if row is not None or id not in self.jobs:
             self.paused[id] = pause
+        self._tie(id)
 
     def miss(self, job: Job, tick: StoredTick) -> None:
         """Put missed ticks of the job. If they follow one another for one reason they are one record."""
@@ -203,7 +177,7 @@ class Pending:
             rest.flushed = self.flushed
         for run in self.marks:
             run.mark_is_sent()
-        return Sealed(batch, list(self.marks), [] if rest else self.flushed), rest
+        return Sealed(batch, list(self.marks), [] if rest else self.flushed, self.together), rest
 
     def _share_out(self, batch: Batch, rest: Pending) -> None:
         """Let what is asked of others go with the rows of their jobs."""
@@ -247,11 +221,6 @@ def _first_of(rows: dict[str, StoredJob | None]) -> dict[str, StoredJob | None]:
     for id in taken:
         del rows[id]
     return taken
-
-
-def _copy(source: dict[str, T], target: dict[str, T], key: str) -> None:
-    if key in source:
-        target[key] = source[key]
 
 
 def with_pause(row: StoredJob, pause: JobPause) -> StoredJob:

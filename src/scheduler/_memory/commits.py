@@ -18,7 +18,7 @@ from typing import Final
 
 from timerqueue import LifecycleError
 
-from .._journal import FULL, Gathering, Sealed
+from .._journal import FULL, MOST_JOBS, Gathering, Sealed
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
@@ -34,6 +34,9 @@ RETRY: Final = Backoff(0.05, 5.0)
 STALLED: Final = 10.0
 LOOKS: Final = 3
 """Seconds without an answer, and looks without one, after which a store counts as down."""
+
+PIECE: Final = 250
+"""Jobs whose ticks are in the smallest piece of a batch that has failed."""
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
@@ -79,6 +82,8 @@ class Commits:
         self._is_turn_near = False
         self._gathering = Gathering()
         self._failures = 0
+        self._most: int | None = None
+        """Of how many jobs ticks are sent together, as more than that did not get through; None: of any number."""
         self._lost: Exception | None = None
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
@@ -179,7 +184,10 @@ class Commits:
         self._send()
 
     def _send(self) -> None:
-        batch = self._journal.sealed[0].batch
+        journal = self._journal
+        if self._most is not None and len(journal.sealed[0].batch.states) > self._most:
+            journal.take_apart(self._most)
+        batch = journal.sealed[0].batch
         self._is_sending = True
         self._sent_at = self._queue.clock.monotonic()
         self.writer.submit(lambda: self.store.commit(batch), self._answered)
@@ -205,6 +213,7 @@ class Commits:
         self._is_up()
         self.count += 1
         sealed = self._journal.taken()
+        self._got_through(len(sealed.batch.states))
         refused = {tick.fence for tick in receipt.refused}
         if self._look_at_stale(receipt):
             self._journal.pending.flushed[:0], sealed.flushed = sealed.flushed, []
@@ -240,9 +249,17 @@ class Commits:
             )
         return are_some_sent_again
 
+    def _got_through(self, jobs: int) -> None:
+        """A batch with so many jobs is durable: where they are kept small, the next ones may be twice as large."""
+        if self._most is not None and 2 * jobs > self._most:
+            self._most = 2 * self._most if self._most < MOST_JOBS else None
+
     def _try_again(self, error: StoreError) -> None:
         self.failed(error)
         self._failures += 1
+        jobs = len(self._journal.sealed[0].batch.states)
+        if jobs > PIECE:  # a server that is only slow may have no time for as many at once
+            self._most = max(PIECE, jobs // 2)
         if self._failures % PRUNE_EVERY == 0:
             self._pruning.begin()  # a full disk may have room after it
         self._queue.push(self._queue.clock.monotonic() + RETRY.after(self._failures), self._send_again)

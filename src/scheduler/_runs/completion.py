@@ -104,9 +104,9 @@ class Completion:
             self._remember_end(run, outcome, ended, result)
         if is_asked or self._listeners.anybody:
             end = _end_of(run, outcome, ended=ended, duration=duration, retry_at=retry_at)
-            self._journal.is_telling_end = job.task is not None
+            self._journal.pending.telling = None if job.task is None else job.id
             self._listeners.tell(end)
-            self._journal.is_telling_end = False
+            self._journal.pending.telling = None
             if is_asked:
                 answer(job, run.due_us, end)
         run.error = None  # its traceback holds frames, and those hold the run

@@ -115,6 +115,26 @@ def test_a_batch_is_taken_apart_job_by_job_once(clock, journal):
     assert not journal.take_apart()
 
 
+def test_what_an_end_has_brought_about_stays_with_it_in_pieces_of_a_batch(clock, journal):
+    """And so do all rows, which somebody has asked for together."""
+    jobs = [job_of(clock, f"job-{number}") for number in range(5)]
+    for job in jobs:
+        journal.ended(job, StoredTick(job.id, 1, 1, 1, "succeeded"))
+        journal.pending.telling = job.id
+        if job.id == "job-3":
+            journal.remember(job_of(clock, "told"))
+        journal.pending.telling = None
+    journal.remember_scope("*", None)
+    journal.flush(print)
+    journal.seal()
+    assert journal.take_apart(2)
+    ended = [[tick.job_id for tick in sealed.batch.ended] for sealed in journal.sealed]
+    assert ended == [["job-3"], ["job-0", "job-1"], ["job-2", "job-4"]]
+    assert [[*sealed.batch.jobs, *sealed.batch.pauses] for sealed in journal.sealed] == [["told", "*"], [], []]
+    assert [sealed.flushed for sealed in journal.sealed] == [[], [], [print]]
+    assert not journal.take_apart(2)
+
+
 class Counted(str):
     """An id that counts how often it is compared."""
 

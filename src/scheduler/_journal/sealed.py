@@ -1,0 +1,87 @@
+"""Batches that are closed: sent as they are, or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from itertools import chain
+from typing import Final, TypeVar
+
+from attrs import Factory, define
+
+from .._jobs import Attempt
+from ..stores import Batch
+
+T = TypeVar("T")
+
+_DICTS: Final = ("jobs", "paused", "finished", "states", "released", "planned", "added", "begun")
+_LISTS: Final = ("ended", "missed", "marks", "placed", "lost", "requests", "done")
+"""The parts of a batch that are about jobs: by their ids, and lists of what has a `job_id`."""
+
+Flushed = Callable[[Exception | None], object]
+"""Told that all is durable, or why some of it is lost."""
+
+
+@define
+class Sealed:
+    """A batch that has been, or is to be, sent."""
+
+    batch: Batch
+    runs: list[Attempt]
+    """Runs that wait for the marks in it."""
+    flushed: list[Flushed]
+    together: Collection[str] = Factory(tuple)
+    """Jobs of which something would be wrong if the rest of it were durable alone."""
+
+    def job_ids(self) -> list[str]:
+        batch = self.batch
+        of_dicts = [job_id for name in _DICTS for job_id in getattr(batch, name)]
+        return list(dict.fromkeys([*of_dicts, *(each.job_id for name in _LISTS for each in getattr(batch, name))]))
+
+    def by_job(self) -> list[Sealed]:
+        """One for the pauses and one for each job. Who waits for all of it waits for the last."""
+        parts = self._parts([[job_id] for job_id in self.job_ids()])
+        if self.batch.pauses:
+            parts.insert(0, Sealed(Batch(pauses=self.batch.pauses), [], []))
+        return self._told_last(parts)
+
+    def pieces(self, most: int) -> list[Sealed]:
+        """All that somebody has asked for, or that belongs together, and the ticks of at most so many jobs in each of
+        the others.
+        """
+        batch = self.batch
+        asked = chain(batch.jobs, batch.paused, batch.finished, batch.added, batch.begun)
+        requested = (*(each.job_id for each in batch.requests), *(each.job_id for each in batch.done))
+        whole = dict.fromkeys(chain(asked, requested, self.together))
+        ids = [job_id for job_id in self.job_ids() if job_id not in whole]
+        groups = [ids[first : first + most] for first in range(0, len(ids), most)]
+        if not whole and not batch.pauses:
+            return self._told_last(self._parts(groups))
+        parts = self._parts([[*whole], *groups])
+        parts[0].batch.pauses = batch.pauses
+        parts[0].together = self.together
+        return self._told_last(parts)
+
+    def _parts(self, groups: Sequence[Sequence[str]]) -> list[Sealed]:
+        """One for each group of jobs. Each thing is looked at once: there may be thousands."""
+        batch = self.batch
+        parts = [Sealed(Batch(is_news=batch.is_news), [], []) for _ in groups]
+        by_id = {job_id: part for part, ids in zip(parts, groups, strict=True) for job_id in ids}
+        for job_id, part in by_id.items():
+            for name in _DICTS:
+                _copy(getattr(batch, name), getattr(part.batch, name), job_id)
+        for name in _LISTS:
+            for each in getattr(batch, name):
+                getattr(by_id[each.job_id].batch, name).append(each)
+        for run in self.runs:
+            by_id[run.job.id].runs.append(run)
+        return parts
+
+    def _told_last(self, parts: list[Sealed]) -> list[Sealed]:
+        if parts:
+            parts[-1].flushed = self.flushed
+        return parts
+
+
+def _copy(source: dict[str, T], target: dict[str, T], key: str) -> None:
+    if key in source:
+        target[key] = source[key]

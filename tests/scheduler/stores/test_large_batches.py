@@ -1,0 +1,97 @@
+"""A batch that a server has no time for: it is sent in pieces until each gets through."""
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from kit import nothing, settle, until
+from scheduler import Outcome, Scheduler
+from scheduler._memory import InlineWriter
+from scheduler.stores import StoreUnavailable
+from scheduler.stores.memory import MemoryStore
+from scheduler.stores.postgres import PostgresStore
+
+MANY = 1_000
+FEW = 300
+"""Marks that the server has time for."""
+
+SLOW = """
+    CREATE FUNCTION {schema}.be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF (SELECT count(*) FROM put) > {few} THEN
+            RAISE query_canceled USING MESSAGE = 'canceling statement due to statement timeout';
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER be_slow AFTER INSERT ON {schema}.tick REFERENCING NEW TABLE AS put
+        EXECUTE FUNCTION {schema}.be_slow()
+"""
+"""As a server that is starved of CPU answers, without the five seconds before that."""
+
+
+@pytest.mark.slow
+async def test_starts_that_are_too_many_for_the_server_at_once_begin(postgres_server, postgres_schema, events):
+    """They are sent in halves, instead of all together for as long as the server is so slow."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema)
+    async with Scheduler(store=store, limit=MANY, blocked_after=None) as s:
+        s.register("nothing", nothing)
+        s.listen(events)
+        jobs = s.add_many("nothing", [(f"job-{number}", "@every 9h") for number in range(MANY)])
+        await s.flush()
+        with psycopg.connect(postgres_server.dsn, autocommit=True) as admin:
+            admin.execute(sql.SQL(SLOW).format(schema=sql.Identifier(postgres_schema), few=FEW))
+        for job in jobs:
+            job.run_now()
+        await until(lambda: len(events.outcomes()) == MANY)
+        await s.flush()
+        assert set(events.outcomes()) == {Outcome.SUCCEEDED}
+        s.stop(0)
+
+
+class Server(MemoryStore):
+    """Answers at once, but is not known to; has no time for more than `most` states."""
+
+    is_immediate = False
+    most = MANY
+
+    def __init__(self):
+        super().__init__()
+        self.batches = []
+
+    def commit(self, batch):
+        if len(batch.states) > self.most:
+            raise StoreUnavailable("it takes too long")
+        self.batches.append(batch)
+        return super().commit(batch)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setattr("scheduler._assembly.ThreadWriter", lambda _on_loop: InlineWriter())
+    return Server()
+
+
+async def start_all(s, clock, server):
+    """Let all jobs start at once. How many marks went together, batch after batch, until all have got through."""
+    server.batches.clear()
+    for job in s.jobs():
+        job.run_now()
+    while sum(len(batch.marks) for batch in server.batches) < MANY:
+        await clock.travel(0.1)
+    await settle()
+    return [len(batch.marks) for batch in server.batches if batch.marks]
+
+
+async def test_batches_grow_again_once_the_server_has_time(server, clock):
+    """No second start of all of them fails while it has none; afterwards they share a commit as before."""
+    async with Scheduler(store=server, clock=clock, limit=MANY, blocked_after=None) as s:
+        s.register("nothing", nothing)
+        s.add_many("nothing", [(f"job-{number}", "@every 9h") for number in range(MANY)])
+        await s.flush()
+        server.most = FEW
+        assert max(await start_all(s, clock, server)) <= FEW
+        assert max(await start_all(s, clock, server)) <= FEW
+        server.most = MANY
+        for _ in range(3):
+            together = await start_all(s, clock, server)
+        assert together == [MANY]
+        s.stop(0)
