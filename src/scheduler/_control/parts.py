@@ -8,7 +8,8 @@
 All that is asked of the whole is asked of each part that is known, in the same commit. Parts for numbers of agents are
 added with it. A part for an agent is added with it if that agent is there, and else by the agent itself once it sees
 the whole. Two may write at the same moment; so whoever has a part looks at the whole a little later, when its row has
-changed or gone, and lets the part follow.
+changed or gone, and lets the part follow. If that one dies before, its part has no whole: whoever takes such a part up
+looks whether the store has the whole, and removes the part if not.
 """
 
 from __future__ import annotations
@@ -53,6 +54,9 @@ class PartedRegistry(Registry):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._new = {}
+        self._without_whole: dict[str, float] = {}
+        """Ids of jobs of which parts are known and nothing else, and when that was seen."""
+        self._look: Callable[[], object] = _nothing
         self._jobs.watch_parts(self.whole_or_part_gone)
 
     def add_parted(  # noqa: PLR0917 - as for `add`
@@ -198,8 +202,9 @@ class PartedRegistry(Registry):
 
     # -- on the loop ---------------------------------------------------------------------------------------------------
 
-    def begin_parts(self) -> None:
-        """See to the parts of all jobs: the store has been read."""
+    def begin_parts(self, look: Callable[[], object]) -> None:
+        """See to the parts of all jobs: the store has been read. `look`: asks what others have changed in it since."""
+        self._look = look
         for id, how in self._new.items():
             job = self._jobs.find(id)
             if job is not None and how in {"update", "replace"}:
@@ -208,6 +213,8 @@ class PartedRegistry(Registry):
         for job in self._jobs.jobs():
             if job.policy.agents is not None:
                 self.see_whole(job)
+            elif job.policy.is_part:
+                self.see_part(job)
 
     def _renew_parts(self, job: Job, how: OnConflict) -> None:
         """Let parts that stood in the store be those of a job that was added anew."""
@@ -252,6 +259,33 @@ class PartedRegistry(Registry):
             if job.paused_by is not None:
                 self._core.pausing.pause(new, job.paused_by.reason, job.paused_by.until)
 
+    def see_part(self, part: Job) -> None:
+        """See whether the whole is there of which that is a part. It may have been removed just as an agent made this
+        one, and died.
+        """
+        id = part.policy.place or ""
+        if self._jobs.find(id) is None:
+            if not self._without_whole:
+                self._later(self._look_for_wholes)
+            self._without_whole[id] = self._core.monotonic()
+
+    def _look_for_wholes(self) -> None:
+        """Ask what others have changed, unless what was lacking has come by itself."""
+        self._without_whole = {id: at for id, at in self._without_whole.items() if self._jobs.find(id) is None}
+        if self._without_whole:
+            self._look()
+
+    def has_followed(self, asked_at: float) -> None:
+        """All is known here that others had changed at that moment: parts that had no whole then are to go."""
+        if not self._without_whole:
+            return
+        for id, seen_at in list(self._without_whole.items()):
+            if seen_at < asked_at:
+                del self._without_whole[id]
+                self._clear(id)
+        if self._without_whole:
+            self._later(self._look_for_wholes)
+
     def whole_changed(self, job: Job, was_paused: Pause | None) -> None:
         """Let our parts follow the whole, whose row has changed, unless they do soon."""
         self._later(self._follow, job.id, _said(job.paused_by) != _said(was_paused))
@@ -289,7 +323,7 @@ class PartedRegistry(Registry):
         job = self._jobs.find(id)
         if job is None:
             for part in self._jobs.parts_of(id):
-                if not part.is_elsewhere:
+                if not part.is_elsewhere or self._jobs.agent_of(part) is None:
                     super().remove(part)
         elif job.policy.agents is not None and job.unfit is None and not self.parts_of(job) and self._is_over(job):
             super().remove(job)
@@ -330,6 +364,10 @@ def _is_like(part: Job, job: Job, found: Part) -> bool:
     """Whether a part does what the whole says."""
     wanted = evolve(job.definition, policy=policy_of_part(job.policy, job.id, found))
     return part.task == job.task and part.schedule == job.schedule and part.definition == wanted
+
+
+def _nothing() -> None:
+    """Ask nothing: the store has not been read."""
 
 
 def _said(pause: Pause | None) -> tuple[str | None, datetime | None] | None:

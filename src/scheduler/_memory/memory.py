@@ -185,7 +185,7 @@ class Memory:
 
     def _begin(self) -> None:
         """Speak with others from now on: all that the store holds has been read."""
-        self._registry.begin_parts()
+        self._registry.begin_parts(self.polling.poll)
         self.polling.begin()
         if self.dispatch is not None:
             self.dispatch.begin()

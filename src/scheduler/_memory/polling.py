@@ -71,6 +71,8 @@ class Polling:
         self._is_over = False
         self._is_asking = False
         self._asked_at = -inf
+        self._answered_at = -inf
+        """When the question was asked whose answer came last."""
 
     def begin(self) -> None:
         """Ask from now on: all that the store holds has been read."""
@@ -115,9 +117,12 @@ class Polling:
             self._commits.failed(error)
             return
         self._commits.answered()
+        self._answered_at = self._asked_at
         if self._requests is not None:
             self._requests.look()
         if not changes:
+            if not self._journal.unfollowed:
+                self._reconciler.has_followed(self._answered_at)
             return
         self._states |= changes.states
         for scope, pause in changes.pauses.items():
@@ -149,6 +154,7 @@ class Polling:
         while unfollowed:
             id = next(iter(unfollowed))
             yield id, unfollowed.pop(id)
+        self._reconciler.has_followed(self._answered_at)
 
     def _follow(self, changed: tuple[str, StoredJob | None]) -> None:
         """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""

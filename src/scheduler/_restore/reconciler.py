@@ -98,6 +98,7 @@ class Reconciler:
             self._give_up(row, state, exc)
         if job is not None and job.policy.agents is not None:  # its row may have changed since it was read here
             self._registry.whole_changed(job, was_paused)
+        self._see_part(row.id)
 
     def is_ours(self, row: StoredJob) -> bool:
         """Whether the job of a row would be ours, where other agents have some."""
@@ -124,6 +125,17 @@ class Reconciler:
             self._registry.whole_changed(new, was_paused)
         elif new is None and job is not None and job.policy.agents is not None:
             self._registry.whole_or_part_gone(id)
+        elif job is None:
+            self._see_part(id)
+
+    def has_followed(self, asked_at: float) -> None:
+        """Jobs are as all rows were at that moment, or newer."""
+        self._registry.has_followed(asked_at)
+
+    def _see_part(self, id: str) -> None:
+        job = self._jobs.find(id)
+        if job is not None and job.policy.is_part:
+            self._registry.see_part(job)
 
     def give_way(self, id: str, row: StoredJob) -> None:
         """Let a job that was added here be as the row of another agent, which was first."""

@@ -170,6 +170,34 @@ async def test_a_part_that_comes_beside_a_change_follows_the_whole(place):
         assert place.execute("SELECT count(*) FROM job").fetchone() == (0,)
 
 
+async def test_a_part_without_a_whole_is_removed_by_who_takes_it_up(place):
+    """Its agent made it as the whole was removed, and died. So is one that nobody has, and no other part is touched."""
+    async with place.agent("a") as a, place.agent("b"):
+        for id, agents in (("all", "all"), ("some", 2), ("kept", "all")):
+            a.add("work", "@every 1h", id=id, agents=agents)
+        await a.flush()
+    place.execute("DELETE FROM job WHERE id IN ('all', 'some')")
+    async with place.agent("b") as b:
+        await until(lambda: ids(b) == ["kept", "kept@a", "kept@b"])
+        await b.flush()
+        assert place.execute("SELECT id FROM job ORDER BY id").fetchall() == [("kept",), ("kept@a",), ("kept@b",)]
+
+
+async def test_a_part_whose_agent_died_before_its_whole_was_gone_goes_with_it(place):
+    """Whoever is there sees the part of a dead agent come, knows no whole, and takes the part out."""
+    async with place.agent("a") as a:
+        a.add("work", "@every 1h", id="all", agents="all")
+        await a.flush()
+        place.execute(
+            "INSERT INTO job (id, task, schedule, options) SELECT 'gone@b', task, schedule,"
+            " replace(replace(options, 'agent a', 'agent b'), '\"all\"', '\"gone\"') FROM job WHERE id = 'all@a'"
+        )
+        await until(lambda: "gone@b" in a)
+        await until(lambda: ids(a) == ["all", "all@a"])
+        await a.flush()
+        assert place.execute("SELECT count(*) FROM job").fetchone() == (2,)
+
+
 @pytest.mark.parametrize("numbers", [(2, 1), (1, 2)])
 async def test_two_agents_that_add_it_at_once_have_one(place, numbers):
     """With the parts of the one that was first, whose number of agents counts."""
