@@ -140,7 +140,7 @@ class Shards:
 
     def cut_off(self, shards: list[int]) -> list[StoredTick]:
         """Return the ticks of these shards that were RUNNING when their agent died."""
-        return self._arrivals.of_the_gone(self._sharing.running(shards))
+        return self._arrivals.of_the_gone(self._sharing.running(shards), shards)
 
     async def run(self) -> None:
         """Take up what comes to us and hand on what is others', until `end`."""
@@ -179,6 +179,7 @@ class Shards:
         self._meet(view)
         self._unplaced.look(view)
         arrivals, departures, owners = self._arrivals, self._departures, Rightful(view)
+        await arrivals.close_left(view)
         departures.seen(self._turn)
         to_come = arrivals.wanted(view.ours().difference(departures.given))
         if self._core.trust.is_off:  # they came to us before the others knew that our clock is off

@@ -25,7 +25,7 @@ from .._journal import known_row
 from .._loop import Core
 from .._restore import Crashes, Intake, Lost, Reconciler, lost_by_job
 from .._starts import REMOVED
-from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards
+from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards, View
 from .moves import Moves
 from .portions import MOST_JOBS
 
@@ -45,6 +45,7 @@ AGAIN: Final = 0.13
 
 SLICE: Final = 100
 DIED: Final = "the process died under it, and its job has been removed since"
+DIED_AS_IT_ENDED: Final = "its agent died before it had ended what it ran of a job that others have by now"
 EPOCH_BITS: Final = 32
 
 
@@ -88,6 +89,8 @@ class Arrivals:
         self._being_read: set[int] = set()
         self.unread: set[int] = set()
         """Shards that are ours and whose jobs have not all been read."""
+        self._left: dict[int, set[int]] = {}
+        """Agents, by their epochs, that are to end runs of jobs that are ours by now, and the shards of these jobs."""
 
     def wanted(self, ours: Collection[int]) -> list[int]:
         """Which shards are to be taken: those of ours that are not here, or not as a whole, and that nobody reads."""
@@ -108,14 +111,32 @@ class Arrivals:
         for _, is_over in rests:
             await is_over.wait()
         self.unread.clear()
+        self._left.clear()
 
-    def of_the_gone(self, ticks: list[StoredTick]) -> list[StoredTick]:
-        """Return those of these ticks whose agents are gone. One that is there ends its runs itself, also those of a
-        job that somebody has given other labels by hand. Its shards are ours only once it is gone from the view.
+    def of_the_gone(self, ticks: list[StoredTick], shards: Collection[int]) -> list[StoredTick]:
+        """Return those of these ticks, all of these shards, whose agents are gone. One that is there ends its runs
+        itself, also those of a job that somebody has given other labels by hand. Its shards are ours only once it is
+        gone from the view.
         """
         view = self._sharing.last
         there = set[int]() if view is None else {peer.epoch for peer in view.peers}
-        return [tick for tick in ticks if tick.fence >> EPOCH_BITS not in there]
+        for epoch in there.intersection(_agent_of(tick) for tick in ticks):
+            self._left.setdefault(epoch, set()).update(shards)
+        return [tick for tick in ticks if _agent_of(tick) not in there]
+
+    async def close_left(self, view: View) -> None:
+        """Close the records of runs that were left to agents which have gone since without an end of them. Raises
+        StoreError.
+        """
+        gone = self._left.keys() - {peer.epoch for peer in view.peers}
+        shards = {shard for epoch in gone for shard in self._left[epoch]}.intersection(self._moves.shares.all())
+        running = await self._moves.ask(lambda: self._sharing.running(sorted(shards))) if shards else []
+        for tick in self._intake.ticks([tick for tick in running if _agent_of(tick) in gone]):
+            job = self._core.jobs.find(tick.job_id)
+            if job is None or not job.is_elsewhere:
+                self._crashes.close(job, tick, DIED_AS_IT_ENDED)
+        for epoch in gone:
+            del self._left[epoch]
 
     async def _take(self, shards: frozenset[int], *, task_status: TaskStatus[None]) -> None:
         self._being_read |= shards
@@ -142,7 +163,9 @@ class Arrivals:
 
     async def _begin(self, part: _Part, taken: TakenShards) -> None:
         """Have these shards from now on, and what was read first of them."""
-        part.lost = lost_by_job(self._intake.ticks(self.of_the_gone(taken.running)), self._intake.ticks(taken.owed))
+        part.lost = lost_by_job(
+            self._intake.ticks(self.of_the_gone(taken.running, part.shards)), self._intake.ticks(taken.owed)
+        )
         self._moves.shares.take(part.shards)
         self.unread |= part.shards
         await self._take_up(part, taken.jobs)
@@ -198,3 +221,8 @@ class Arrivals:
         for job in filter(None, map(self._core.jobs.find, list(part.noted))):
             if job.is_elsewhere and job.task is not None and shard_of_job(job) in part.shards:
                 self._reconciler.take_over(known_row(job), self._journal.first_state(job.id), Lost())
+
+
+def _agent_of(tick: StoredTick) -> int:
+    """The epoch of the agent that has marked it."""
+    return tick.fence >> EPOCH_BITS

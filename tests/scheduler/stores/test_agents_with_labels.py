@@ -8,10 +8,11 @@ import pytest
 from anyio.to_thread import run_sync
 
 from agents_in_place import Place
-from kit import until
+from kit import no_hint, until
 from schedule import At, Every
 from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
 from scheduler.queues.local import LocalQueue
+from scheduler.stores import RUNNING, Batch, StoredJob, StoredTick
 from scheduler.stores.postgres import PostgresStore
 
 EU = "region=eu"
@@ -172,6 +173,22 @@ async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_cra
         await eu.flush()
         ends = place.execute("SELECT DISTINCT outcome FROM tick WHERE outcome <> 'missed'").fetchall()
     assert set(ends) <= {("cancelled",), ("running",)}
+
+
+async def test_a_run_whose_agent_dies_before_it_has_ended_it_is_recorded_as_cut_off(place):
+    """Its job got other labels by hand, so another agent has that by now. It left the record to who was still there."""
+    us = place.store("us", region="us")
+    us.open(0, no_hint)
+    us.sharing.renew()
+    row = StoredJob("job", "work", "@every 1h", options='{"where": "region=eu"}')
+    us.commit(Batch(jobs={"job": row}, marks=[StoredTick("job", 5, 1, us.epoch << 32 | 1, RUNNING, 6)]))
+    async with place.agent("eu", region="eu") as eu:
+        await until(lambda: eu.get("job").agent == "eu")
+        await eu.flush()
+        outcome = "SELECT outcome FROM tick WHERE job_id = 'job' AND due_us = 5"
+        assert place.execute(outcome).fetchone() == ("running",)
+        us.close()
+        await until(lambda: place.execute(outcome).fetchone() == ("crashed",))
 
 
 async def test_a_row_whose_labels_are_none_costs_its_own_job(place):
