@@ -1,6 +1,7 @@
 """An audit of a store from outside: the watchdog's work, done once, by somebody who is no agent.
 
-    agents      those whose leases ended long ago are removed, so that what they had is nobody's
+    agents      those whose leases ended long ago, and who do not renew them, are removed, so that what they had is
+                nobody's
     rows        jobs whose rows make one doubt that anybody has them: the agents that have them are asked, and mend
     queue       where one is given: each job that nobody has gets one execution, and that stands in the queue
 
@@ -25,7 +26,7 @@ from ._control import Registry
 from ._dispatch import QueueVisit, next_execution
 from ._jobs import Tasks
 from .queues import Queue
-from .stores import LATE, PARTS, Decide, Doubt, Doubted, FleetView, Visit
+from .stores import LATE, LEASE, PARTS, Decide, Doubt, Doubted, FleetView, Visit
 
 SECOND_US: Final = 1_000_000
 BETWEEN_LOOKS: Final = 0.1
@@ -113,10 +114,21 @@ def audit_store(
         if queue is None and visit.is_queued():
             msg = "jobs of this store stand in a queue: name it too, for half of an audit is to look into that"
             raise ValueError(msg)
-        buried = tuple(visit.bury())
+        buried = _bury(visit)
         if queue is None:
             return _of_heaps(store, visit, buried, clock, wait)
         return _of_queue(store, visit, buried, queue, clock)
+
+
+def _bury(visit: Visit) -> tuple[str, ...]:
+    """Remove agents that are gone. One in good health, whose lease has only ended by a clock that was set just now,
+    renews it meanwhile. Where no lease has ended nobody waits.
+    """
+    ended = visit.ended()
+    if not ended:
+        return ()
+    Event().wait(LEASE)
+    return tuple(visit.bury(ended))
 
 
 def _of_heaps(store: Visited, visit: Visit, buried: tuple[str, ...], clock: Clock, wait: float) -> StoreAudit:

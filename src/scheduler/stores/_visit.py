@@ -7,7 +7,7 @@ Rows are looked at part by part, each under the try-lock that all audits of this
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
@@ -80,8 +80,13 @@ class Visit(Protocol):
     def is_queued(self) -> bool:
         """Tell whether jobs stand in a queue outside of every agent."""
 
-    def bury(self) -> list[str]:
-        """Remove agents whose leases ended long ago, which nobody has done. Return their names."""
+    def ended(self) -> dict[int, int]:
+        """Return the agents whose leases ended long ago by the store's clock, by their epochs, and when each ended, in
+        UTC microseconds. Just after a step of that clock these may be agents in good health, which renew their leases.
+        """
+
+    def bury(self, ended: Mapping[int, int]) -> list[str]:
+        """Remove those of these agents whose leases ended then and have not been renewed. Return their names."""
 
     def look(self, part: int, *, late_us: int) -> Looked | None:
         """Look for jobs to doubt in one part, and stamp what was looked at. None: somebody else is at this part."""

@@ -156,6 +156,29 @@ async def test_where_no_agent_is_it_says_what_waits_for_one(place):
         assert (found.mended, found.left) == (1, 1)
 
 
+async def test_an_agent_that_renews_its_lease_is_not_removed(place):
+    """By the server's clock, which was set just now, its lease ended long ago."""
+    async with place.agent() as s:
+        await add(s, *IDS)
+        while place.execute("UPDATE lease SET until = now() - interval '1h' RETURNING 1").fetchone():
+            with place.store("visitor").visit() as visit:
+                if visit.ended():
+                    break
+        found = await place.audit()
+        assert (found.buried, found.agents, found.mended) == ((), 1, 0)
+
+
+async def test_a_lease_that_is_renewed_between_two_looks_counts(place):
+    """Beside one that is not."""
+    async with place.left_by_death("dead") as dead, place.left_by_death("alive") as alive:
+        with place.store("visitor").visit() as visit:
+            ended = visit.ended()
+            assert ended.keys() == {dead.epoch, alive.epoch}
+            place.execute("UPDATE lease SET until = now() - interval '59m' WHERE epoch = %s", alive.epoch)
+            assert visit.bury(ended) == ["dead"]
+            assert visit.ended().keys() == {alive.epoch}
+
+
 async def test_a_paused_job_and_one_that_runs_are_not_doubted(place):
     """Nor is one under the pause of a tag."""
     async with place.agent() as s:

@@ -20,11 +20,18 @@ class VisitStatements:
         self.is_queued = of(
             "SELECT EXISTS (SELECT FROM {schema}.execution WHERE status IN ('pending', 'scheduled', 'taken'))"
         )
+        until_us = sql.SQL("floor(extract(epoch FROM until) * 1000000)::bigint")
+        self.ended = of(
+            "SELECT epoch, {until_us} FROM {schema}.agent JOIN {schema}.lease USING (epoch)"
+            " WHERE until < clock_timestamp() - {lease} * interval '1s'",
+            until_us=until_us,
+            lease=sql.Literal(LEASE),
+        )
         self.bury = of(
             "DELETE FROM {schema}.agent WHERE epoch IN (SELECT epoch FROM {schema}.agent JOIN {schema}.lease"
-            " USING (epoch) WHERE until < clock_timestamp() - {lease} * interval '1s' FOR UPDATE OF agent SKIP LOCKED)"
-            " RETURNING coalesce(name, '')",
-            lease=sql.Literal(LEASE),
+            " USING (epoch) JOIN unnest(%s::bigint[], %s::bigint[]) AS ended (epoch, until_us) USING (epoch)"
+            " WHERE {until_us} = until_us FOR UPDATE OF agent SKIP LOCKED) RETURNING coalesce(name, '')",
+            until_us=until_us,
         )
         self.tell = sql.SQL("SELECT pg_notify(%s, %s)")
         # A job may be kept from its start by the pause of a tag. It is not doubted then, and one too few does no harm.

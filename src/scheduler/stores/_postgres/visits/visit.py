@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -63,10 +63,15 @@ class PostgresVisit:
         """See Visit."""
         return bool(self._ask(self._statements.is_queued)[0][0])
 
-    def bury(self) -> list[str]:
+    def ended(self) -> dict[int, int]:
         """See Visit."""
+        return dict(self._ask(self._statements.ended))
+
+    def bury(self, ended: Mapping[int, int]) -> list[str]:
+        """See Visit."""
+        asked = [number_array(ended), number_array(ended.values())]
         with self.transaction() as connection:
-            names = [row[0] for row in connection.execute(self._statements.bury)]
+            names = [row[0] for row in connection.execute(self._statements.bury, asked)]
             if names:
                 connection.execute(self._statements.tell, [self._name, "fleet"])
         return names
