@@ -45,6 +45,7 @@ def lock():
 
     def without_lock(self, statements, *args):
         make(self, statements, *args)
+        self.wait_for_last = statements.of("SELECT %s::bigint[]")
         self.bury = statements.of(
             "UPDATE {schema}.shard SET owner = NULL FROM {schema}.lease WHERE epoch = ANY (%s::bigint[])"
             " AND owner = epoch AND (until < clock_timestamp() OR epoch = ANY (%s::bigint[])"

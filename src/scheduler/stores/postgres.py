@@ -29,7 +29,7 @@ from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
-from ._postgres.sharing import PostgresSharing, SharingStatements, make_way, show_presence
+from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, make_way
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
@@ -101,6 +101,7 @@ class PostgresStore:
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
+        self._presence = Presence(self._of_sharing)
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
         self._lending = PostgresLending(self, UnitStatements(self._statements), schema) if shared else None
         self._of_executions = ExecutionStatements(self._statements)
@@ -194,9 +195,11 @@ class PostgresStore:
 
     def _take(self, connection: Connection, now_us: int) -> Opened:
         epoch, instance = one_row(connection.execute(self._statements.take_epoch))
-        make_way(connection, self._of_sharing, self._where, epoch, shared=self._sharing is not None)
+        make_way(connection, self._of_sharing, self._where, shared=self._sharing is not None)
         connection.execute(self._statements.add_agent, [epoch, self._name, now_us, self._labels, software()])
-        if self._sharing is not None:
+        if self._sharing is None:
+            self._presence.show(connection, epoch)
+        else:
             connection.execute(self._of_sharing.join, [epoch, LEASE, FORMAT])
         return Opened(epoch, instance)
 
@@ -338,8 +341,8 @@ class PostgresStore:
         with translated(self._where):
             if self._connection is None or self._connection.closed:
                 self._connection = self.connect()
-                if self._sharing is None:
-                    show_presence(self._connection, self._of_sharing, self.epoch)
+            if self._sharing is None:
+                self._presence.show(self._connection, self.epoch)
             with self._connection.transaction_as(agent, isolation, first=first) as found:
                 if found is not None and not found.rowcount:
                     self._check(self._connection)

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
+from psycopg import connect
 
 from kit import check_every_slot
 from scheduler import Scheduler, current_run
@@ -111,6 +112,17 @@ def agent(shared_store):
     yield agent
     for store in stores:
         store.close()
+
+
+@pytest.fixture
+def end_lease(postgres_server, postgres_schema):
+    def end_lease(store):
+        with connect(postgres_server.dsn, autocommit=True) as hand:
+            hand.execute(
+                f"UPDATE {postgres_schema}.lease SET until = now() - interval '1s' WHERE epoch = {store.epoch}"
+            )
+
+    return end_lease
 
 
 SLOT = 50_000

@@ -1,9 +1,11 @@
 """Sharing a store: each shard has one owner, leases end, the dead are buried, and nothing of theirs is written then."""
 
+from contextlib import contextmanager
+
 import pytest
 from anyio import create_task_group, fail_after
 from anyio.to_thread import run_sync
-from psycopg import OperationalError, connect
+from psycopg import connect
 
 from debian_servers import PgBouncer
 from kit import PATIENCE, until
@@ -24,17 +26,6 @@ from scheduler.stores.postgres import PostgresStore
 
 ALL = list(range(SHARDS))
 IDS = ["a", "b", "ünicode", "x" * 300, "日本"]
-
-
-@pytest.fixture
-def end_lease(postgres_server, postgres_schema):
-    def end_lease(store):
-        with connect(postgres_server.dsn, autocommit=True) as hand:
-            hand.execute(
-                f"UPDATE {postgres_schema}.lease SET until = now() - interval '1s' WHERE epoch = {store.epoch}"
-            )
-
-    return end_lease
 
 
 def job(id):
@@ -282,6 +273,64 @@ async def test_who_waits_for_a_session_holds_no_old_snapshot(agent, postgres_ser
             one.close()
 
 
+async def test_who_waits_for_a_session_does_so_whatever_its_role_says_of_timeouts(agent, shared_store, postgres_server):
+    """Else it would hear nothing for two seconds after each of these."""
+    one, two = agent(), agent()
+    one.sharing.renew()
+    with connect(postgres_server.dsn, autocommit=True) as hand:
+        hand.execute("ALTER ROLE postgres SET statement_timeout = '500ms'")
+        try:
+            async with create_task_group() as group:
+                group.start_soon(run_sync, two.sharing.hear, one.epoch, lambda: False)
+                waits = "SELECT now() - query_start > '1s' FROM pg_stat_activity WHERE wait_event = 'advisory'"
+                await until(lambda: (hand.execute(waits).fetchone() or [False])[0])
+                one.close()
+        finally:
+            hand.execute("ALTER ROLE postgres RESET statement_timeout")
+
+
+@pytest.fixture
+def last_session(postgres_server, postgres_schema):
+    """End all sessions at the server, but for what is left there of that of one agent: a lock."""
+
+    @contextmanager
+    def last_session(store):
+        with connect(postgres_server.dsn, autocommit=True) as last:
+            last.execute(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                " AND backend_type = 'client backend'"
+            )
+            lock = f"(hashtext('timerqueue {postgres_schema}'), {store.epoch})"
+            last.execute(f"SELECT pg_advisory_lock{lock}")
+            yield
+            last.execute(f"SELECT pg_advisory_unlock{lock}")
+
+    return last_session
+
+
+def test_a_session_is_shown_once_the_server_has_seen_the_end_of_the_last_one(agent, last_session):
+    """A connection that was given up may have work to end there. Until then a death is known by the lease alone."""
+    one = agent()
+    assert one.sharing.renew().peers[0].is_heard
+    with last_session(one):
+        with pytest.raises(StoreUnavailable):
+            one.sharing.renew()
+        assert not one.sharing.renew().peers[0].is_heard
+    assert one.sharing.renew().peers[0].is_heard
+
+
+def test_who_has_the_store_for_itself_is_seen_once_the_server_has_seen_the_end_of_its_last_session(agent, last_session):
+    """Else nobody would know that it lives, and who shares the store would take it from it."""
+    alone, batch = agent(shared=False), Batch(states={"a": StoredState("a")})
+    with last_session(alone):
+        with pytest.raises(StoreUnavailable):
+            alone.commit(batch)
+        alone.commit(batch)
+    alone.commit(batch)
+    with pytest.raises(StoreUnusable, match="for itself"):
+        agent()
+
+
 def test_who_waits_for_a_session_can_be_called_off(agent):
     """As when another agent has become its neighbour."""
     one, two = agent(), agent()
@@ -302,17 +351,3 @@ def test_behind_a_pooler_no_session_is_heard(postgres_server, postgres_schema):
     finally:
         store.close()
         pooler.close()
-
-
-def test_a_last_commit_that_hangs_holds_no_burial_up(agent, end_lease, postgres_server, postgres_schema):
-    """The process has been stopped in the middle of it, say. What it had written is not there then."""
-    one, two = agent(), agent()
-    put(one, "a")
-    with connect(postgres_server.dsn) as stopped:
-        stopped.execute(f"SELECT FROM {postgres_schema}.agent WHERE epoch = {one.epoch} FOR NO KEY UPDATE")
-        stopped.execute(f"DELETE FROM {postgres_schema}.job")
-        end_lease(one)
-        assert two.sharing.bury([one.epoch]) == [one.epoch]
-        with pytest.raises(OperationalError):
-            stopped.commit()
-    assert [row.id for row, _ in next(two.sharing.load(ALL))] == ["a"]

@@ -4,6 +4,6 @@ It does not know limits, votes, jobs or schedules.
 """
 
 from .sharing import Place, PostgresSharing
-from .statements import SharingStatements, make_way, show_presence
+from .statements import Presence, SharingStatements, make_way
 
-__all__ = ["Place", "PostgresSharing", "SharingStatements", "make_way", "show_presence"]
+__all__ = ["Place", "PostgresSharing", "Presence", "SharingStatements", "make_way"]

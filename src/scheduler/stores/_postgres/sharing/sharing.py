@@ -21,7 +21,7 @@ from ..._store import StoreError, StoreTakenOver, StoreUnusable
 from ..connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
 from ..table import Row, loaded, number_array
 from .ends import Ends, Look
-from .statements import ROUND, SharingStatements, is_direct, show_presence
+from .statements import ROUND, Presence, SharingStatements, is_direct
 
 HINT: Final = "fleet"
 
@@ -31,8 +31,9 @@ PATIENCE: Final = 15
 """Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
 
 STUCK: Final = 0.2
-"""Seconds that a burial waits for the last commit of who is buried. One that takes longer will not come to its end: the
-process has been stopped, or cut off, with its transaction open.
+"""Seconds that a burial waits for the last commit of who is buried. If the server still waits for more of that commit
+then, it will not come to its end: the process has been stopped, or cut off. What the server is busy with does end. It
+may be the same burial by another agent, and agents that break off each other's burials bury nobody.
 """
 
 
@@ -86,6 +87,7 @@ class PostgresSharing:
         self._can_hear = False
         self._now = now
         self._ends = Ends()
+        self._presence = Presence(statements)
         self._in_session = False
         self.last: View | None = None
         self.max_skew = max_skew
@@ -125,10 +127,10 @@ class PostgresSharing:
     def _renewed(self, me: int, seen: str, clock: dict[str, float | None]) -> Row:
         if self._lease is None or self._lease.closed:
             self._lease = self._place.connect()
-            self._in_session = show_presence(self._lease, self._statements, me)  # others wait for the end of that
         connection = self._lease
         connection.patience, connection.silence = PATIENCE, 0
         try:
+            self._in_session = self._presence.show(connection, me)  # others wait for the end of that
             said = {"lease": LEASE, "in_session": self._in_session, "me": me, "seen": seen, "agent": str(me)} | clock
             return one_row(connection.execute(self._statements.renew, said))
         except BaseException:
@@ -156,7 +158,7 @@ class PostgresSharing:
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases, or sessions, have ended, and give their shards away. Waits for their last
-        commits, which lock their rows, or breaks them off.
+        commits, which lock their rows, or breaks them off; who has renewed its lease meanwhile stays.
         """
         ended = self._ends.ended(epochs, self._now())
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
@@ -167,9 +169,11 @@ class PostgresSharing:
             Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
             try:
                 with connection.pipeline():
+                    connection.execute(self._statements.wait_for_last, asked[:1])
                     buried = connection.execute(self._statements.bury, asked)
                     given = self._give(connection, to)
                     self._tell_others(connection)
+                    connection.end()
                 gone = [row[0] for row in buried]
             finally:
                 is_over.set()
@@ -182,11 +186,14 @@ class PostgresSharing:
         return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values())])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
-        """End the sessions for whose locks that one waits for too long, unless they wait for one themselves."""
+        """End the sessions for whose locks that one waits for too long, and that wait for their own process."""
         if is_over.wait(STUCK):
             return
         with suppress(StoreError), translated(self._place.where), closing(self._place.connect()) as connection:
-            connection.execute(self._statements.break_off, [pid])
+            while not is_over.is_set():
+                connection.silence = 0
+                connection.execute(self._statements.break_off, [pid])
+                is_over.wait(STUCK)
 
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""

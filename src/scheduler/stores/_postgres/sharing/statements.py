@@ -55,25 +55,27 @@ class SharingStatements:
             is_news=statements.is_news,
             until_us=until_us,
         )
-        self.bury = of(
-            "DELETE FROM {schema}.agent USING {schema}.lease WHERE agent.epoch = ANY (%s::bigint[])"
-            " AND lease.epoch = agent.epoch AND (lease.until < clock_timestamp() OR lease.in_session"
-            " AND agent.epoch = ANY (%s::bigint[]) AND {is_free}"
-            " OR (agent.epoch, {until_us}) IN (SELECT * FROM unnest(%s::bigint[], %s::bigint[])))"
-            " RETURNING agent.epoch",
+        self.wait_for_last = of("SELECT FROM {schema}.agent WHERE epoch = ANY (%s::bigint[]) ORDER BY epoch FOR UPDATE")
+        self.bury = of(  # whoever has renewed its lease while we waited lives, and nobody renews one from here on
+            "DELETE FROM {schema}.agent USING (SELECT epoch FROM {schema}.lease WHERE epoch = ANY (%s::bigint[])"
+            " AND (until < clock_timestamp() OR in_session AND epoch = ANY (%s::bigint[]) AND {is_free}"
+            " OR (epoch, {until_us}) IN (SELECT * FROM unnest(%s::bigint[], %s::bigint[]))) ORDER BY epoch FOR UPDATE)"
+            " AS ended WHERE agent.epoch = ended.epoch RETURNING agent.epoch",
             until_us=until_us,
-            is_free=of("pg_try_advisory_xact_lock_shared(hashtext({name}), agent.epoch::integer)", name=self._name),
+            is_free=of("pg_try_advisory_xact_lock_shared(hashtext({name}), epoch::integer)", name=self._name),
         )
         self.lock = of("SELECT pg_try_advisory_lock(hashtext({name}), %s::bigint::integer)", name=self._name)
         self.is_free = of(
             "SELECT pg_try_advisory_xact_lock_shared(hashtext({name}), %s::bigint::integer)", name=self._name
         )
-        self.round = sql.SQL("SELECT set_config('lock_timeout', %s, false)")
+        self.round = sql.SQL(
+            "SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)"
+        )
         self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
         self.pid = sql.SQL("SELECT pg_backend_pid()")
         self.break_off = sql.SQL(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
-            " AND wait_event_type IS DISTINCT FROM 'Lock'"
+            " AND wait_event_type = 'Client'"
         )
         self.hint = of("SELECT pg_notify(%s, %s)")
         self.of_shards = ShardStatements(statements)
@@ -91,11 +93,11 @@ class SharingStatements:
         return sql.SQL(text).format(name=self._name, epoch=sql.Literal(epoch), rounds=sql.Literal(ROUNDS))
 
 
-def make_way(connection: Connection, statements: SharingStatements, where: str, epoch: int, *, shared: bool) -> None:
+def make_way(connection: Connection, statements: SharingStatements, where: str, *, shared: bool) -> None:
     """Let a new agent have the store: for itself, which takes it over from who had it so; or beside others.
 
     Raises StoreUnusable if living agents have it in the other way. One that shares it has a lease. Whether one that has
-    it for itself lives is seen where it holds a lock (`show_presence`); elsewhere, and of versions that held none, it
+    it for itself lives is seen where it holds a lock (`Presence`); elsewhere, and of versions that held none, it
     cannot be told from one that has stopped: then the store is taken over, and it hears of that with its next commit.
     """
     if shared:
@@ -106,15 +108,26 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
         raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
     # Either waits for a commit of theirs that is under way.
     connection.execute(statements.forget_unshared if shared else statements.forget)
-    if not shared:
-        show_presence(connection, statements, epoch)
 
 
-def show_presence(connection: Connection, statements: SharingStatements, epoch: int) -> bool:
-    """Hold a lock for as long as the session lasts, by which others see that we live. False: it is no session of ours,
-    or somebody else has the lock.
-    """
-    return is_direct(connection, statements) and bool(one_row(connection.execute(statements.lock, [epoch]))[0])
+class Presence:
+    """A lock of one agent that is held for as long as a session lasts, by which others see that the agent lives."""
+
+    def __init__(self, statements: SharingStatements) -> None:
+        self._statements = statements
+        self._shown_over: Connection | None = None
+        self._is_direct = self._is_held = False
+
+    def show(self, connection: Connection, epoch: int) -> bool:
+        """Hold the lock over this connection, if we do not yet. False: the session is not ours, or another has it: our
+        last one may go on for a while where the server has not noticed that we have gone.
+        """
+        if connection is not self._shown_over:
+            self._is_held, self._is_direct = False, is_direct(connection, self._statements)
+            self._shown_over = connection
+        if self._is_direct and not self._is_held:
+            self._is_held = bool(one_row(connection.execute(self._statements.lock, [epoch]))[0])
+        return self._is_held
 
 
 def is_direct(connection: Connection, statements: SharingStatements) -> bool:
