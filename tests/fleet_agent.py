@@ -46,6 +46,8 @@ KINDS = {
     "edited": {},
     "queued": {},
     "queued_edited": {},
+    "many": {"agents": 2},
+    "everywhere": {"agents": "all"},
 }
 """What the jobs have for options whose ids begin so."""
 
@@ -89,7 +91,7 @@ class Agent:
         self.scheduler = Scheduler(
             limit=1_000,
             limits={} if queue else {"narrow": fleet(config["limit"])},
-            store=PostgresStore(config["dsn"], schema=schema, shared=True),
+            store=PostgresStore(config["dsn"], schema=schema, shared=True, name=config.get("name")),
             queue=queue,
             crash_floor="50ms",
             retention=Retention(per_job=None, age=None, total_bytes=None),
@@ -126,6 +128,10 @@ class Agent:
     def add(self, kind, ids, every):
         interval = Every(every)
         args = (self.takes.get(kind, 0),)
+        if "agents" in KINDS[kind]:
+            for id in ids:
+                self.scheduler.add("work", interval, id=id, args=args, on_conflict="update", **ALL, **KINDS[kind])
+            return
         self.scheduler.add_many(
             "work", [(id, interval, args) for id in ids], on_conflict="update", **ALL, **KINDS[kind]
         )

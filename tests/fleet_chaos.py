@@ -3,7 +3,8 @@
     python3 tests/fleet_chaos.py --for 10m --seed 1 --jobs 20000 --rate 1000
 
 Three agents run so many jobs, so many starts a second. A fifth of the jobs have their executions in the beanstalkd; the
-rest belong to the agents by shards, and some of those share a limit of the fleet. Each agent reaches each server
+rest belong to the agents by shards; some of those share a limit of the fleet, and some are run by two agents or by
+all. Each agent reaches each server
 through a proxy of its own. Every few seconds one of fleet_troubles.KINDS befalls one of them, or a server; mostly
 while a commit of that agent is in flight: its COMMIT is held on the way, or the answer to it. The same seed gives
 the same troubles, not at the same instants to the microsecond. One agent at least is left alone at any time.
@@ -43,6 +44,9 @@ IN_FLIGHT = 0.7
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
 """Of the jobs; the rest runs at most once, without a limit."""
+
+PARTED = {"many": 0.02, "everywhere": 0.01}
+"""Of the jobs, if there are two agents or more: each tick is run by two of them, or by all."""
 
 QUEUED = {"queued": 0.2, "queued_edited": 0.05}
 """Of the jobs, if there is a broker."""
@@ -129,7 +133,9 @@ def counts_of(options):
     shares = SHARES | (QUEUED if has_broker(options) else {})
     counts = {kind: max(2, round(options.jobs * share)) for kind, share in shares.items()}
     counts["limited"] = max(counts["limited"], 3 * options.limit)
-    return counts | {"once": max(2, options.jobs - sum(counts.values()))}
+    parted = {kind: max(1, round(options.jobs * share)) for kind, share in PARTED.items()}
+    starts = sum(counts.values()) + 2 * parted["many"] + options.agents * parted["everywhere"]
+    return counts | parted | {"once": max(2, options.jobs - starts)}
 
 
 def has_broker(options):
@@ -197,7 +203,7 @@ def told(evidence):
     )
     cut_off = sum(each.outcome == "crashed" for each in evidence.records)
     yield f"{len(evidence.begun):,} runs of {len(evidence.by_tick):,} ticks by {len(evidence.gone)} incarnations"
-    for kind in ("", "once", "again", "limited", "queued"):
+    for kind in ("", "once", "again", "limited", "many", "everywhere", "queued"):
         if late := lateness(evidence, kind):
             shown = ", ".join(f"{share:.0%} {late[int(share * (len(late) - 1))] * 1e3:,.1f} ms" for share in SHOWN)
             yield f"begun late, {kind or 'all'}: {shown}"

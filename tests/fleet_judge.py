@@ -10,13 +10,15 @@ A tick is a job and a due instant. Of each that was to be it holds:
     buried       no incarnation began a run after its row was gone
     early        none was begun before it was due, as far as the clocks of agents may be off
     edited       what was removed does not begin any more, and what was added does
+    parts        of a job that two agents run, one does not begin both parts for long while another is there; the part
+                 of an agent is begun by that one alone
 
 All times are microseconds of CLOCK_MONOTONIC; due instants are turned into it by `wall`, what has to be added to get
 UTC.
 """
 
 from collections import Counter, defaultdict
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 SETTLES = 15.0
@@ -107,6 +109,7 @@ class Evidence:
         edits=(),
         gone=(),
         quarantined=(),
+        names=None,
         every,
         limit,
         batch,
@@ -121,6 +124,7 @@ class Evidence:
         self.edits = sorted(edits, key=lambda each: each.asked)
         self.gone = dict(gone)
         self.quarantined = set(quarantined)
+        self.names = names or {}
         self.every = every
         self.limit = limit
         self.batch = batch
@@ -140,7 +144,7 @@ class Evidence:
 
 def judge(evidence):
     """Yield what does not hold, in words."""
-    for rule in (twice, unexplained, unended, limit, buried, early, edited):
+    for rule in (twice, unexplained, unended, limit, buried, early, edited, parts):
         for words in rule(evidence):
             yield f"{rule.__name__}: {words}"
 
@@ -173,7 +177,8 @@ def unexplained(evidence):
             slots[job].add(due)
     never_begun = defaultdict(list)
     for job, dues in slots.items():
-        for due in range(min(dues), evidence.quiet + evidence.wall, evidence.every):
+        until = max(dues) if agent_of(job) else evidence.quiet + evidence.wall  # that agent may have left
+        for due in range(min(dues), until, evidence.every):
             if due in dues:
                 continue
             why = excused.get((job, due))
@@ -296,6 +301,53 @@ def as_edited(job, edit, until, begun, evidence):
     slots = (until - since) / edit.every if edit.every else 0
     if edit.verb in {"add", "resume", "update"} and slots >= 2 and not found:
         yield f"{job} did not begin within {(until - edit.done) / 1e6:.1f} s of {edit.verb}"
+
+
+def parts(evidence):
+    """A part that waited for an agent may come to one that has run the other; but not tick after tick."""
+    lives = lives_of(evidence)
+    ticks = defaultdict(list)
+    for each in evidence.begun:
+        if (name := agent_of(each.job)) and evidence.names.get(each.process, name) != name:
+            yield f"{each.job} due {each.due} was begun by {evidence.names[each.process]}"
+        if kind_of(each.job) == "many":
+            ticks[each.job.partition("#")[0], each.due].append(each)
+    of_one = defaultdict(list)
+    for (job, _), all_begun in sorted(ticks.items()):
+        by = {each.incarnation for each in all_begun}
+        of_one[job].append((all_begun, by.pop() if len(by) == 1 < len(all_begun) else None))
+    for job, found in of_one.items():
+        for by, streak in groupby(found, key=lambda each: each[1]):
+            runs = [each for all_begun, _ in streak for each in all_begun]
+            since, until = runs[0].at, runs[-1].at
+            if by is None or until - since < SETTLES * 1e6:
+                continue
+            if others := [other for other in lives if other != by and was_there(lives[other], since, until, evidence)]:
+                yield f"both parts of {job} were begun by {by} for {(until - since) / 1e6:.1f} s beside {others}"
+
+
+def lives_of(evidence):
+    """Return the process of each incarnation that shares shards, and from when to when it began runs."""
+    lives = {}
+    for each in evidence.begun:
+        if not kind_of(each.job).startswith("queued"):
+            _, since, _ = lives.get(each.incarnation, (0, each.at, 0))
+            lives[each.incarnation] = each.process, since, each.at
+    return lives
+
+
+def was_there(life, since, until, evidence):
+    """Whether an incarnation lived that long and nothing befell it."""
+    process, first, last = life
+    if not first <= since <= until <= last:
+        return False
+    kinds = {each.kind for each in evidence.troubles}
+    return not evidence.troubled(process, kinds, since - SETTLES * 1e6, until)
+
+
+def agent_of(job):
+    """Return the name of the agent whose part the job is, or nothing."""
+    return job.partition("@")[2]
 
 
 def seconds(at, evidence):

@@ -96,9 +96,11 @@ class Member:
         """Start an agent here."""
         fleet = self.fleet
         self.number = fleet.new_number()
+        fleet.names[self.number] = self.name
         config = fleet.config | {
             "dsn": fleet.dsn or self.proxy.dsn,
             "log": str(fleet.log_of(self.number)),
+            "name": self.name,
             "told": str(fleet.folder / f"{self.name}.told"),
             "jobs": dict(jobs),
             "broker": f"127.0.0.1:{self.broker_proxy.port}" if self.broker_proxy else "",
@@ -183,6 +185,8 @@ class Fleet:
         self.dsn = ""
         """Where the agents find the server; empty: each through its proxy."""
         self.members = [Member(self, name) for name in names]
+        self.names = {}
+        """Of the agents, by the numbers of their processes."""
         self.troubles = []
         self.edits = []
         self.records = []
@@ -273,6 +277,7 @@ class Fleet:
             edits=self.edits,
             gone=gone,
             quarantined=quarantined,
+            names=self.names,
             every=every,
             limit=limit,
             batch=batch,

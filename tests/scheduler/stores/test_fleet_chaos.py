@@ -69,6 +69,8 @@ def record(job, due, outcome="crashed", by=1, last_due=None, reason=""):
 
 
 MINUTES = [begun(due=minute * MINUTE, number=minute + 1) for minute in range(4)]
+BOTH = [begun(f"many-1#{part}", due, number=part + due) for due in (0, MINUTE) for part in (1, 2)]
+THERE = [begun("once-2", due=due, by=2, process=2, number=due + 1) for due in (0, MINUTE)]
 LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 2) for number in (1, 2, 3)]
 
 
@@ -96,6 +98,11 @@ LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 
         evidence(begun(at=7), gone={1: 5}, troubles=[Trouble("stop", 1, 0, 6)]),
         evidence(begun(at=20_004), gone={1: 5}, troubles=[Trouble("server_clock", 2, 0, 6)]),
         evidence(*MINUTES, edits=[Edit("remove", "edited-1", 0, 5, 6)]),
+        evidence(*BOTH),
+        evidence(*BOTH, THERE[0], THERE[1]._replace(at=MINUTE - 9)),
+        evidence(*BOTH, *THERE, troubles=[Trouble("clock", 2, 5, 6)]),
+        evidence(*BOTH[:2], begun("many-1#1", MINUTE, number=4), begun("many-1#2", MINUTE, by=2, number=5), *THERE),
+        evidence(begun("everywhere-1@a"), begun("everywhere-1@a", MINUTE, number=2), names={1: "a"}, quiet=9 * MINUTE),
     ],
 )  # fmt: skip
 def test_what_is_as_it_should_be_is_no_violation(innocent):
@@ -144,6 +151,14 @@ def test_what_is_as_it_should_be_is_no_violation(innocent):
         (
             evidence(*MINUTES, edits=[Edit("add", "edited-1", MINUTE // 2, 5, 6)]),
             "edited: edited-1 did not begin within 180.0 s of add",
+        ),
+        (evidence(*BOTH, *THERE), "parts: both parts of many-1 were begun by 1 for 60.0 s beside [2]"),
+        (evidence(begun("many-1#1"), begun("many-1#1", by=2, at=5)), "twice: many-1#1 due 0"),
+        (evidence(begun("many-1#1"), begun("many-1#1", 2 * MINUTE, number=2)), f"unexplained: many-1#1 due {MINUTE} "),
+        (evidence(begun("everywhere-1@b"), names={1: "a"}), "parts: everywhere-1@b due 0 was begun by a"),
+        (
+            evidence(begun("everywhere-1@a"), begun("everywhere-1@a", 2 * MINUTE, number=2), names={1: "a"}),
+            "unexplained: everywhere-1@a due",
         ),
     ],
 )
