@@ -96,7 +96,7 @@ LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 
         evidence(begun(due=1_000_000, at=5), troubles=[Trouble("clock", 1, 0, 6)]),
         evidence(MINUTES[0], gone={1: 5}),
         evidence(begun(at=7), gone={1: 5}, troubles=[Trouble("stop", 1, 0, 6)]),
-        evidence(begun(at=20_004), gone={1: 5}, troubles=[Trouble("server_clock", 2, 0, 6)]),
+        evidence(begun(at=20_004), gone={1: 5}, troubles=[Trouble("reset", 2, 0, 6)]),
         evidence(*MINUTES, edits=[Edit("remove", "edited-1", 0, 5, 6)]),
         evidence(*BOTH),
         evidence(*BOTH, THERE[0], THERE[1]._replace(at=MINUTE - 9)),
