@@ -7,9 +7,12 @@ import anyio
 import pytest
 from psycopg import connect
 
-from kit import PATIENCE, until, wait_until
+from fleet_members import MARKS
+from kit import PATIENCE, settle, until, wait_until
+from proxy import Proxy
 from schedule import Every
 from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
 
 JOBS = 40
 
@@ -68,6 +71,52 @@ async def test_an_agent_whose_connection_broke_asks_whether_it_is_still_there_be
         await s.flush()
     assert not agent.heard(AgentLost, is_us=True)
     assert twice(ticks) == []
+
+
+async def test_what_is_marked_and_waits_for_room_does_not_begin_after_the_connections_broke(
+    postgres_server, postgres_schema, bury
+):
+    """From its mark to its room: it stepped aside while the store was away, and when it has room again others may have
+    buried its agent. They had, so it never begins, and its tick is a crash.
+    """
+    begun, events, may_end = [], [], anyio.Event()
+
+    async def work():
+        begun.append(current_run().due)
+
+    async def take_the_room():
+        await may_end.wait()
+
+    with Proxy(postgres_server.folder / ".s.PGSQL.5432") as proxy:
+        store = PostgresStore(proxy.dsn, schema=postgres_schema, shared=True, name="one")
+        s = Scheduler(store=store, poll="50ms", limit=1, blocked_after=None)
+        s.register("work", work)
+        s.listen(events.append, AgentLost, RunEnded)
+        async with s:
+            job, other = s.add("work", "@every 9h", id="job"), s.add(take_the_room, "@every 9h", durable=False)
+            await s.flush()
+            is_held = proxy.hold(after=MARKS, answer=False)
+            job.run_now()
+            await until(is_held.is_set)
+            other.run_now()
+            proxy.refuse()
+            await until(lambda: other.statistics().running)
+            (run,) = job.runs
+            assert not run.is_marked
+            proxy.pass_on()
+            await until(lambda: run.is_marked)
+            proxy.refuse()
+            bury("one")
+            await until(lambda: not s._memory.shards.lease.is_sure())
+            may_end.set()
+            await until(lambda: [each.job_id for each in events if isinstance(each, RunEnded)] == [other.id])
+            await settle()
+            assert begun == []
+            proxy.pass_on()
+            await until(lambda: any(isinstance(each, AgentLost) and each.is_us for each in events))
+            await until(lambda: job.statistics().crashes)
+            s.stop(0)
+    assert begun == []
 
 
 async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(shared_store, bury):
