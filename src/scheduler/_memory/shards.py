@@ -186,6 +186,8 @@ class Shards:
             await departures.give_back([shard for shard in to_come if shard not in arrivals.unread], owners)
         else:
             await arrivals.take(to_come, group)
+        if view.labelled:
+            await departures.forget_empty()
         others = (shard for shard in self._shares.all() if owners[shard] != view.me)
         wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
         return await departures.hand_on(wanted, at_once=self._is_leaving)

@@ -15,6 +15,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from logging import getLogger
 from typing import Final
 
 from anyio.lowlevel import checkpoint
@@ -25,9 +26,11 @@ from .._jobs import Attempt, Job, shard_of_job
 from .._journal import stays_due
 from .._loop import Core
 from .._restore import let_go_of
-from ..stores import Rightful, Sharing
+from ..stores import Rightful, Sharing, StoreUnavailable
 from .moves import Moves
 from .portions import MOST_SHARDS, Portions
+
+logger = getLogger(__name__)
 
 PAUSE: Final = 0.05
 """Seconds until the next shards are handed on."""
@@ -36,6 +39,9 @@ WHOSE_JOBS_RUN: Final = 0.13
 """Seconds until it is looked at again whether jobs of shards that are to be handed on still run. Not a length by which
 jobs start, or each look would find them running.
 """
+
+FORGETS: Final = 300.0
+"""Seconds from one look for shards that no job asks for any more to the next."""
 
 SLICE: Final = 100
 NEVER: Final = sys.maxsize
@@ -56,6 +62,7 @@ class Departures:
         """Ids of the jobs of shards that are to be handed on."""
         self._newest: str | None = None
         """Of all jobs the one that was entered last when these were looked for."""
+        self._forgot_at = core.monotonic()
 
     def seen(self, turn: int) -> None:
         """Forget what was given before that turn of the lease began: it has seen that."""
@@ -100,6 +107,22 @@ class Departures:
         """Give these shards to whom they belong. None of their jobs is here."""
         if wanted := {shard: owners[shard] for shard in shards}:
             await self._give(list(wanted), wanted)
+
+    async def forget_empty(self) -> None:
+        """Remove shards of labels that no job asks for any more, now and then."""
+        if self._core.monotonic() < self._forgot_at + FORGETS:
+            return
+        self._forgot_at = self._core.monotonic()
+        try:
+            gone = await self._moves.ask(self._sharing.forget_empty)
+        except StoreUnavailable as exc:
+            logger.info("shards of labels stay for now: %s", exc)  # somebody adds many jobs just now
+            return
+        ours = set(gone).intersection(self._moves.shares.all())
+        await self._look_for_jobs(ours)
+        for shard in ours:  # another thread may have added one just then: that one makes the shard anew
+            self._leave(shard, [job for job in self._jobs_in(shard) if not job.is_elsewhere])
+        self.given.update(dict.fromkeys(ours, self._turns()))
 
     def _withhold(self) -> None:
         """Leave the ticks that are withheld by now, but not for longer if the store keeps us waiting."""

@@ -253,6 +253,12 @@ class Sharing(Protocol):
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. If that has gone, they are nobody's."""
 
+    def forget_empty(self) -> list[int]:
+        """Remove the shards of labels that no job asks for any more, of those that are ours or nobody's. Return them.
+
+        One that is asked for again is made anew, and is nobody's then.
+        """
+
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
         """Read the first jobs of these shards, at most so many, and all of their ticks that are RUNNING, or owed.
 

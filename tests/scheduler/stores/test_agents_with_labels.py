@@ -175,6 +175,21 @@ async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_cra
     assert set(ends) <= {("cancelled",), ("running",)}
 
 
+async def test_jobs_come_and_go_beside_the_removal_of_their_shards(place, monkeypatch):
+    """Each runs. What nobody asks for any more is not there for long."""
+    monkeypatch.setattr("scheduler._shards.departures.FORGETS", 0.0)
+    async with place.agent("eu", region="eu") as eu, place.agent("also eu", region="eu"):
+        for turn in range(4):
+            ids = [f"job {turn} {number}" for number in range(8)]
+            jobs = add(eu, ids)
+            await place.all_run(ids, since=0)
+            for job in jobs:
+                job.remove()
+            await eu.flush()
+            if turn % 2:
+                await until(lambda: place.execute("SELECT count(*) FROM labelled_shard").fetchone() == (0,))
+
+
 async def test_a_run_whose_agent_dies_before_it_has_ended_it_is_recorded_as_cut_off(place):
     """Its job got other labels by hand, so another agent has that by now. It left the record to who was still there."""
     us = place.store("us", region="us")

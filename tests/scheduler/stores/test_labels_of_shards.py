@@ -13,6 +13,7 @@ from scheduler.stores import (
     StoredJob,
     StoredState,
     StoredTick,
+    StoreUnavailable,
     View,
     labels_of,
     shard_of,
@@ -109,6 +110,37 @@ def test_a_shard_of_labels_has_one_owner_who_gives_it_on(agent):
     assert [view.owner_of(shard) for shard in shards] == [two.epoch, *[one.epoch] * (len(shards) - 1)]
     two.sharing.hand_on([shards[0]], 0)
     assert one.sharing.renew().owner_of(shards[0]) == 0
+
+
+def test_a_shard_of_labels_goes_once_no_job_asks_for_it(agent):
+    """But for those of others, who may be about to put a job there. It comes again with the next job."""
+    one, two = agent(region="eu"), agent(region="eu")
+    ours, theirs, free = shards = put(one, "a", "b", "e")
+    one.sharing.claim([ours])
+    two.sharing.claim([theirs])
+    assert one.sharing.forget_empty() == []
+    one.commit(Batch(jobs=dict.fromkeys("abe")))
+    assert sorted(one.sharing.forget_empty()) == sorted([ours, free])
+    assert one.sharing.renew().labelled.keys() == {theirs}
+    put(two, "a", "b", "e")
+    view = one.sharing.renew()
+    assert {shard: view.owner_of(shard) for shard in shards} == {ours: 0, theirs: two.epoch, free: 0}
+
+
+def test_a_shard_stays_into_which_a_job_comes_just_then(agent, postgres_server, postgres_schema):
+    """Who removes it does not wait for long, and nobody waits behind it."""
+    store = agent(region="eu")
+    shards = put(store, "a")
+    store.commit(Batch(jobs={"a": None}))
+    with connect(postgres_server.dsn) as hand:
+        hand.execute(
+            f"INSERT INTO {postgres_schema}.job (id, task, schedule, options) VALUES ('a', 't', '@daily', %s)",
+            ['{"where": "region=eu"}'],
+        )
+        with pytest.raises(StoreUnavailable):
+            store.sharing.forget_empty()
+    assert store.sharing.forget_empty() == []
+    assert [*store.sharing.renew().labelled] == shards
 
 
 def test_who_has_the_labels_has_a_right_to_their_shards():

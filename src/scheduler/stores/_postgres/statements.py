@@ -347,6 +347,16 @@ class ShardStatements:
             give=of(give, where=sql.SQL("shard")),
             give_labelled=of(give, where=sql.SQL("labelled_shard")),
         )
+        empty = of("(owner IS NULL OR owner = %(me)s) AND NOT EXISTS (SELECT FROM {schema}.job WHERE shard = number)")
+        self.empty = of("SELECT number FROM {schema}.labelled_shard WHERE {empty}", empty=empty)
+        self.keep_jobs = of(  # nobody waits for that for longer than a moment, nor behind it
+            "SET LOCAL lock_timeout = 100; LOCK TABLE {schema}.job IN SHARE ROW EXCLUSIVE MODE"
+        )
+        self.forget = of(
+            "DELETE FROM {schema}.labelled_shard WHERE number = ANY (%(shards)s::bigint[]) AND {empty}"
+            " RETURNING number",
+            empty=empty,
+        )
         hand_on: LiteralString = (
             "UPDATE {schema}.{where} SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %(to)s)"
             " WHERE number = ANY (%(shards)s::bigint[]) AND owner = %(me)s RETURNING number"

@@ -237,6 +237,16 @@ class PostgresSharing:
         """Yield the jobs of these shards as they were at one moment, over a connection of its own."""
         return self._load(self._statements.of_shards.declare_load, shards)
 
+    def forget_empty(self) -> list[int]:
+        """Remove shards of labels that no job asks for. While these go no job comes into one."""
+        asked: dict[str, Any] = {"me": self._place.epoch}
+        with self._asked() as connection:
+            if not (empty := [row[0] for row in connection.execute(self._statements.of_shards.empty, asked)]):
+                return []
+            connection.execute(self._statements.of_shards.keep_jobs)
+            asked["shards"] = number_array(empty)
+            return [row[0] for row in connection.execute(self._statements.of_shards.forget, asked)]
+
     def load_others(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of all other shards likewise."""
         return self._load(self._statements.of_shards.declare_others, shards)
