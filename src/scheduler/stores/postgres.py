@@ -348,12 +348,12 @@ class PostgresStore:
                     self._check(self._connection)
                 yield self._connection
 
-    def writing(self) -> AbstractContextManager[Connection]:
+    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
         """Open a transaction that writes as this agent. Raises StoreTakenOver once another has taken the store over."""
-        opened = self._is_open
+        opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
         # The lock keeps others from taking over in between, and two commits apart: the server may still be busy with
         # one that was given up here. So nothing is sent to be written before we are known to have it.
-        return self.transaction(first=(self._statements.hold, [opened.epoch, opened.instance]))
+        return self.transaction(first=(hold, [opened.epoch, opened.instance]))
 
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""

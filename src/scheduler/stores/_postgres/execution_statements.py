@@ -65,7 +65,12 @@ def in_part(part: int) -> dict[str, Any]:
 
 
 class ExecutionStatements:
-    """The statements of executions, in one schema."""
+    """The statements of executions, in one schema.
+
+    What commits and takes ask of an execution beside its key stands in a CASE, and what they look up in a SELECT of one
+    row. Else PostgreSQL, which takes what is live or taken for few rows, may read all of them by their index, for each
+    of a batch. See also `hold_by_keys`.
+    """
 
     def __init__(self, statements: Statements) -> None:
         self._of_batches(statements)
@@ -80,35 +85,35 @@ class ExecutionStatements:
         self.place = of(
             "UPDATE {schema}.execution SET instance = given.instance, number = given.number, put_us = given.put_us,"
             " status = CASE status WHEN 'pending' THEN 'scheduled' ELSE status END FROM {rows}"
-            " WHERE {is_given} AND {stays}",
+            " WHERE {is_given} AND CASE WHEN {stays} THEN true END",
             PLACED,
             is_given=IS_GIVEN,
             stays=STAYS,
         )
         self.lose = of(
             "UPDATE {schema}.execution SET status = 'pending', instance = NULL, number = NULL, put_us = NULL"
-            " FROM {rows} WHERE {is_given} AND status = 'scheduled'"
-            " AND execution.instance = given.instance AND execution.number = given.number",
+            " FROM {rows} WHERE {is_given} AND CASE WHEN status = 'scheduled'"
+            " AND execution.instance = given.instance AND execution.number = given.number THEN true END",
             PLACED,
             is_given=IS_GIVEN,
         )
         self.forget_done = of(
             "DELETE FROM {schema}.execution USING {given} JOIN {schema}.execution AS taken USING (job_id, due_us)"
-            " WHERE taken.status = 'taken' AND taken.epoch = %s"
-            " AND execution.job_id = taken.job_id AND execution.status = 'done'",
+            " WHERE execution.job_id = taken.job_id"
+            " AND CASE WHEN taken.status = 'taken' AND taken.epoch = %s THEN execution.status = 'done' END",
             given=GIVEN,
         )
         self.release = of(
             "UPDATE {schema}.execution SET status = 'done', epoch = NULL FROM {given}"
-            " WHERE {is_given} AND status = 'taken' AND epoch = %s",
+            " WHERE {is_given} AND CASE WHEN status = 'taken' AND epoch = %s THEN true END",
             given=GIVEN,
             is_given=IS_GIVEN,
         )
         self.give_way = of(
-            "UPDATE {schema}.execution SET status = CASE WHEN given.skips THEN 'skipped' WHEN EXISTS"
-            " (SELECT FROM {schema}.tick WHERE tick.job_id = execution.job_id AND tick.due_us = execution.due_us)"
+            "UPDATE {schema}.execution SET status = CASE WHEN given.skips THEN 'skipped' WHEN"
+            " (SELECT true FROM {schema}.tick WHERE tick.job_id = execution.job_id AND tick.due_us = execution.due_us)"
             " THEN 'done' ELSE 'superseded' END FROM {rows} WHERE execution.job_id = given.job_id"
-            " AND {is_live} AND execution.due_us IS DISTINCT FROM given.due_us RETURNING {whole}",
+            " AND CASE WHEN {is_live} THEN execution.due_us IS DISTINCT FROM given.due_us END RETURNING {whole}",
             PLANNED,
             is_live=IS_LIVE,
             whole=whole,
@@ -116,7 +121,7 @@ class ExecutionStatements:
         self.plan = of(
             "INSERT INTO {schema}.execution (job_id, due_us, status, schedule, made_us, next_due_us)"
             " SELECT job_id, due_us, 'pending', schedule, made_us, next_due_us FROM {rows} WHERE due_us IS NOT NULL"
-            " AND EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)"
+            " AND (SELECT true FROM {schema}.job WHERE job.id = given.job_id)"
             " ON CONFLICT (job_id, due_us) DO UPDATE SET schedule = excluded.schedule,"
             " next_due_us = excluded.next_due_us,"
             " status = CASE WHEN {stays} THEN execution.status ELSE 'pending' END,"
@@ -135,19 +140,18 @@ class ExecutionStatements:
         self.lock_jobs = of("SELECT FROM {schema}.job WHERE id = ANY (%s::text[]) ORDER BY id FOR NO KEY UPDATE")
         self.end_left = of(
             "UPDATE {schema}.execution SET status = 'done'"
-            " FROM {given} WHERE execution.job_id = given.job_id AND execution.due_us <> given.due_us"
-            " AND status = 'taken' AND epoch IS NULL"
-            " AND EXISTS (SELECT FROM {schema}.execution AS asked WHERE asked.job_id = given.job_id"
-            " AND asked.due_us = given.due_us AND asked.{is_live})",
+            " FROM {given} WHERE execution.job_id = given.job_id AND CASE WHEN execution.due_us <> given.due_us"
+            " AND status = 'taken' AND epoch IS NULL THEN (SELECT true FROM {schema}.execution AS asked"
+            " WHERE asked.job_id = given.job_id AND asked.due_us = given.due_us AND asked.{is_live}) END",
             given=GIVEN,
             is_live=IS_LIVE,
         )
         self.take = of(
             "UPDATE {schema}.execution SET status = 'taken', epoch = %s FROM {given} WHERE {is_given}"
-            " AND ({is_live} OR status = 'taken' AND epoch IS NULL)"
-            " AND EXISTS (SELECT FROM {schema}.job WHERE job.id = given.job_id)"
-            " AND NOT EXISTS (SELECT FROM {schema}.execution AS other WHERE other.job_id = given.job_id"
-            " AND other.due_us <> given.due_us AND other.status = 'taken')",
+            " AND CASE WHEN {is_live} OR status = 'taken' AND epoch IS NULL"
+            " THEN (SELECT true FROM {schema}.job WHERE job.id = given.job_id)"
+            " AND (SELECT true FROM {schema}.execution AS other WHERE other.job_id = given.job_id"
+            " AND other.due_us <> given.due_us AND other.status = 'taken') IS NULL END",
             given=GIVEN,
             is_given=IS_GIVEN,
             is_live=IS_LIVE,

@@ -36,8 +36,8 @@ class Place(Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Open a transaction in the line of our commits."""
 
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Open a transaction that writes as one of our commits: under our own row."""
+    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
+        """Open a transaction that writes as one of our commits: under our own row. `reads_all`: not only by keys."""
 
 
 def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
@@ -155,7 +155,7 @@ class PostgresExecutions:
             "limit": AT_A_TIME,
         }
         statements = self._statements
-        with self._place.writing() as connection:
+        with self._place.writing(reads_all=True) as connection:
             if not one_row(connection.execute(statements.try_lock, [self._name, part]))[0]:
                 return None
             with connection.pipeline():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 
 from ...._values import EVERYTHING
@@ -53,7 +53,9 @@ class PostgresVisit:
         with self._connection.transaction_as(""):
             yield self._connection
 
-    writing = transaction
+    def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:  # noqa: ARG002 - all are alike
+        """Open the same: nobody is held."""
+        return self.transaction()
 
     def now_us(self) -> int:
         """See Visit."""
