@@ -330,7 +330,7 @@ class PartedRegistry(Registry):
 
     def _is_over(self, job: Job) -> bool:
         now_us = self._core.timeline.us(self._core.monotonic(), steady=job.planner.steady)
-        return not job.planner.waits_for_end and job.planner.first(job.policy.key_of(job.id), now_us) is None
+        return not job.planner.waits_for_end and job.planner.first(job.key, now_us) is None
 
     def _add_like(self, job: Job, part: Part, how: OnConflict) -> Job:
         """Add a part of a job as that is by now."""

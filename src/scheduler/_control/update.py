@@ -110,9 +110,7 @@ class Updates:
         is_here = self._core.loop.is_here and not self._early.holds(job)
         with self._lock:
             start = self.dated_start(job) if start is None else start
-            first = (
-                None if schedule is None else self.first_start(schedule_of(schedule), job.policy.key_of(job.id), start)
-            )
+            first = None if schedule is None else self.first_start(schedule_of(schedule), job.key, start)
             change = partial(changed, changes=changes if task is None else apart(changes))
             definition = self._foreseen(job, change, is_here=is_here)
             refuse_to_move(job, definition.policy)
@@ -197,7 +195,7 @@ class Updates:
         if job.is_removed:
             return
         if job.unfit is not None:
-            first = self.first_start(source.schedule, job.policy.key_of(job.id), None) if first is None else first
+            first = self.first_start(source.schedule, job.key, None) if first is None else first
             job.unfit = None
         definition = source.definition
         was_same = first is None and is_same(job, source)

@@ -27,7 +27,7 @@ from .._values import (
     Step,
     Success,
     Tally,
-    advance,
+    at_rest,
     counted,
 )
 from ..stores import StoredState, StoredTick
@@ -142,8 +142,7 @@ class Job(Alarm, Handle):
         name: str | None,
         tags: frozenset[str],
     ) -> None:
-        # Written out, not through super(): adding jobs is measured too.
-        self.due = 0.0
+        self.due = 0.0  # written out, not through super(): adding jobs is measured too
         self.slot = OUT
         self.control = control
         self.id = id
@@ -241,6 +240,11 @@ class Job(Alarm, Handle):
         self.control.tick(self)
 
     @property
+    def key(self) -> str:
+        """By what it has its place in an interval."""
+        return self.policy.key_of(self.id)
+
+    @property
     def definition(self) -> Definition:
         """The job's definition at this moment."""
         return Definition(self.func, self.call, self.args, self.kwargs, self.policy, self.tags, self.name)
@@ -261,13 +265,9 @@ class Job(Alarm, Handle):
 
     def settle_state(self) -> None:
         """Without a run the job is SCHEDULED, or DISABLED if it is paused, and not only elsewhere."""
-        if self.runs:
-            return
-        is_disabled = self.is_paused and (self.fault is not None or not self.is_elsewhere)
-        if is_disabled and self.state is JobState.SCHEDULED:
-            self.state = advance(self.state, Step.DISABLE)
-        elif not is_disabled and self.state is JobState.DISABLED:
-            self.state = advance(self.state, Step.ENABLE)
+        if not self.runs:
+            is_disabled = self.is_paused and (self.fault is not None or not self.is_elsewhere)
+            self.state = at_rest(self.state, is_disabled=is_disabled)
 
     def leave(self) -> None:
         """Be GONE, as soon as no run goes on any more."""

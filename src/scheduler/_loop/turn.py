@@ -158,7 +158,7 @@ class Turn:
         try:
             following = None
             if not planner.waits_for_end:
-                following = planner.back(job.policy.key_of(job.id), due_us) if by_hand else planner.following(due_us)
+                following = planner.back(job.key, due_us) if by_hand else planner.following(due_us)
             if following is not None:
                 at = following * 1e-6 - (timeline.steady_offset if steady else timeline.offset)
                 if at <= self._now and not by_hand:

@@ -370,10 +370,7 @@ class Reconciler:
         if row.schedule == job.schedule_text:
             return True
         try:
-            return (
-                self._registry.updates.first_start_known(parse(row.schedule), job.policy.key_of(job.id)).schedule
-                == job.schedule
-            )
+            return self._registry.updates.first_start_known(parse(row.schedule), job.key).schedule == job.schedule
         except ScheduleError:
             return False
 

@@ -41,7 +41,7 @@ class Restart:
         shift = core.timeline.shift_us if job.planner.steady else 0
         back = after_downtime(
             job.planner,
-            job.policy.key_of(job.id),
+            job.key,
             job.policy,
             self._now_us() - shift,
             next_us=_minus(state.next_us, shift),
@@ -72,10 +72,7 @@ class Restart:
         if state.next_of != job.schedule_text or not 0 < state.next_us - self._now_us() <= interval:
             return False
         planner, shift = job.planner, self._core.timeline.shift_us
-        return (
-            not planner.steady
-            or planner.slot(job.policy.key_of(job.id), state.next_us - shift) == state.next_us - shift
-        )
+        return not planner.steady or planner.slot(job.key, state.next_us - shift) == state.next_us - shift
 
     def _retry(self, job: Job, due_us: int, attempt: int, at_us: int) -> None:
         """Let the tick, which has failed, be tried again at its time, but not while the job rests."""

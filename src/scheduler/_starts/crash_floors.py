@@ -27,7 +27,7 @@ class CrashFloors:
         floor_us = floor.until_us - shift
         if due_us >= floor_us:
             return due_us
-        following = None if job.planner.waits_for_end else job.planner.first(job.policy.key_of(job.id), floor_us - 1)
+        following = None if job.planner.waits_for_end else job.planner.first(job.key, floor_us - 1)
         if following is None:
             return floor_us
         if floor.first_us is None:

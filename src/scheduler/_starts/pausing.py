@@ -130,7 +130,7 @@ class Pausing:
         starts.try_owed(job)
         if rested and not job.is_paused and not job.planner.waits_for_end:
             now_us = starts.timeline.us(starts.monotonic(), steady=job.planner.steady)
-            starts.plan(job, job.planner.first(job.policy.key_of(job.id), now_us))
+            starts.plan(job, job.planner.first(job.key, now_us))
 
     def cancel_end(self, key: Job | str) -> None:
         """The pause of a job, or of a scope, does not end by itself any more."""

@@ -126,9 +126,7 @@ class Starts:
         due_us = job.due_us
         if job.is_removed or due_us is None:
             return None
-        back = (
-            job.planner.back(job.policy.key_of(job.id), due_us) if job.is_due_by_hand else job.planner.following(due_us)
-        )
+        back = job.planner.back(job.key, due_us) if job.is_due_by_hand else job.planner.following(due_us)
         self._instead(job, back, is_by_hand=back is not None)  # else a restart would take it for one too far ahead
         return self.timeline.reported(due_us, steady=job.planner.steady)
 
@@ -143,7 +141,7 @@ class Starts:
         """The regular start that the schedule gives after this moment. Raises what a user's schedule raises."""
         now_us = self.timeline.us(self.monotonic(), steady=job.planner.steady)
         if not job.planner.waits_for_end:
-            return job.planner.first(job.policy.key_of(job.id), now_us)
+            return job.planner.first(job.key, now_us)
         return None if job.runs else job.planner.following(now_us)  # while it runs: the end of the run will plan it
 
     def _instead(self, job: Job, due_us: int | None, *, is_by_hand: bool) -> None:
@@ -160,7 +158,7 @@ class Starts:
         """
         planner, shift = job.planner, self.timeline.shift(steady=job.planner.steady)
         due_us = at_us - shift
-        slot = planner.slot(job.policy.key_of(job.id), due_us)
+        slot = planner.slot(job.key, due_us)
         is_slot = slot is not None and (slot == due_us or slot - due_us < (planner.interval or 0) // 2)
         due_us = slot if slot is not None and is_slot else due_us
         self._instead(job, due_us, is_by_hand=not is_slot)

@@ -33,7 +33,7 @@ def foreseen_starts(job: Job, timeline: Timeline, now_us: int, count: int) -> li
     """
     if job.error is not None or job.planner.waits_for_end:
         return []
-    return _starts_from(job, job.planner.first(job.policy.key_of(job.id), now_us), timeline, count)
+    return _starts_from(job, job.planner.first(job.key, now_us), timeline, count)
 
 
 def _starts_from(job: Job, due: int | None, timeline: Timeline, count: int) -> list[datetime]:
@@ -44,7 +44,7 @@ def _starts_from(job: Job, due: int | None, timeline: Timeline, count: int) -> l
             break
         starts.append(instant)
         by_hand = job.is_due_by_hand and len(starts) == 1
-        due = job.planner.back(job.policy.key_of(job.id), due) if by_hand else job.planner.following(due)
+        due = job.planner.back(job.key, due) if by_hand else job.planner.following(due)
     return starts
 
 
@@ -88,6 +88,6 @@ def _may_have_been(job: Job, us: int) -> bool:
     if planner.waits_for_end:
         return job.due_us is not None and planner.interval is not None and (job.due_us - us) % planner.interval == 0
     try:
-        return planner.first(job.policy.key_of(job.id), us - 1) == us
+        return planner.first(job.key, us - 1) == us
     except Exception:  # noqa: BLE001 - a user's schedule may raise anything
         return False

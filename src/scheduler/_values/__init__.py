@@ -52,7 +52,7 @@ from .pauses import EVERYTHING, NO_REASON, TAG, Pause, Pauses, scope_of, scope_o
 from .policy import OPTIONS, Delivery, Overlap, Policy
 from .retry import Retry
 from .sparse import Sparse
-from .state import GONE, RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance
+from .state import GONE, RUNNING, SCHEDULED, STARTING, TRANSITIONS, JobState, Step, advance, at_rest
 from .statistics import (
     BUCKET_OF,
     UNITS,
@@ -152,6 +152,7 @@ __all__ = [
     "UnknownTask",
     "WatchdogStatistics",
     "advance",
+    "at_rest",
     "counted",
     "cut",
     "cut_within",

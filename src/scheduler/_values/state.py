@@ -78,3 +78,12 @@ def advance(state: JobState, step: Step) -> JobState:
     except KeyError:
         msg = f"a job that is {state.value} cannot {step.value}"
         raise ImpossibleTransition(msg) from None
+
+
+def at_rest(state: JobState, *, is_disabled: bool) -> JobState:
+    """The state of a job without a run, which starts by itself or does not."""
+    if is_disabled and state is SCHEDULED:
+        return advance(state, Step.DISABLE)
+    if not is_disabled and state is JobState.DISABLED:
+        return advance(state, Step.ENABLE)
+    return state

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from psycopg import connect
 
+import agents_in_place
 from kit import check_every_slot
 from scheduler import Scheduler, current_run
 from scheduler.stores.postgres import PostgresStore
@@ -123,6 +124,12 @@ def end_lease(postgres_server, postgres_schema):
             )
 
     return end_lease
+
+
+@pytest.fixture
+def fleet(postgres_server, postgres_schema):
+    """Name a place of its own for agents of this process, with names and labels."""
+    return agents_in_place.Place(postgres_server.dsn, postgres_schema)
 
 
 SLOT = 50_000

@@ -7,7 +7,6 @@ import anyio
 import pytest
 from anyio.to_thread import run_sync
 
-from agents_in_place import Place
 from kit import no_hint, until
 from schedule import At, Every
 from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
@@ -19,42 +18,37 @@ EU = "region=eu"
 IDS = [f"job {number}" for number in range(12)]
 
 
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    return Place(postgres_server.dsn, postgres_schema)
-
-
 def add(s, ids=IDS, where=EU, every="100ms"):
     return [s.add("work", Every(every), id=id, where=where) for id in ids]
 
 
-async def test_jobs_run_where_their_labels_are(place):
+async def test_jobs_run_where_their_labels_are(fleet):
     """Whoever adds them. Those that ask for none run on both."""
-    async with place.agent("us", region="us") as us, place.agent("eu", region="eu", zone="a") as eu:
+    async with fleet.agent("us", region="us") as us, fleet.agent("eu", region="eu", zone="a") as eu:
         add(us)
         add(eu, ["two labels"], "zone=a, region=eu")
         add(us, [f"any {number}" for number in range(20)], None)
-        assert await place.all_run([*IDS, "two labels"]) == {"eu"}
+        assert await fleet.all_run([*IDS, "two labels"]) == {"eu"}
         await until(lambda: {job.agent for job in us.jobs() if job.policy.where is None} == {"us", "eu"})
         assert {us.get(id).agent for id in IDS} == {"eu"}
         assert {job.error for job in us.jobs()} == {None}
-    assert {id for name, id, _ in place.runs if name == "us"}.isdisjoint({*IDS, "two labels"})
-    assert len({(id, due) for _, id, due in place.runs}) == len(place.runs)
+    assert {id for name, id, _ in fleet.runs if name == "us"}.isdisjoint({*IDS, "two labels"})
+    assert len({(id, due) for _, id, due in fleet.runs}) == len(fleet.runs)
 
 
-async def test_jobs_that_nobody_may_have_wait_and_say_so(place, caplog):
+async def test_jobs_that_nobody_may_have_wait_and_say_so(fleet, caplog):
     """They are told of once, and go on as soon as an agent fits."""
     caplog.set_level(logging.INFO, "scheduler")
-    async with place.agent("us", region="us") as us:
+    async with fleet.agent("us", region="us") as us:
         jobs = add(us)
         await us.flush()
         await until(lambda: us.statistics().fleet.waiting == {EU: len(IDS)})
         assert {(job.error, job.agent, job.next_start) for job in jobs} == {("no agent has region=eu", None, None)}
         await until(lambda: "no agent has region=eu" in caplog.text)
-        assert place.store().fleet().waiting == {EU: len(IDS)}
-        assert place.runs == []
-        async with place.agent("eu", region="eu"):
-            assert await place.all_run(IDS) == {"eu"}
+        assert fleet.store().fleet().waiting == {EU: len(IDS)}
+        assert fleet.runs == []
+        async with fleet.agent("eu", region="eu"):
+            assert await fleet.all_run(IDS) == {"eu"}
             await until(lambda: us.statistics().fleet.waiting == {})
             assert {(job.error, job.agent) for job in jobs} == {(None, "eu")}
             assert None not in {job.next_start for job in jobs}
@@ -62,23 +56,23 @@ async def test_jobs_that_nobody_may_have_wait_and_say_so(place, caplog):
             assert caplog.text.count("no agent has region=eu: jobs for such agents wait") == 1
 
 
-async def test_what_was_due_while_nobody_fitted_is_planned_by_missed(place):
+async def test_what_was_due_while_nobody_fitted_is_planned_by_missed(fleet):
     """As after any other gap: by default the newest runs at once, and the others have one record. A job that starts
     once starts late.
     """
     missed = []
-    async with place.agent("us", region="us") as us:
-        async with place.agent("eu", region="eu"):
+    async with fleet.agent("us", region="us") as us:
+        async with fleet.agent("eu", region="eu"):
             job = us.add("work", Every("50ms"), id="job", where=EU)
-            assert await place.all_run(["job"]) == {"eu"}
+            assert await fleet.all_run(["job"]) == {"eu"}
         await until(lambda: job.error is not None)
         once = us.add("work", At(datetime.now(UTC) + timedelta(milliseconds=200)), id="once", where=EU)
         await us.flush()
-        await until(lambda: datetime.now(UTC) - place.runs[-1][2] > timedelta(milliseconds=500))
-        fit, since = place.scheduler("eu again", region="eu"), len(place.runs)
+        await until(lambda: datetime.now(UTC) - fleet.runs[-1][2] > timedelta(milliseconds=500))
+        fit, since = fleet.scheduler("eu again", region="eu"), len(fleet.runs)
         fit.listen(missed.append, RunMissed)
         async with fit:
-            assert await place.all_run(["job", "once"], since) == {"eu again"}
+            assert await fleet.all_run(["job", "once"], since) == {"eu again"}
             await until(lambda: MissedReason.LATE in {each.reason for each in missed})
             fit.stop(grace=0)
         await until(lambda: once.id not in us)
@@ -86,70 +80,70 @@ async def test_what_was_due_while_nobody_fitted_is_planned_by_missed(place):
     assert sum(each.count for each in missed if each.reason is MissedReason.LATE) >= 5
 
 
-async def test_an_audit_finds_nothing_wrong_with_jobs_that_wait(place):
+async def test_an_audit_finds_nothing_wrong_with_jobs_that_wait(fleet):
     """Though they are late: nothing could be mended. Those that somebody has are looked at."""
-    async with place.agent("us", region="us") as us:
+    async with fleet.agent("us", region="us") as us:
         jobs = add(us, every="1h")
         await us.flush()
         await until(lambda: us.statistics().fleet.waiting)
-        place.execute("UPDATE job_state SET next_us = 1000000")
-        found = await run_sync(lambda: audit_store(place.store()))
+        fleet.execute("UPDATE job_state SET next_us = 1000000")
+        found = await run_sync(lambda: audit_store(fleet.store()))
         assert (found.jobs, found.mended, found.left) == (len(IDS), 0, 0)
         assert (await us.audit()).failed == 0
-        async with place.agent("eu", region="eu") as eu:
-            assert await place.all_run(IDS, since=0) == {"eu"}
+        async with fleet.agent("eu", region="eu") as eu:
+            assert await fleet.all_run(IDS, since=0) == {"eu"}
             await eu.flush()
-            place.execute("UPDATE job_state SET next_us = 1000000 WHERE job_id = %s", jobs[0].id)
-            found = await run_sync(lambda: audit_store(place.store()))
+            fleet.execute("UPDATE job_state SET next_us = 1000000 WHERE job_id = %s", jobs[0].id)
+            found = await run_sync(lambda: audit_store(fleet.store()))
             assert [each.job_id for each in found.findings] == [jobs[0].id]
 
 
-async def test_jobs_go_to_another_agent_that_fits(place):
+async def test_jobs_go_to_another_agent_that_fits(fleet):
     """To one that joins some, and to the one that is left all. Never to one that does not fit."""
-    async with place.agent("us", region="us") as us, place.agent("one", region="eu") as one:
+    async with fleet.agent("us", region="us") as us, fleet.agent("one", region="eu") as one:
         jobs = add(one)
-        assert await place.all_run(IDS) == {"one"}
-        async with place.agent("two", region="eu"):
+        assert await fleet.all_run(IDS) == {"one"}
+        async with fleet.agent("two", region="eu"):
             await until(lambda: {job.agent for job in jobs} == {"one", "two"})
             await until(lambda: {us.get(id).agent for id in IDS} == {"one", "two"})
-            await until(lambda: "two" in place.runners())
+            await until(lambda: "two" in fleet.runners())
         await until(lambda: {job.agent for job in jobs} == {"one"})
-        assert await place.all_run(IDS) == {"one"}
-    assert place.runners() == {"one", "two"}
+        assert await fleet.all_run(IDS) == {"one"}
+    assert fleet.runners() == {"one", "two"}
 
 
-async def test_any_agent_may_ask_for_a_run(place):
+async def test_any_agent_may_ask_for_a_run(fleet):
     """The one that has the job runs it, or the first that fits."""
-    async with place.agent("us", region="us") as us:
+    async with fleet.agent("us", region="us") as us:
         [job] = add(us, ["job"], every="1h")
         await us.flush()
         asked = job.run_now()
         await us.flush()
-        async with place.agent("eu", region="eu"):
+        async with fleet.agent("eu", region="eu"):
             assert isinstance(await asked, RunEnded)
             assert isinstance(await job.run_now(), RunEnded)
             job.pause("by hand")
             await until(lambda: job.error == "by hand")
-    assert [(name, id) for name, id, _ in place.runs] == [("eu", "job")] * 2
+    assert [(name, id) for name, id, _ in fleet.runs] == [("eu", "job")] * 2
 
 
-async def test_a_job_that_is_written_by_hand_is_placed(place):
+async def test_a_job_that_is_written_by_hand_is_placed(fleet):
     """So is one whose labels somebody changes by hand."""
-    async with place.agent("us", region="us") as us, place.agent("eu", region="eu") as eu:
-        place.execute(
+    async with fleet.agent("us", region="us") as us, fleet.agent("eu", region="eu") as eu:
+        fleet.execute(
             "INSERT INTO job (id, task, schedule, options) VALUES ('job', 'work', '@every 100ms', %s)",
             '{"where": "region=eu"}',
         )
-        assert await place.all_run(["job"]) == {"eu"}
+        assert await fleet.all_run(["job"]) == {"eu"}
         for where, name in (('{"where": "region=us"}', "us"), ('{"where": "region=eu"}', "eu")):
-            place.execute("UPDATE job SET options = %s", where)
+            fleet.execute("UPDATE job SET options = %s", where)
             await until(lambda name=name: {s.get("job").agent for s in (us, eu) if "job" in s} == {name})
-            await until(lambda name=name: place.runs[-1][0] == name)
-            assert await place.all_run(["job"]) == {name}
-    assert len({due for *_, due in place.runs}) == len(place.runs)
+            await until(lambda name=name: fleet.runs[-1][0] == name)
+            assert await fleet.all_run(["job"]) == {name}
+    assert len({due for *_, due in fleet.runs}) == len(fleet.runs)
 
 
-async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_crash(place):
+async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_crash(fleet):
     """Its agent is there, and ends it. It was taken for a crash where the new one came first, and the job rested."""
     begun = []
 
@@ -157,7 +151,7 @@ async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_cra
         begun.append(current_run().attempt)
         await anyio.sleep_forever()
 
-    async with place.agent("us", region="us") as us, place.agent("eu", region="eu") as eu:
+    async with fleet.agent("us", region="us") as us, fleet.agent("eu", region="eu") as eu:
         for s in (us, eu):
             s.register("long", long)
         for turn in range(1, 4):
@@ -165,65 +159,65 @@ async def test_what_runs_of_a_job_that_gets_other_labels_is_cancelled_and_no_cra
             s.add("long", "@every 100ms", id=f"job {turn}", where=f"region={here}")
             await until(lambda turn=turn: len(begun) == 2 * turn - 1)
             await s.flush()
-            place.execute("UPDATE job SET options = %s", f'{{"where": "region={there}"}}')
+            fleet.execute("UPDATE job SET options = %s", f'{{"where": "region={there}"}}')
             await until(lambda turn=turn: len(begun) == 2 * turn)
             await us.flush()
-            place.execute("DELETE FROM job")
+            fleet.execute("DELETE FROM job")
             await until(lambda: not us.jobs() and not eu.jobs())
         await eu.flush()
-        ends = place.execute("SELECT DISTINCT outcome FROM tick WHERE outcome <> 'missed'").fetchall()
+        ends = fleet.execute("SELECT DISTINCT outcome FROM tick WHERE outcome <> 'missed'").fetchall()
     assert set(ends) <= {("cancelled",), ("running",)}
 
 
-async def test_jobs_come_and_go_beside_the_removal_of_their_shards(place, monkeypatch):
+async def test_jobs_come_and_go_beside_the_removal_of_their_shards(fleet, monkeypatch):
     """Each runs. What nobody asks for any more is not there for long."""
     monkeypatch.setattr("scheduler._shards.departures.FORGETS", 0.0)
-    async with place.agent("eu", region="eu") as eu, place.agent("also eu", region="eu"):
+    async with fleet.agent("eu", region="eu") as eu, fleet.agent("also eu", region="eu"):
         for turn in range(4):
             ids = [f"job {turn} {number}" for number in range(8)]
             jobs = add(eu, ids)
-            await place.all_run(ids, since=0)
+            await fleet.all_run(ids, since=0)
             for job in jobs:
                 job.remove()
             await eu.flush()
             if turn % 2:
-                await until(lambda: place.execute("SELECT count(*) FROM labelled_shard").fetchone() == (0,))
+                await until(lambda: fleet.execute("SELECT count(*) FROM labelled_shard").fetchone() == (0,))
 
 
-async def test_a_run_whose_agent_dies_before_it_has_ended_it_is_recorded_as_cut_off(place):
+async def test_a_run_whose_agent_dies_before_it_has_ended_it_is_recorded_as_cut_off(fleet):
     """Its job got other labels by hand, so another agent has that by now. It left the record to who was still there."""
-    us = place.store("us", region="us")
+    us = fleet.store("us", region="us")
     us.open(0, no_hint)
     us.sharing.renew()
     row = StoredJob("job", "work", "@every 1h", options='{"where": "region=eu"}')
     us.commit(Batch(jobs={"job": row}, marks=[StoredTick("job", 5, 1, us.epoch << 32 | 1, RUNNING, 6)]))
-    async with place.agent("eu", region="eu") as eu:
+    async with fleet.agent("eu", region="eu") as eu:
         await until(lambda: eu.get("job").agent == "eu")
         await eu.flush()
         outcome = "SELECT outcome FROM tick WHERE job_id = 'job' AND due_us = 5"
-        assert place.execute(outcome).fetchone() == ("running",)
+        assert fleet.execute(outcome).fetchone() == ("running",)
         us.close()
-        await until(lambda: place.execute(outcome).fetchone() == ("crashed",))
+        await until(lambda: fleet.execute(outcome).fetchone() == ("crashed",))
 
 
-async def test_a_row_whose_labels_are_none_costs_its_own_job(place):
+async def test_a_row_whose_labels_are_none_costs_its_own_job(fleet):
     """It is parked, and says what is wrong."""
-    async with place.agent("eu", region="eu") as eu:
-        place.execute(
+    async with fleet.agent("eu", region="eu") as eu:
+        fleet.execute(
             "INSERT INTO job (id, task, schedule, options) VALUES ('job', 'work', '@every 100ms', %s)",
             '{"where": "region"}',
         )
         await until(lambda: "job" in eu)
         assert "where must be labels such as" in eu.get("job").error
         add(eu)
-        assert await place.all_run(IDS) == {"eu"}
-    assert "job" not in {id for _, id, _ in place.runs}
+        assert await fleet.all_run(IDS) == {"eu"}
+    assert "job" not in {id for _, id, _ in fleet.runs}
 
 
 @pytest.mark.parametrize("where", ["region", "", "region=eu,region=us", 5, {"region": "eu"}, "x" * 1_001])
-async def test_what_is_no_text_of_labels_is_refused(place, where):
+async def test_what_is_no_text_of_labels_is_refused(fleet, where):
     """At once, with what it was and what to write."""
-    s = place.scheduler("eu")
+    s = fleet.scheduler("eu")
     with pytest.raises(InvalidJob, match="where must be"):
         s.add("work", Every(1), id="job", where=where)
     with pytest.raises(InvalidJob, match="where must be"):
@@ -231,9 +225,9 @@ async def test_what_is_no_text_of_labels_is_refused(place, where):
     assert s.jobs() == []
 
 
-def test_a_job_keeps_its_labels(place):
+def test_a_job_keeps_its_labels(fleet):
     """Its agent may be at work on it."""
-    s = place.scheduler("eu")
+    s = fleet.scheduler("eu")
     job = s.add("work", Every(1), id="job", where=EU)
     with pytest.raises(InvalidJob, match=r"job 'job' keeps its where, 'region=eu'.*replace"):
         job.update(where="region=us")
@@ -244,9 +238,9 @@ def test_a_job_keeps_its_labels(place):
 
 
 @pytest.mark.parametrize("kind", ["none", "memory", "sqlite", "postgres", "not stored"])
-def test_labels_need_agents_that_share_a_store(place, tmp_path, kind):
+def test_labels_need_agents_that_share_a_store(fleet, tmp_path, kind):
     """Where nobody else could have the job it would run without them, or never."""
-    s = Scheduler(store=place.store_of(kind, tmp_path))
+    s = Scheduler(store=fleet.store_of(kind, tmp_path))
     s.register("work", work)
     durable = {} if kind == "none" else {"durable": kind != "not stored"}
     func = "work" if durable.get("durable", True) else work
@@ -257,9 +251,9 @@ def test_labels_need_agents_that_share_a_store(place, tmp_path, kind):
     assert s.jobs() == []
 
 
-def test_jobs_that_stand_in_a_queue_have_no_labels(place):
+def test_jobs_that_stand_in_a_queue_have_no_labels(fleet):
     """Whichever agent is free takes them."""
-    s = Scheduler(store=place.store(), queue=LocalQueue())
+    s = Scheduler(store=fleet.store(), queue=LocalQueue())
     s.register("work", work)
     with pytest.raises(InvalidJob, match="whichever agent is free takes a job whose starts stand in a queue"):
         s.add("work", Every(1), id="job", where=EU)
@@ -269,14 +263,14 @@ async def work():
     """Do nothing."""
 
 
-async def test_a_store_that_is_not_shared_any_more_parks_such_jobs(place):
+async def test_a_store_that_is_not_shared_any_more_parks_such_jobs(fleet):
     """Their row stays, and they go on once agents share it again."""
-    async with place.agent("eu", region="eu") as eu:
+    async with fleet.agent("eu", region="eu") as eu:
         add(eu, ["job"])
         await eu.flush()
-    alone = Scheduler(store=PostgresStore(place.dsn, schema=place.schema))
+    alone = Scheduler(store=PostgresStore(fleet.dsn, schema=fleet.schema))
     alone.register("work", work)
     async with alone:
         assert "chooses among agents" in alone.get("job").error
-    async with place.agent("eu", region="eu"):
-        assert await place.all_run(["job"]) == {"eu"}
+    async with fleet.agent("eu", region="eu"):
+        assert await fleet.all_run(["job"]) == {"eu"}

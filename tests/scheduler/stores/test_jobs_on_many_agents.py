@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from agents_in_place import Place
 from kit import until
 from schedule import At, Every
 from scheduler import DuplicateJob, InvalidJob, Outcome, RunEnded, Scheduler
@@ -13,73 +12,68 @@ from scheduler.queues.local import LocalQueue
 from scheduler.stores.postgres import PostgresStore
 
 
-@pytest.fixture
-def place(postgres_server, postgres_schema):
-    return Place(postgres_server.dsn, postgres_schema)
-
-
-def by_tick(place, since=0):
+def by_tick(fleet, since=0):
     """Map each instant to the agents that have run a part then, in the order of their names."""
     found = defaultdict(list)
-    for name, _, due in place.runs[since:]:
+    for name, _, due in fleet.runs[since:]:
         found[due].append(name)
     return {due: sorted(names) for due, names in found.items()}
 
 
-async def all_at_once(place, names, ticks=3):
+async def all_at_once(fleet, names, ticks=3):
     """Wait until each of these agents has run the same tick, some times in a row."""
-    since, wanted = len(place.runs), sorted(names)
-    await until(lambda: list(by_tick(place, since).values()).count(wanted) >= ticks)
+    since, wanted = len(fleet.runs), sorted(names)
+    await until(lambda: list(by_tick(fleet, since).values()).count(wanted) >= ticks)
 
 
-def none_twice(place):
+def none_twice(fleet):
     """Whether no tick of a part has run twice."""
-    return max(Counter((id, due) for _, id, due in place.runs).values()) == 1
+    return max(Counter((id, due) for _, id, due in fleet.runs).values()) == 1
 
 
-async def test_each_of_a_number_of_agents_runs_each_tick(place):
+async def test_each_of_a_number_of_agents_runs_each_tick(fleet):
     """Of four three do, at the same instants, and the history of the whole is that of its parts."""
-    async with place.agent("a") as a, place.agent("b") as b, place.agent("c"), place.agent("d"):
+    async with fleet.agent("a") as a, fleet.agent("b") as b, fleet.agent("c"), fleet.agent("d"):
         job = a.add("work", Every("200ms"), id="job", agents=3)
         await until(lambda: all(part.agent for part in b.jobs() if part.id != "job") and len(b.jobs()) == 4)
         owners = {part.agent for part in b.jobs() if part.id != "job"}
         assert len(owners) == 3
-        await all_at_once(place, owners)
+        await all_at_once(fleet, owners)
         assert (job.agent, job.is_ours, job.error) == (None, False, None)
         assert sorted(part.id for part in b.jobs()) == ["job", "job#1", "job#2", "job#3"]
         await a.flush()
         records = await b.history("job", limit=1_000)
         assert {record.job_id for record in records} == {"job#1", "job#2", "job#3"}
         assert (await a.audit()).failed == 0
-    assert none_twice(place)
+    assert none_twice(fleet)
 
 
-async def test_every_agent_runs_each_tick(place):
+async def test_every_agent_runs_each_tick(fleet):
     """Also one that comes later. The part of one that leaves waits for it."""
-    async with place.agent("a", region="eu") as a, place.agent("b", region="eu"), place.agent("us", region="us") as us:
+    async with fleet.agent("a", region="eu") as a, fleet.agent("b", region="eu"), fleet.agent("us", region="us") as us:
         us.add("work", Every("200ms"), id="job", agents="all", where="region=eu")
-        await all_at_once(place, ["a", "b"])
-        async with place.agent("c", region="eu"):
-            await all_at_once(place, ["a", "b", "c"])
-        await all_at_once(place, ["a", "b"])
+        await all_at_once(fleet, ["a", "b"])
+        async with fleet.agent("c", region="eu"):
+            await all_at_once(fleet, ["a", "b", "c"])
+        await all_at_once(fleet, ["a", "b"])
         await until(lambda: a.get("job@c").error == "no agent 'c' has region=eu")
         assert a.get("job").error == "no agent 'c' has region=eu"
-        async with place.agent("c", region="eu"):
-            await all_at_once(place, ["a", "b", "c"])
+        async with fleet.agent("c", region="eu"):
+            await all_at_once(fleet, ["a", "b", "c"])
             await until(lambda: a.get("job@c").error is None)
-        assert {id for _, id, _ in place.runs} == {"job@a", "job@b", "job@c"}
-    assert none_twice(place)
+        assert {id for _, id, _ in fleet.runs} == {"job@a", "job@b", "job@c"}
+    assert none_twice(fleet)
 
 
-async def test_they_stand_in_different_zones(place):
+async def test_they_stand_in_different_zones(fleet):
     """One in each as long as there is a choice; also when one of them leaves."""
-    async with place.agent("a1", zone="a") as s, place.agent("a2", zone="a"), place.agent("b", zone="b"):
+    async with fleet.agent("a1", zone="a") as s, fleet.agent("a2", zone="a"), fleet.agent("b", zone="b"):
         s.add("work", Every("200ms"), id="job", agents=2, apart="zone")
-        async with place.agent("c", zone="c"):
+        async with fleet.agent("c", zone="c"):
             await until(lambda: len(by_zone(s)) == 2 and len(owners(s)) == 2)
         await until(lambda: by_zone(s) == {"a", "b"} and len(owners(s)) == 2)
-        await all_at_once(place, owners(s))
-    assert none_twice(place)
+        await all_at_once(fleet, owners(s))
+    assert none_twice(fleet)
 
 
 def owners(s):
@@ -90,22 +84,22 @@ def by_zone(s):
     return {name[0] for name in owners(s)}
 
 
-async def test_another_takes_the_part_of_one_that_leaves(place):
+async def test_another_takes_the_part_of_one_that_leaves(fleet):
     """The others keep theirs. If there is no other it waits, and says so, for as long as the agents are too few."""
-    async with place.agent("a") as a, place.agent("b"):
+    async with fleet.agent("a") as a, fleet.agent("b"):
         job = a.add("work", Every("200ms"), id="job", agents=3)
         await until(lambda: job.error == "fewer than 3 agents are there")
-        await all_at_once(place, ["a", "b"])
+        await all_at_once(fleet, ["a", "b"])
         await until(lambda: sum(a.statistics().fleet.waiting.values()) == 1)
         assert sorted(a.get(f"job#{number}").error is None for number in (1, 2, 3)) == [False, True, True]
-        async with place.agent("c"):
-            await all_at_once(place, ["a", "b", "c"])
+        async with fleet.agent("c"):
+            await all_at_once(fleet, ["a", "b", "c"])
             assert job.error is None
             before = {part.id: part.agent for part in a.jobs()}
-        async with place.agent("d"):
-            await all_at_once(place, ["a", "b", "d"])
+        async with fleet.agent("d"):
+            await all_at_once(fleet, ["a", "b", "d"])
             await until(lambda: {part.id: part.agent for part in a.jobs()} == before | {lost(before, "c"): "d"})
-    assert none_twice(place)
+    assert none_twice(fleet)
 
 
 def lost(agents, name):
@@ -113,9 +107,9 @@ def lost(agents, name):
 
 
 @pytest.mark.parametrize("agents", [2, "all"])
-async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(place, agents):
+async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(fleet, agents):
     """By any agent, whoever has them."""
-    async with place.agent("a") as a, place.agent("b") as b:
+    async with fleet.agent("a") as a, fleet.agent("b") as b:
         a.add("work", "@every 1h", id="job", agents=agents)
         await a.flush()
         await until(lambda: len(b.jobs()) == 3 and all(part.agent for part in b.jobs() if part.id != "job"))
@@ -124,9 +118,9 @@ async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(place, agents):
         assert isinstance(answer, RunEnded)
         assert answer.outcome is Outcome.SUCCEEDED
         assert (
-            sorted((name, id) for name, id, _ in place.runs) == [(b.get(id).agent, id) for id in parts] or agents == 2
+            sorted((name, id) for name, id, _ in fleet.runs) == [(b.get(id).agent, id) for id in parts] or agents == 2
         )
-        assert {name for name, *_ in place.runs} == {"a", "b"}
+        assert {name for name, *_ in fleet.runs} == {"a", "b"}
 
         b.get("job").pause("for a while")
         await until(lambda: {s.get(id).error for s in (a, b) for id in ("job", *parts)} == {"for a while"})
@@ -135,7 +129,7 @@ async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(place, agents):
 
         b.get("job").update(schedule="@every 200ms", priority=3)
         await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 200ms"})
-        await all_at_once(place, ["a", "b"])
+        await all_at_once(fleet, ["a", "b"])
         assert {s.get(id).policy.priority for s in (a, b) for id in ("job", *parts)} == {3}
         b.add("work", "@every 200ms", id="job", agents=agents, priority=4, on_conflict="update")
         await until(lambda: {s.get(id).policy.priority for s in (a, b) for id in ("job", *parts)} == {4})
@@ -145,63 +139,63 @@ async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(place, agents):
         await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 1h"})
         soon = datetime.now(UTC) + timedelta(milliseconds=500)
         a.get("job").set_next_start(soon)
-        await until(lambda: by_tick(place).get(soon) == ["a", "b"])
+        await until(lambda: by_tick(fleet).get(soon) == ["a", "b"])
 
         b.remove("job")
         await b.flush()
         await until(lambda: (a.jobs(), b.jobs()) == ([], []))
-        assert place.execute("SELECT count(*) FROM job").fetchone() == (0,)
-    assert none_twice(place)
+        assert fleet.execute("SELECT count(*) FROM job").fetchone() == (0,)
+    assert none_twice(fleet)
 
 
-async def test_a_part_that_comes_beside_a_change_follows_the_whole(place):
+async def test_a_part_that_comes_beside_a_change_follows_the_whole(fleet):
     """It was made from what its agent knew. So is one whose whole has been removed meanwhile."""
-    async with place.agent("a") as a, place.agent("b") as b:
+    async with fleet.agent("a") as a, fleet.agent("b") as b:
         a.add("work", "@every 1h", id="job", agents="all")
         await a.flush()
         await until(lambda: "job@a" in b and "job@b" in a and b.get("job@b").is_ours)
-        place.execute("""UPDATE job SET schedule = '@every 2h', paused = 'by hand' WHERE id = 'job'""")
+        fleet.execute("""UPDATE job SET schedule = '@every 2h', paused = 'by hand' WHERE id = 'job'""")
         await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in ("job@a", "job@b")} == {"@every 2h"})
         await until(lambda: {s.get(id).error for s in (a, b) for id in ("job@a", "job@b")} == {"by hand"})
-        place.execute("DELETE FROM job WHERE id = 'job'")
+        fleet.execute("DELETE FROM job WHERE id = 'job'")
         await until(lambda: (a.jobs(), b.jobs()) == ([], []))
         await a.flush()
         await b.flush()
-        assert place.execute("SELECT count(*) FROM job").fetchone() == (0,)
+        assert fleet.execute("SELECT count(*) FROM job").fetchone() == (0,)
 
 
-async def test_a_part_without_a_whole_is_removed_by_who_takes_it_up(place):
+async def test_a_part_without_a_whole_is_removed_by_who_takes_it_up(fleet):
     """Its agent made it as the whole was removed, and died. So is one that nobody has, and no other part is touched."""
-    async with place.agent("a") as a, place.agent("b"):
+    async with fleet.agent("a") as a, fleet.agent("b"):
         for id, agents in (("all", "all"), ("some", 2), ("kept", "all")):
             a.add("work", "@every 1h", id=id, agents=agents)
         await a.flush()
-    place.execute("DELETE FROM job WHERE id IN ('all', 'some')")
-    async with place.agent("b") as b:
+    fleet.execute("DELETE FROM job WHERE id IN ('all', 'some')")
+    async with fleet.agent("b") as b:
         await until(lambda: ids(b) == ["kept", "kept@a", "kept@b"])
         await b.flush()
-        assert place.execute("SELECT id FROM job ORDER BY id").fetchall() == [("kept",), ("kept@a",), ("kept@b",)]
+        assert fleet.execute("SELECT id FROM job ORDER BY id").fetchall() == [("kept",), ("kept@a",), ("kept@b",)]
 
 
-async def test_a_part_whose_agent_died_before_its_whole_was_gone_goes_with_it(place):
+async def test_a_part_whose_agent_died_before_its_whole_was_gone_goes_with_it(fleet):
     """Whoever is there sees the part of a dead agent come, knows no whole, and takes the part out."""
-    async with place.agent("a") as a:
+    async with fleet.agent("a") as a:
         a.add("work", "@every 1h", id="all", agents="all")
         await a.flush()
-        place.execute(
+        fleet.execute(
             "INSERT INTO job (id, task, schedule, options) SELECT 'gone@b', task, schedule,"
             " replace(replace(options, 'agent a', 'agent b'), '\"all\"', '\"gone\"') FROM job WHERE id = 'all@a'"
         )
         await until(lambda: "gone@b" in a)
         await until(lambda: ids(a) == ["all", "all@a"])
         await a.flush()
-        assert place.execute("SELECT count(*) FROM job").fetchone() == (2,)
+        assert fleet.execute("SELECT count(*) FROM job").fetchone() == (2,)
 
 
 @pytest.mark.parametrize("numbers", [(2, 1), (1, 2)])
-async def test_two_agents_that_add_it_at_once_have_one(place, numbers):
+async def test_two_agents_that_add_it_at_once_have_one(fleet, numbers):
     """With the parts of the one that was first, whose number of agents counts."""
-    async with place.agent("a") as a, place.agent("b") as b:
+    async with fleet.agent("a") as a, fleet.agent("b") as b:
         for s, agents in zip((a, b), numbers, strict=True):
             s.add("work", "@every 200ms", id="some", agents=agents, on_conflict="keep")
             s.add("work", "@every 200ms", id="all", agents="all", on_conflict="keep")
@@ -212,27 +206,27 @@ async def test_two_agents_that_add_it_at_once_have_one(place, numbers):
         await until(lambda: {"all", "all@a", "all@b", "some"} <= {*ids(a)} & {*ids(b)})
         wheres = {f"any | {n} of {number} apart by zone" for n in range(1, number + 1)}
         await until(lambda: {j.policy.where for s in (a, b) for j in s.jobs() if j.id.startswith("some#")} == wheres)
-        await place.all_run(["all@a", "all@b", "some#1"])
-    assert none_twice(place)
+        await fleet.all_run(["all@a", "all@b", "some#1"])
+    assert none_twice(fleet)
 
 
-async def test_a_job_whose_parts_have_all_ended_is_gone(place):
+async def test_a_job_whose_parts_have_all_ended_is_gone(fleet):
     """So it may start once on each agent."""
-    async with place.agent("a") as a, place.agent("b") as b:
+    async with fleet.agent("a") as a, fleet.agent("b") as b:
         at = datetime.now(UTC) + timedelta(seconds=1)
         a.add("work", At(at), id="job", agents=2)
-        await until(lambda: by_tick(place).get(at) == ["a", "b"])
+        await until(lambda: by_tick(fleet).get(at) == ["a", "b"])
         await until(lambda: (a.jobs(), b.jobs()) == ([], []))
-    assert none_twice(place)
+    assert none_twice(fleet)
 
 
-async def test_a_program_adds_its_jobs_again_when_it_starts(place):
+async def test_a_program_adds_its_jobs_again_when_it_starts(fleet):
     """With what it says now. Runs go on where they stood."""
-    async with place.agent("a") as a, place.agent("b"):
+    async with fleet.agent("a") as a, fleet.agent("b"):
         a.add("work", "@every 200ms", id="some", agents=2)
         a.add("work", "@every 200ms", id="all", agents="all")
-        assert await place.all_run(["all@a", "all@b", "some#1", "some#2"]) == {"a", "b"}
-    second = [place.scheduler(name) for name in ("a", "b")]
+        assert await fleet.all_run(["all@a", "all@b", "some#1", "some#2"]) == {"a", "b"}
+    second = [fleet.scheduler(name) for name in ("a", "b")]
     for s in second:
         s.add("work", "@every 100ms", id="some", agents=2, on_conflict="update")
         s.add("work", "@every 100ms", id="all", agents="all", on_conflict="update")
@@ -241,19 +235,19 @@ async def test_a_program_adds_its_jobs_again_when_it_starts(place):
         parts = ["all@a", "all@b", "fresh#1", "fresh#2", "some#1", "some#2"]
         await until(lambda: [sorted(set(ids(s)) & set(parts)) for s in second] == [parts] * 2)
         await until(lambda: {str(s.get(id).schedule) for s in second for id in parts} == {"@every 100ms"})
-        assert await place.all_run(parts) == {"a", "b"}
+        assert await fleet.all_run(parts) == {"a", "b"}
         assert len(a.jobs()) == 9
         a.stop(grace=0)
         b.stop(grace=0)
-    fewer = place.scheduler("a")
+    fewer = fleet.scheduler("a")
     fewer.add("work", "@every 100ms", id="some", agents=1, on_conflict="replace")
     async with fewer:
         await until(lambda: [id for id in ids(fewer) if id.startswith("some")] == ["some", "some#1"])
         await fewer.flush()
-        stored = place.execute("SELECT id FROM job WHERE id LIKE 'some%' ORDER BY id").fetchall()
+        stored = fleet.execute("SELECT id FROM job WHERE id LIKE 'some%' ORDER BY id").fetchall()
         assert stored == [("some",), ("some#1",)]
         fewer.stop(grace=0)
-    assert none_twice(place)
+    assert none_twice(fleet)
 
 
 def ids(s):
@@ -269,7 +263,7 @@ def test_they_have_one_phase():
         whole, *parts = s.jobs()
         assert len(parts) == 3
         for part in parts:
-            assert (part.schedule, part.planner.first(part.policy.key_of(part.id), 10**15)) == (
+            assert (part.schedule, part.planner.first(part.key, 10**15)) == (
                 whole.schedule,
                 whole.planner.first(whole.id, 10**15),
             )
@@ -280,9 +274,9 @@ async def work():
 
 
 @pytest.mark.parametrize("agents", [0, -1, 1.5, True, "some", "3", 1_001, []])
-def test_what_is_no_number_of_agents_is_refused(place, agents):
+def test_what_is_no_number_of_agents_is_refused(fleet, agents):
     """At once, with what it was and what to write."""
-    s = place.scheduler("a")
+    s = fleet.scheduler("a")
     with pytest.raises(InvalidJob, match=r'agents must be a whole number from 1 to 1,000, or "all", not '):
         s.add("work", "@every 1s", id="job", agents=agents)
     assert s.jobs() == []
@@ -302,26 +296,26 @@ def test_what_is_no_number_of_agents_is_refused(place, agents):
         ({"where": "any | 1 of 3 apart by zone"}, "not the text of a part"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(place, options, error):
+def test_what_does_not_fit_together_is_refused(fleet, options, error):
     """Nothing of it is added."""
-    s = place.scheduler("a")
+    s = fleet.scheduler("a")
     with pytest.raises(InvalidJob, match=error):
         s.add("work", "@every 1s", **{"id": "job"} | options)
     assert s.jobs() == []
 
 
-def test_a_job_with_the_id_of_a_part_is_in_the_way(place):
+def test_a_job_with_the_id_of_a_part_is_in_the_way(fleet):
     """It says which."""
-    s = place.scheduler("a")
+    s = fleet.scheduler("a")
     s.add("work", "@every 1s", id="job#2")
     with pytest.raises(DuplicateJob, match="job#2"):
         s.add("work", "@every 1s", id="job", agents=3, on_conflict="replace")
     assert [job.id for job in s.jobs()] == ["job#2"]
 
 
-def test_a_job_keeps_its_number_of_agents(place):
+def test_a_job_keeps_its_number_of_agents(fleet):
     """As it keeps its labels. With another row in its place it gets another."""
-    s = place.scheduler("a")
+    s = fleet.scheduler("a")
     job = s.add("work", "@every 1s", id="job", agents=3)
     with pytest.raises(InvalidJob, match=r"job 'job' keeps its agents, 3.*replace"):
         job.update(agents=2)
@@ -333,9 +327,9 @@ def test_a_job_keeps_its_number_of_agents(place):
 
 
 @pytest.mark.parametrize("kind", ["none", "memory", "sqlite", "postgres", "not stored", "queue"])
-def test_several_agents_need_a_store_that_they_share(place, tmp_path, kind):
+def test_several_agents_need_a_store_that_they_share(fleet, tmp_path, kind):
     """Elsewhere, and with a queue, it is an error."""
-    s = Scheduler(store=place.store_of(kind, tmp_path), queue=LocalQueue() if kind == "queue" else None)
+    s = Scheduler(store=fleet.store_of(kind, tmp_path), queue=LocalQueue() if kind == "queue" else None)
     s.register("work", work)
     func, durable = (work, {"durable": False}) if kind == "not stored" else ("work", {})
     with pytest.raises(InvalidJob, match="agents=3 chooses among agents, and there is no choice"):
