@@ -20,6 +20,7 @@ import json
 import os
 import random
 import re
+import shutil
 import sys
 import tempfile
 import threading
@@ -258,6 +259,8 @@ def main(given=None, server=None):
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
         server = server or stack.enter_context(PostgresServer(faketime=beanstalkd_server.FAKETIME))
         broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
+        if options.keep:
+            stack.callback(lambda: shutil.copy(server.folder / "log", folder / "server.log"))
         evidence, errors = chaos(server, broker, folder, options)
     if options.keep:
         kept = {

@@ -289,9 +289,16 @@ class Fleet:
         return [Record(*row) for row in self._ask(RECORDS)]
 
     def _ask(self, question):
-        """Ask it of each schema. Returns all rows of the answers."""
-        rows = []
-        with psycopg.connect(self.server.dsn, autocommit=True) as hand:
+        """Ask it of each schema, once the server answers. Returns all rows of the answers."""
+        rows, hands = [], []
+
+        def is_there():
+            with contextlib.suppress(psycopg.OperationalError):
+                hands.append(psycopg.connect(self.server.dsn, autocommit=True))
+            return bool(hands)
+
+        wait_until(is_there)
+        with hands[0] as hand:
             for schema, fences in self.schemas.items():
                 answer = hand.execute(question.format(schema=schema, fences=fences, clock=self.server.clock))
                 rows += answer.fetchall() if answer.description else []

@@ -179,7 +179,7 @@ class PostgresStore:
         self.close()
         try:
             with translated(self._where):
-                self._connection = connection = connect_first(self._dsn)
+                self._connection = connection = connect_first(self._dsn).keeping_plans()
                 prepare(connection, self._schema)
                 with connection.transaction_as(""):
                     opened = self._take(connection, now_us)
@@ -340,7 +340,7 @@ class PostgresStore:
         agent = self._agent
         with translated(self._where):
             if self._connection is None or self._connection.closed:
-                self._connection = self.connect()
+                self._connection = self.connect().keeping_plans()
             if self._sharing is None:
                 self._presence.show(self._connection, self.epoch)
             with self._connection.transaction_as(agent, isolation, first=first) as found:

@@ -139,6 +139,7 @@ def test_what_is_as_it_should_be_is_no_violation(innocent):
         ),
         (evidence(begun(at=7), gone={1: 5}), "buried: once-1 due 0 was begun by 1 0.000 s after its row was gone"),
         (evidence(begun(at=30_000), gone={1: 5}, troubles=[Trouble("reset", 1, 0, 6)]), "buried: once-1 due 0"),
+        (evidence(begun(at=7), gone={1: 5}, troubles=[Trouble("server_clock", 1, 0, 6)]), "buried: once-1 due 0"),
         (evidence(begun(due=10_000, at=5)), "early: once-1 due 10000 was begun 0.010 s early"),
         (
             evidence(begun("edited-1", due=MINUTE), edits=[Edit("remove", "edited-1", 0, 5, 6)]),

@@ -23,6 +23,7 @@ except ImportError as error:
 __all__ = [
     "ONE_SNAPSHOT",
     "PATIENCE",
+    "PID",
     "READ_COMMITTED",
     "Asked",
     "Connection",
@@ -67,6 +68,8 @@ SETTINGS: Final = sql.SQL("""
 """)
 """For this transaction alone: behind PgBouncer the next one may be on another session."""
 
+PID: Final = sql.SQL("SELECT pg_backend_pid()")
+
 
 READ_COMMITTED: Final = sql.SQL("READ COMMITTED")
 ONE_SNAPSHOT: Final = sql.SQL("REPEATABLE READ READ ONLY")
@@ -89,6 +92,7 @@ class Connection(psycopg.Connection[TupleRow]):
 
     patience = PATIENCE
     silence = 0
+    _keeps_plans = False
 
     def is_unwanted(self) -> bool:
         """Replaced by who wants to end a wait from another thread; asked ten times a second."""
@@ -118,16 +122,30 @@ class Connection(psycopg.Connection[TupleRow]):
             return f"PostgreSQL has not answered for {self.patience / 10} s"
         return "the store is being closed" if self.is_unwanted() else ""
 
+    def is_direct(self) -> bool:
+        """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its
+        own then, and gives each transaction, or session, to a server of its choice.
+        """
+        return bool(one_row(self.execute(PID))[0] == self.info.backend_pid)
+
+    def keeping_plans(self) -> Connection:
+        """Return this connection. The server keeps from now on how it goes about each statement that writes, if it is
+        the same server each time.
+        """
+        self._keeps_plans = self.is_direct()
+        return self
+
     @contextmanager
     def transaction_as(
         self, agent: str, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None
     ) -> Iterator[psycopg.Cursor[TupleRow] | None]:
         """One transaction, with deadlines. Its changes carry the name of the agent. An error closes the connection.
 
-        `first`: asked with its beginning, as each question costs a way to the server and back; yields its answer. Who
-        says `end` with the last questions saves the way of the COMMIT, too.
+        `first`: of who writes; asked with its beginning, as each question costs a way to the server and back; yields
+        its answer. Who says `end` with the last questions saves the way of the COMMIT, too.
         """
         self.silence = 0
+        self.prepare_threshold = 0 if self._keeps_plans and first is not None else None
         try:
             with self.pipeline():
                 self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)

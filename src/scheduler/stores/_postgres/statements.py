@@ -281,7 +281,7 @@ class Statements:
             " (SELECT count(*) FROM {schema}.request WHERE done_at IS NULL)"
         )
 
-    def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> sql.Composed:
+    def of(self, text: LiteralString, table: Table | None = None, **parts: sql.Composable) -> Statement:
         """The statement, for this schema, with these parts and those of the table in their places."""
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}

@@ -18,10 +18,10 @@ from ..._rows import Answer, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
-from ..connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, one_row, sql, translated
+from ..connection import ONE_SNAPSHOT, PID, READ_COMMITTED, Connection, one_row, sql, translated
 from ..table import Row, loaded, number_array
 from .ends import Ends, Look
-from .statements import ROUND, Presence, SharingStatements, is_direct
+from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
 
@@ -142,7 +142,7 @@ class PostgresSharing:
         with translated(self._place.where):
             if self._waiting is None or self._waiting.closed:
                 self._waiting = connect = self._place.connect()
-                self._can_hear = is_direct(connect, self._statements)
+                self._can_hear = connect.is_direct()
                 connect.execute(self._statements.round, [ROUND])
             if not self._can_hear:
                 raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
@@ -164,7 +164,7 @@ class PostgresSharing:
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
         to = {} if self.last is None else heirs(self.last, epochs)
         with self._asked() as connection:
-            pid = one_row(connection.execute(self._statements.pid))[0]
+            pid = one_row(connection.execute(PID))[0]
             is_over = Event()
             Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
             try:

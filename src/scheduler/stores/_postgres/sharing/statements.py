@@ -72,7 +72,6 @@ class SharingStatements:
             "SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)"
         )
         self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
-        self.pid = sql.SQL("SELECT pg_backend_pid()")
         self.break_off = sql.SQL(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
             " AND wait_event_type = 'Client'"
@@ -123,15 +122,8 @@ class Presence:
         last one may go on for a while where the server has not noticed that we have gone.
         """
         if connection is not self._shown_over:
-            self._is_held, self._is_direct = False, is_direct(connection, self._statements)
+            self._is_held, self._is_direct = False, connection.is_direct()
             self._shown_over = connection
         if self._is_direct and not self._is_held:
             self._is_held = bool(one_row(connection.execute(self._statements.lock, [epoch]))[0])
         return self._is_held
-
-
-def is_direct(connection: Connection, statements: SharingStatements) -> bool:
-    """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its own
-    then, and gives each transaction, or session, to a server of its choice.
-    """
-    return bool(one_row(connection.execute(statements.pid))[0] == connection.info.backend_pid)
