@@ -169,16 +169,12 @@ def twice(evidence):
 
 
 def unexplained(evidence):
-    """Every slot of a job that nobody edits, from its first run until all was quiet."""
+    """Every slot of a job that nobody edits, from its first run, or that of the other part, until all was quiet."""
     excused = slots_with_a_reason(evidence)
-    slots = defaultdict(set)
-    for job, due in evidence.by_tick:
-        if not is_edited(job):
-            slots[job].add(due)
     never_begun = defaultdict(list)
-    for job, dues in slots.items():
+    for job, first, dues in slots_begun(evidence):
         until = max(dues) if agent_of(job) else evidence.quiet + evidence.wall  # that agent may have left
-        for due in range(min(dues), until, evidence.every):
+        for due in range(first, until, evidence.every):
             if due in dues:
                 continue
             why = excused.get((job, due))
@@ -190,6 +186,17 @@ def unexplained(evidence):
     for incarnation, ticks in never_begun.items():
         if len(ticks) > evidence.batch:
             yield f"{len(ticks)} ticks that {incarnation} had marked were not begun, which is more than a batch"
+
+
+def slots_begun(evidence):
+    """Return each job that nobody edits, its first slot, and those that were begun. Two parts have one first slot."""
+    slots, firsts = defaultdict(set), defaultdict(list)
+    for job, due in evidence.by_tick:
+        if not is_edited(job):
+            slots[job].add(due)
+            firsts[whole_of(job)].append(due)
+    numbered = {f"{whole_of(job)}#{part}": set() for job in slots if kind_of(job) == "many" for part in (1, 2)}
+    return [(job, min(firsts[whole_of(job)]), dues) for job, dues in (numbered | slots).items()]
 
 
 def slots_with_a_reason(evidence):
@@ -311,7 +318,7 @@ def parts(evidence):
         if (name := agent_of(each.job)) and evidence.names.get(each.process, name) != name:
             yield f"{each.job} due {each.due} was begun by {evidence.names[each.process]}"
         if kind_of(each.job) == "many":
-            ticks[each.job.partition("#")[0], each.due].append(each)
+            ticks[whole_of(each.job), each.due].append(each)
     of_one = defaultdict(list)
     for (job, _), all_begun in sorted(ticks.items()):
         by = {each.incarnation for each in all_begun}
@@ -343,6 +350,11 @@ def was_there(life, since, until, evidence):
         return False
     kinds = {each.kind for each in evidence.troubles}
     return not evidence.troubled(process, kinds, since - SETTLES * 1e6, until)
+
+
+def whole_of(job):
+    """Return the job of which that is one of several numbered parts, or itself."""
+    return job.partition("#")[0]
 
 
 def agent_of(job):

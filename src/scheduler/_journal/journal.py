@@ -98,7 +98,8 @@ class Journal:
         """
         if job.is_removed:
             return
-        is_in_our_place = job.id in self.pending.finished or self.pending.jobs.get(job.id, row) is None
+        pending = self.pending
+        is_in_our_place = job.id in pending.finished or (job.id in pending.jobs and pending.jobs[job.id] is None)
         self.remember(job, row)
         if is_in_our_place:  # of one that is still to be removed
             self._replace(job)

@@ -155,6 +155,8 @@ def test_what_is_as_it_should_be_is_no_violation(innocent):
         ),
         (evidence(*BOTH, *THERE), "parts: both parts of many-1 were begun by 1 for 60.0 s beside [2]"),
         (evidence(begun("many-1#1"), begun("many-1#1", by=2, at=5)), "twice: many-1#1 due 0"),
+        (evidence(begun("many-1#1")), "unexplained: many-1#2 due 0 "),
+        (evidence(BOTH[0], *BOTH[2:]), "unexplained: many-1#2 due 0 "),
         (evidence(begun("many-1#1"), begun("many-1#1", 2 * MINUTE, number=2)), f"unexplained: many-1#1 due {MINUTE} "),
         (evidence(begun("everywhere-1@b"), names={1: "a"}), "parts: everywhere-1@b due 0 was begun by a"),
         (

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from kit import until
-from schedule import At, Every
-from scheduler import DuplicateJob, InvalidJob, Outcome, RunEnded, Scheduler
+from schedule import At, Every, Missed
+from scheduler import DuplicateJob, InvalidJob, Outcome, Overlap, RunEnded, Scheduler
 from scheduler.queues.local import LocalQueue
 from scheduler.stores.postgres import PostgresStore
 
@@ -190,6 +190,23 @@ async def test_a_part_whose_agent_died_before_its_whole_was_gone_goes_with_it(fl
         await until(lambda: ids(a) == ["all", "all@a"])
         await a.flush()
         assert fleet.execute("SELECT count(*) FROM job").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("is_early", [True, False])
+async def test_a_part_makes_up_for_what_was_due_before_its_agent_came(fleet, is_early):
+    """From the first start on, as `missed` says, also where the job was added before the first agent had started."""
+    a, ticks = fleet.scheduler("a"), {"missed": Missed.ALL, "catch_up": 100, "overlap": Overlap.QUEUE}
+    if is_early:
+        a.add("work", "@every 1s", id="job", agents=2, **ticks)
+    async with a:
+        if not is_early:
+            a.add("work", "@every 1s", id="job", agents=2, **ticks)
+        await fleet.all_run(["job#1"])
+        async with fleet.agent("b"):
+            await fleet.all_run(["job#2"])
+            firsts = {name: min(due for _, id, due in fleet.runs if id == name) for name in ("job#1", "job#2")}
+        a.stop(grace=0)
+    assert firsts["job#1"] == firsts["job#2"]
 
 
 @pytest.mark.parametrize("numbers", [(2, 1), (1, 2)])
