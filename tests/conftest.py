@@ -10,9 +10,12 @@ import pytest
 from hypothesis import settings
 
 import beanstalkd_server
+from dealt import dealt
+from in_memory import lie_in_memory
 from kit import Recorder
 from timerqueue.testing import ManualClock
 
+lie_in_memory()  # before anybody asks for a temporary folder
 pytest.register_assert_rewrite("scheduler.testing")  # so that failures of the public suites say what they compared
 
 # A deadline measures the machine, not the code. Hypothesis brings the profile "ci" itself: fixed examples, no deadline.
@@ -32,6 +35,13 @@ def pytest_xdist_auto_num_workers(config):
     looks_on = asked["capture"] == "no" or asked["usepdb"]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return 0 if few or looks_on else min(4 * cores, 8)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Have each worker begin with what takes long."""
+    if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "0")):
+        items[:] = dealt(items, workers, lambda item: item.get_closest_marker("slow"), lambda item: item.path)
 
 
 @pytest.hookimpl(trylast=True)

@@ -337,7 +337,7 @@ YEAR = {
 }
 
 
-@BACKENDS
+@ASKED_FOR
 @pytest.mark.slow
 @pytest.mark.usefixtures("quiet")
 def test_a_year_of_hundreds_of_jobs_is_the_same_each_time(backend):

@@ -110,7 +110,7 @@ def lost(agents, name):
 async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(fleet, agents):
     """By any agent, whoever has them."""
     async with fleet.agent("a") as a, fleet.agent("b") as b:
-        a.add("work", "@every 1h", id="job", agents=agents)
+        a.add("work", "@every 400d", id="job", agents=agents)
         await a.flush()
         await until(lambda: len(b.jobs()) == 3 and all(part.agent for part in b.jobs() if part.id != "job"))
         parts = sorted(part.id for part in b.jobs())[1:]
@@ -135,8 +135,8 @@ async def test_what_is_asked_of_the_whole_is_asked_of_its_parts(fleet, agents):
         await until(lambda: {s.get(id).policy.priority for s in (a, b) for id in ("job", *parts)} == {4})
         assert len(b.jobs()) == 3
 
-        b.get("job").update(schedule="@every 1h")
-        await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 1h"})
+        b.get("job").update(schedule="@every 400d")
+        await until(lambda: {str(s.get(id).schedule) for s in (a, b) for id in parts} == {"@every 400d"})
         soon = datetime.now(UTC) + timedelta(milliseconds=500)
         a.get("job").set_next_start(soon)
         await until(lambda: by_tick(fleet).get(soon) == ["a", "b"])

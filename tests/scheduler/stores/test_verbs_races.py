@@ -9,7 +9,7 @@ from schedule import Every
 from scheduler import DuplicateJob, Outcome, Scheduler
 from scheduler.stores.postgres import PostgresStore
 
-FAR = Every("1h")
+FAR = Every("400d")
 IDS = [f"job {number}" for number in range(12)]
 
 

@@ -61,7 +61,7 @@ class World:
             await self.change(s, verb, s.get(id), self.jobs[id])
         elif verb in {"add", "replace"}:
             self.jobs[id] = [next(self.arguments), False]
-            s.add("work", Every("1h"), id=id, args=(self.jobs[id][0],), on_conflict="error")
+            s.add("work", Every("400d"), id=id, args=(self.jobs[id][0],), on_conflict="error")
         await s.flush()
         await until(self.is_agreed)
 
@@ -70,7 +70,7 @@ class World:
         match verb:
             case "replace":
                 expected[:] = next(self.arguments), False
-                s.add("work", Every("1h"), id=job.id, args=(expected[0],), on_conflict="replace")
+                s.add("work", Every("400d"), id=job.id, args=(expected[0],), on_conflict="replace")
             case "remove":
                 s.remove(job.id)
                 del self.jobs[job.id]

@@ -15,7 +15,7 @@ from scheduler.stores import Doubt, rightful_owners
 from scheduler.stores.postgres import PostgresStore
 from timerqueue import SystemClock
 
-FAR = Every("1h")
+FAR = Every("400d")
 LONG_AGO = 1_000_000
 IDS = [f"job-{number}" for number in range(40)]
 
