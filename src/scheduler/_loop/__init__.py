@@ -2,16 +2,19 @@
 a loop that stands still.
 
 A turn brings plain jobs the short way and all others the long way, which is one decision and so one file. It knows no
-store and no handle. `Loop.call` is how other threads hand over what they want done.
+store and no handle. `Loop.call` is how other threads hand over what they want done. LongWork is for what concerns many
+jobs.
 """
 
 from .core import Core
+from .long_work import LongWork
 from .loop import Loop
 from .stall import StallWatch
 from .turn import Turn
 
 __all__ = [
     "Core",
+    "LongWork",
     "Loop",
     "StallWatch",
     "Turn",

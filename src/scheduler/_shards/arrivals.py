@@ -16,13 +16,12 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from attrs import define, field
 
 from .._jobs import shard_of_job
 from .._journal import known_row
-from .._loop import Core
+from .._loop import Core, LongWork
 from .._restore import Crashes, Intake, Lost, Reconciler, lost_by_job
 from .._starts import REMOVED
 from ..stores import SHARDS, Sharing, StoredJob, StoredState, StoredTick, StoreError, TakenShards, View
@@ -43,7 +42,9 @@ FIRST_US: Final = 1_000_000
 AGAIN: Final = 0.13
 """Seconds after which a part is read anew whose rest could not be read."""
 
-SLICE: Final = 100
+SOON: Final = 0.05
+"""Seconds before its next start in which a job is taken up without any sleep: what is left of it may take long."""
+
 DIED: Final = "the process died under it, and its job has been removed since"
 DIED_AS_IT_ENDED: Final = "its agent died before it had ended what it ran of a job that others have by now"
 EPOCH_BITS: Final = 32
@@ -202,10 +203,11 @@ class Arrivals:
         self._moves.tell(part.began, part.count, taken=len(part.shards))
 
     async def _take_up(self, part: _Part, jobs: Chunk) -> None:
-        """Take up these jobs, but for those that are here already."""
-        for number, (raw, state) in enumerate(jobs):
-            if not number % SLICE:
-                await checkpoint()
+        """Take up these jobs, but for those that are here already. What runs here goes on between them."""
+        work = LongWork(self._core.clock)
+        for raw, state in jobs:
+            if work.is_long():
+                await work.give_way(hurries=self._starts_soon(state))
             job = self._core.jobs.find(raw.id)
             cut_off = part.lost.pop(raw.id, Lost())
             is_noted = raw.id in part.noted
@@ -215,6 +217,12 @@ class Arrivals:
             if row is not None:
                 self._reconciler.take_over(row, self._intake.state(state), cut_off)
                 part.count += 1
+
+    def _starts_soon(self, state: StoredState | None) -> bool:
+        """Whether a job that stands there starts soon, or should have: those that are read after it come later."""
+        dues = () if state is None else (state.next_us, state.retry_at_us)
+        until_us = self._core.timeline.us(self._core.monotonic() + SOON, steady=False)
+        return any(type(due_us) is int and due_us <= until_us for due_us in dues)
 
     def _take_up_new(self, part: _Part) -> None:
         """Take up jobs that were added here while others still had their shards, too late for what was read."""

@@ -8,6 +8,7 @@ import pytest
 from kit import until
 from schedule import Every
 from scheduler import Scheduler, current_run
+from scheduler._loop import long_work
 from scheduler._shards import arrivals
 from scheduler.stores import StoreUnavailable
 from scheduler.stores.postgres import PostgresStore
@@ -120,3 +121,34 @@ async def test_a_rest_that_could_not_be_read_is_read_again(fleet):
         await fleet.until_all_run("two")
         assert not slow.is_broken
     assert fleet.twice() == []
+
+
+async def test_whatever_is_due_comes_between_the_jobs_of_a_rest(fleet, monkeypatch):
+    """A hundred were taken up without a pause, and then one turn was left to all the others."""
+    monkeypatch.setattr(long_work, "LONGEST", 0.0)
+    order, store = [], SlowStore(fleet.store("two"))
+    async with fleet.agent("two", store) as two:
+        async with fleet.agent("one"):
+            await until(lambda: len(jobs_of(two, "one")) > JOBS / 4)
+            store.sharing.waits = True
+        theirs = len(order_of_take_overs(two, order))
+        await until(lambda: store.sharing.asked)
+        store.sharing.goes_on.set()
+        await fleet.until_all_run("two")
+    assert theirs == 0
+    assert "job job job job job" not in " ".join(order)
+    assert fleet.twice() == []
+
+
+def order_of_take_overs(s, order):
+    """Note from now on in which order jobs are taken up, and calls come that each of them leaves to the loop."""
+    reconciler, core = s._memory.reconciler, s._core
+    take_over = reconciler.take_over
+
+    def noted(*args):
+        order.append("job")
+        core.loop.call_soon(order.append, "call")
+        take_over(*args)
+
+    reconciler.take_over = noted
+    return order
