@@ -47,7 +47,6 @@ LONGEST_NAME = 63
 """Bytes of an identifier in PostgreSQL, which cuts the rest off without a word."""
 
 LATEST = 2**63 - 1
-
 _AGENT = (
     *("name", "epoch", "labels", "opened_us", "format", "left", "shards"),
     *("jobs", "lag", "skew", "is_off", "version"),
@@ -190,7 +189,8 @@ class PostgresStore:
         self._opened = opened
         self._pruning = Pruning(self._statements)
         others = {} if self._lending is None else {HINT: self._lending.hint}
-        self._listener = Listener(self._dsn, self._schema, hint, others)
+        is_for_us = None if self._sharing is None else self._sharing.is_for_us
+        self._listener = Listener(self._dsn, self._schema, hint, others, is_for_us)
         return opened
 
     def _take(self, connection: Connection, now_us: int) -> Opened:

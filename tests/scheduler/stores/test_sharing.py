@@ -1,6 +1,7 @@
 """Sharing a store: each shard has one owner, leases end, the dead are buried, and nothing of theirs is written then."""
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import Semaphore
 
 import pytest
 from anyio import create_task_group, fail_after
@@ -64,6 +65,23 @@ def test_an_owner_gives_a_shard_to_another(agent):
     one.sharing.hand_on([2], three.epoch)
     two.sharing.hand_on([3], two.epoch)  # which is not its own
     assert one.sharing.renew().owners[1:4] == (two.epoch, 0, one.epoch)
+
+
+def test_who_is_given_a_shard_is_told_and_nobody_else(shared_store):
+    """All looked around at each portion, of which a join has dozens. All are told of one that nobody has."""
+    with ExitStack() as stack:
+        stores, hints = [shared_store() for _ in range(3)], [Semaphore(0) for _ in range(3)]
+        for store, hint in zip(stores, hints, strict=True):
+            stack.callback(store.close)
+            store.open(0, hint.release)
+            assert hint.acquire(timeout=PATIENCE)  # it listens
+        one, two, _ = stores
+        one.sharing.claim([1, 2])
+        one.sharing.hand_on([1], two.epoch)
+        assert hints[1].acquire(timeout=PATIENCE)
+        one.sharing.hand_on([2], 1_000_000)
+        assert all(hint.acquire(timeout=PATIENCE) for hint in hints)
+        assert not any(hint.acquire(blocking=False) for hint in hints)
 
 
 def test_who_lives_is_not_buried(agent, end_lease):

@@ -21,19 +21,26 @@ RETRY: Final = Backoff(0.1, 10.0)
 class Listener:
     """Calls `hint` after each NOTIFY, and whenever it has connected: something may have happened before.
 
-    What has a hint of its own among `others`, by what is said with NOTIFY, gets that instead.
+    What has a hint of its own among `others`, by what is said with NOTIFY, gets that instead. `is_for_us` says of
+    what is said whether it concerns us.
 
     It needs a session of its own, which PgBouncer gives in no mode but "session": elsewhere it hears nothing, and the
     changes are found a little later by looking.
     """
 
     def __init__(
-        self, dsn: str, channel: str, hint: Callable[[], None], others: Mapping[str, Callable[[], None]] | None = None
+        self,
+        dsn: str,
+        channel: str,
+        hint: Callable[[], None],
+        others: Mapping[str, Callable[[], None]] | None = None,
+        is_for_us: Callable[[str], bool] | None = None,
     ) -> None:
         self._dsn = dsn
         self._listen = sql.SQL("LISTEN {}").format(sql.Identifier(channel))
         self._hint = hint
         self._others = others or {}
+        self._is_for_us = is_for_us
         self._ended = Event()
         self._failures = 0
         self._thread = Thread(target=self._run, name="timerqueue-postgres-listener", daemon=True)
@@ -63,7 +70,8 @@ class Listener:
             for hint in (self._hint, *self._others.values()):
                 self._tell(hint)
             for said in connection.notifies():
-                self._tell(self._others.get(said.payload, self._hint))
+                if self._is_for_us is None or self._is_for_us(said.payload):
+                    self._tell(self._others.get(said.payload, self._hint))
 
     def _tell(self, hint: Callable[[], None]) -> None:
         if not self._ended.is_set():

@@ -387,7 +387,8 @@ class ShardStatements:
         self.hand_on = of(
             "WITH one AS ({hand_on}), other AS ({hand_on_labelled}),"
             " moved AS (SELECT FROM one UNION ALL SELECT FROM other)"
-            " SELECT count(*), pg_notify(%(channel)s, %(hint)s) FROM moved",
+            " SELECT count(*), pg_notify(%(channel)s, concat_ws(' ', %(hint)s::text,"
+            " (SELECT epoch FROM {schema}.agent WHERE epoch = %(to)s))) FROM moved",
             hand_on=of(hand_on, where=sql.SQL("shard")),
             hand_on_labelled=of(hand_on, where=sql.SQL("labelled_shard")),
         )

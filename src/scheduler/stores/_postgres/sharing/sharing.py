@@ -24,6 +24,7 @@ from .ends import Ends, Look
 from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
+"""Said to all who share the store; with an epoch behind it, `fleet 7`, to one of them: older versions hear both."""
 
 LATEST: Final = 2**63 - 1
 
@@ -212,8 +213,13 @@ class PostgresSharing:
                 self._give(connection, heirs(self.last, [self._place.epoch]))
             self._tell_others(connection)
 
+    def is_for_us(self, said: str) -> bool:
+        """Whether that concerns us, which was said with NOTIFY."""
+        hint, _, epoch = said.partition(" ")
+        return hint != HINT or epoch in {"", str(self._place.epoch_now)}
+
     def hand_on(self, shards: Sequence[int], to: int) -> None:
-        """Give shards of ours to another agent."""
+        """Give shards of ours to another agent. The others have nothing to do, and see it when they look next."""
         said = {"to": to, "shards": number_array(shards), "me": self._place.epoch}
         self._at_once(self._statements.of_shards.hand_on, said | {"channel": self._channel, "hint": HINT})
 
