@@ -190,7 +190,8 @@ class Shards:
             await departures.forget_empty()
         others = (shard for shard in self._shares.all() if owners[shard] != view.me)
         wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
-        return await departures.hand_on(wanted, at_once=self._is_leaving)
+        givers = len({owner for shard, owner in view.shards() if owner not in (0, owners[shard])}) if wanted else 1
+        return await departures.hand_on(wanted, givers=max(1, givers), at_once=self._is_leaving)
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
         """Let go of everything, which others have by now, and join them again as somebody new."""

@@ -20,6 +20,7 @@ from typing import Final
 
 from anyio.lowlevel import checkpoint
 
+from schedule import Missed
 from timerqueue import LifecycleError
 
 from .._jobs import Attempt, Job, shard_of_job
@@ -74,10 +75,11 @@ class Departures:
         self._portions.give_up()
         self._core.trust.withhold(())
 
-    async def hand_on(self, wanted: Mapping[int, int], *, at_once: bool = False) -> float | None:
+    async def hand_on(self, wanted: Mapping[int, int], *, givers: int = 1, at_once: bool = False) -> float | None:
         """Give some of these shards of ours to whom they belong. Seconds until the next; None: there are no more.
 
-        `at_once`: give all that can go, for we are stopping.
+        `givers`: how many agents have shards to hand on, we among them. `at_once`: give all that can go, for we are
+        stopping.
         """
         if not wanted:
             if self._leaving:
@@ -90,7 +92,7 @@ class Departures:
         if at_once:
             ready = self._portions.all_idle(wanted, self._jobs_in)
         else:
-            ready = self._portions.next(wanted, self._jobs_in, began)
+            ready = self._portions.next(wanted, self._jobs_in, began, givers)
         self._withhold()
         if not ready:
             return PAUSE if len(wanted) > MOST_SHARDS or self._portions.are_withheld else WHOSE_JOBS_RUN
@@ -135,14 +137,18 @@ class Departures:
         if self._core.monotonic() >= self._portions.until:
             self._core.trust.withhold(())
 
-    def _goes_along(self, run: Attempt) -> bool:
-        """Whether a run may go with its job: where that stands says that its tick is still to come."""
-        job = run.job
-        if run.started is not None or run.is_held or run.owes is not None or run.cause is not None:
+    def _goes_along(self, job: Job) -> bool:
+        """Whether what goes on of a job may go with it: where that stands says that its ticks are still to come.
+
+        Of several it tells the oldest. Whether the next owner makes up for the others too is for their policy to say.
+        """
+        waiting = [(run.due_us, run.attempt) for run in job.runs] + list(job.backlog or ())
+        policy, attempts = job.policy, {attempt for _, attempt in waiting}
+        if len(waiting) > 1 and (policy.missed is not Missed.ALL or len(waiting) > policy.catch_up or attempts != {1}):
             return False
-        if run.attempt > 1 and job.retry is not None:
+        if attempts != {1} and job.retry is not None:
             return False  # of one attempt only it can be said
-        return stays_due(job, run.due_us, run.attempt, self._core.timeline)
+        return all(map(_waits, job.runs)) and all(stays_due(job, *each, self._core.timeline) for each in waiting)
 
     def _leave(self, shard: int, jobs: list[Job]) -> None:
         """Have the jobs of a shard no more: nothing of them goes on, and where they stand is durable."""
@@ -176,3 +182,8 @@ class Departures:
         """Jobs of the shard that are there by now."""
         found = (self._core.jobs.find(id) for id in self._leaving[shard])
         return [job for job in found if job is not None and job.task is not None]
+
+
+def _waits(run: Attempt) -> bool:
+    """Whether a run waits in a line for room, and nobody else accounts for it."""
+    return run.started is None and not run.is_held and run.owes is None and run.cause is None

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from .._jobs import Attempt, Job
+from .._jobs import Job
 from ..stores import SHARDS
 
 MOST_JOBS: Final = 500
-"""Jobs that are handed on together."""
+"""Jobs that come to one agent together. Where several give at the same time each gives its part of them."""
 
 MOST_SHARDS: Final = 64
 """Shards that are looked at in one go."""
@@ -42,13 +42,13 @@ LONGEST_REST: Final = 60.0
 
 class Portions:
     """One portion after another. `is_durable`: whether all that is noted of a job stands in the store. `goes_along`:
-    whether a run may go with its job.
+    whether what goes on of a job may go with it.
 
     An agent that is stopping begins nothing any more, so whatever can go goes at once. What waited for the end of a run
     has been left to the next owner by then.
     """
 
-    def __init__(self, is_durable: Callable[[Job], bool], goes_along: Callable[[Attempt], bool]) -> None:
+    def __init__(self, is_durable: Callable[[Job], bool], goes_along: Callable[[Job], bool]) -> None:
         self._is_durable = is_durable
         self._goes_along = goes_along
         self._first = 0
@@ -82,11 +82,16 @@ class Portions:
             if not any(job.runs or job.threads or job.asked or not self._is_durable(job) for job in jobs)
         }
 
-    def next(self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]], now: float) -> dict[int, list[Job]]:
-        """Choose some of these shards, and return them with their jobs. None of them: look again soon."""
+    def next(
+        self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]], now: float, givers: int = 1
+    ) -> dict[int, list[Job]]:
+        """Choose some of these shards, and return them with their jobs. None of them: look again soon. `givers`: how
+        many agents hand on shards at the moment.
+        """
         if self._withheld:
             return self._next_withheld(wanted, jobs_in, now)
-        quiet, idle, busy = _Portion(), _Portion(), _Portion()
+        most = max(1, MOST_JOBS // givers)
+        quiet, idle, busy = _Portion(most), _Portion(most), _Portion(most)
         for shard in sorted(wanted, key=lambda each: (each - self._first) % SHARDS)[:MOST_SHARDS]:
             self._first = shard + 1
             jobs = jobs_in(shard)
@@ -96,7 +101,7 @@ class Portions:
                     quiet.put(shard, jobs)
             elif self._may_end_soon(shard, jobs, now):
                 busy.put(shard, jobs)
-            if quiet.count >= MOST_JOBS:
+            if quiet.is_full:
                 break
         self._in_vain = 0 if quiet.jobs else self._in_vain + 1
         if self._in_vain <= MOST_IN_VAIN:
@@ -123,9 +128,9 @@ class Portions:
 
     def _is_idle(self, job: Job) -> bool:
         """Whether nothing of the job goes on, or waits for what goes on."""
-        if job.backlog or job.threads or job.asked:
+        if job.threads or job.asked:
             return False
-        return not job.runs or (len(job.runs) == 1 and self._goes_along(job.runs[0]))
+        return not (job.runs or job.backlog) or self._goes_along(job)
 
     def _may_end_soon(self, shard: int, jobs: list[Job], now: float) -> bool:
         """Whether what runs of a shard may end while its ticks are withheld."""
@@ -135,17 +140,22 @@ class Portions:
 
 
 class _Portion:
-    """Shards with their jobs; whatever is put to it once it is full stays out."""
+    """Shards with their jobs, as many as they have together at most; what is put to it once it is full stays out."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.jobs: dict[int, list[Job]] = {}
-        self.count = 0
+        self._most = most
+        self._count = 0
+
+    @property
+    def is_full(self) -> bool:
+        return self._count >= self._most
 
     def put(self, shard: int, jobs: list[Job]) -> None:
         """Put a shard to it."""
-        if self.count < MOST_JOBS:
+        if not self.is_full:
             self.jobs[shard] = jobs
-            self.count += len(jobs)
+            self._count += len(jobs)
 
 
 def _starts(job: Job, before: float) -> bool:

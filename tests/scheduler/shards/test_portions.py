@@ -6,16 +6,16 @@ from scheduler._shards.portions import MOST_IN_VAIN, MOST_JOBS, MOVES, RESTS, WI
 
 
 def job(due=None, **going_on):
-    parts = dict.fromkeys(["runs", "backlog", "threads", "asked"], ()) | going_on
+    parts = dict.fromkeys(["runs", "backlog", "threads", "asked"], ()) | {"goes_along": False} | going_on
     return SimpleNamespace(due=due, is_waiting=due is not None, is_durable=True, **parts)
 
 
-def run(started=None, *, goes_along=False):
-    return SimpleNamespace(started=started, goes_along=goes_along)
+def run(started=None):
+    return SimpleNamespace(started=started)
 
 
 def portions():
-    return Portions(lambda job: job.is_durable, lambda run: run.goes_along)
+    return Portions(lambda job: job.is_durable, lambda job: job.goes_along)
 
 
 def withheld_by(chooser, shards, now):
@@ -46,11 +46,12 @@ def test_what_runs_or_is_not_durable_stays():
     assert [chooser.next(shards, shards.get, 5.0) for _ in range(4 * MOST_IN_VAIN)] == [{}] * 4 * MOST_IN_VAIN
 
 
-def test_a_tick_that_waits_in_a_line_goes_with_its_job():
-    """Where there is always something that waits, nothing went. Of two that wait only one can be told to the next."""
-    waits = run(goes_along=True)
-    shards = {1: [job(runs=[waits])], 2: [job(runs=[waits, waits])], 3: [job(runs=[waits], backlog=[1])]}
-    assert list(portions().next(shards, shards.get, 5.0)) == [1]
+def test_what_waits_in_a_line_goes_with_its_job():
+    """Where there is always something that waits, nothing went. Not what waits for a thread, or for an answer here."""
+    waits = {"runs": [run()], "goes_along": True}
+    shards = {1: [job(**waits)], 2: [job(**waits, backlog=[1])], 3: [job(**waits, threads=[1])]}
+    shards[4] = [job(**waits, asked=[1])]
+    assert list(portions().next(shards, shards.get, 5.0)) == [1, 2]
 
 
 def test_what_runs_all_the_time_is_withheld_until_it_has_ended():
@@ -93,6 +94,12 @@ def test_a_portion_is_small_and_the_next_one_begins_where_it_ended():
     shards = {shard: [job()] * (MOST_JOBS // 4) for shard in range(10)}
     chooser = portions()
     assert [list(chooser.next(shards, shards.get, 5.0)) for _ in range(3)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 0, 1]]
+
+
+def test_several_who_give_share_what_one_agent_can_take_up():
+    """Each gave as much as if it were alone, and who joined four agents had two thousand jobs to take up at once."""
+    shards = {shard: [job()] * (MOST_JOBS // 4) for shard in range(10)}
+    assert [len(portions().next(shards, shards.get, 5.0, givers)) for givers in (1, 2, 4, 1_000)] == [4, 2, 1, 1]
 
 
 def test_who_is_stopping_gives_all_that_can_go_at_once():

@@ -5,12 +5,15 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 import anyio
+import pytest
 
 from kit import until
-from schedule import After, Every
+from schedule import After, Every, Missed
 from scheduler import Outcome, Overlap, Scheduler, current_run
 
 JOBS = 120
+SKIPS = {"overlap": Overlap.SKIP}
+MAKES_UP = {"overlap": Overlap.QUEUE, "missed": Missed.ALL, "catch_up": 1_000}
 
 
 class Log:
@@ -20,7 +23,7 @@ class Log:
         self.begun = defaultdict(list)
         self.by = Counter()
 
-    def scheduler(self, store, name, schedule, *, takes=0.0, **options):
+    def scheduler(self, store, name, schedule, *, takes=0.0, policy=SKIPS, **options):
         s = Scheduler(store=store, poll="50ms", **options)
 
         async def work():
@@ -31,7 +34,7 @@ class Log:
 
         s.register("work", work)
         for number in range(JOBS):
-            s.add("work", schedule, id=f"job {number}", overlap=Overlap.SKIP, on_conflict="keep")
+            s.add("work", schedule, id=f"job {number}", on_conflict="keep", **policy)
         return s
 
     def check(self):
@@ -82,10 +85,11 @@ async def test_jobs_that_start_again_at_once_go_to_who_joins(shared_store):
     log.check()
 
 
-async def test_jobs_that_wait_in_a_line_go_to_who_joins(shared_store):
-    """With a limit that always has waiting work nearly every job has a run that waits."""
+@pytest.mark.parametrize("policy", [SKIPS, MAKES_UP], ids=["one tick each", "ever more ticks"])
+async def test_jobs_that_wait_in_a_line_go_to_who_joins(shared_store, policy):
+    """With a limit that always has waiting work nearly every job has a run that waits, or several ticks that do."""
     log, every = Log(), Every("200ms")
-    options = {"limit": 2, "takes": 0.1}
+    options = {"limit": 2, "takes": 0.1, "policy": policy}
     async with log.scheduler(shared_store("one"), "one", every, **options) as one:
         await until(lambda: log.by["one"] > 10)
         async with log.scheduler(shared_store("two"), "two", every, **options) as two:
