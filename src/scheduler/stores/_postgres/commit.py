@@ -1,4 +1,8 @@
-"""One batch in one transaction, in a handful of statements."""
+"""One batch in one transaction, in a handful of statements.
+
+Rows that several agents may write at once are locked in the order of their ids, not in that of the batch. Else two
+commits could wait for each other, and the server would end one of them after a second.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ def write(
     standing = _standing(connection, statements, batch, new)
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     with connection.pipeline():
+        _lock(connection, statements, batch, jobs)
         _put_or_remove(connection, JOB, jobs, (statements.put_jobs, statements.remove_jobs))
         if batch.paused:
             ids, pauses = list(batch.paused), list(zip(*batch.paused.values(), strict=True))
@@ -33,7 +38,9 @@ def write(
             over = [text_array(batch.finished), text_array(batch.finished.values())]
             connection.execute(statements.finish_jobs, over)
         if batch.states:
-            connection.execute(statements.put_states, STATE.parameters(batch.states.values()))
+            connection.execute(
+                statements.put_states, STATE.parameters(map(batch.states.__getitem__, sorted(batch.states)))
+            )
         _put_or_remove(connection, PAUSE, batch.pauses, (statements.put_pauses, statements.remove_pauses))
         ended = _put(connection, statements.put_ended, batch.ended)
         fences = _fences(connection, statements, batch)
@@ -53,9 +60,17 @@ def write(
     )
 
 
+def _lock(connection: Connection, statements: Statements, batch: Batch, jobs: Mapping[str, StoredJob | None]) -> None:
+    """Lock the jobs that this batch changes, and where those stand that it removes."""
+    if changed := [*jobs, *batch.paused, *batch.finished]:
+        connection.execute(statements.lock_jobs, [text_array(changed)])
+    if gone := [*(id for id, row in jobs.items() if row is None), *batch.finished]:
+        connection.execute(statements.lock_states, [text_array(gone)])
+
+
 def _add(connection: Connection, statements: Statements, batch: Batch) -> set[str]:
     """Put the rows that are to be added where there are none. Return the ids of those that were put."""
-    rows = [row for id in batch.added if (row := batch.jobs.get(id)) is not None]
+    rows = [row for id in sorted(batch.added) if (row := batch.jobs.get(id)) is not None]
     if not rows:
         return set()
     return {row[0] for row in connection.execute(statements.add_jobs, JOB.parameters(rows))}
@@ -91,7 +106,7 @@ def _put_or_remove(
     connection: Connection, table: Table, rows: Mapping[str, Row | None], how: tuple[sql.Composed, sql.Composed]
 ) -> None:
     put, remove = how
-    if there := [row for row in rows.values() if row is not None]:
+    if there := [row for key in sorted(rows) if (row := rows[key]) is not None]:
         connection.execute(put, table.parameters(there))
     if gone := [key for key, row in rows.items() if row is None]:
         connection.execute(remove, [text_array(gone)])

@@ -137,7 +137,7 @@ class ExecutionStatements:
 
     def _of_taking(self, statements: Statements) -> None:
         of = statements.of
-        self.lock_jobs = of("SELECT FROM {schema}.job WHERE id = ANY (%s::text[]) ORDER BY id FOR NO KEY UPDATE")
+        self.lock_jobs = statements.lock_jobs
         self.end_left = of(
             "UPDATE {schema}.execution SET status = 'done'"
             " FROM {given} WHERE execution.job_id = given.job_id AND CASE WHEN execution.due_us <> given.due_us"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from ..._values import EVERYTHING
@@ -43,18 +44,19 @@ class Place(Protocol):
 def write_executions(connection: Connection, statements: ExecutionStatements, batch: Batch, epoch: int) -> list[Gone]:
     """Carry out what the batch says of executions. Called in a pipeline; return where what has given way comes back."""
     if batch.placed:
-        connection.execute(statements.place, PLACED.parameters(batch.placed))
+        connection.execute(statements.place, PLACED.parameters(sorted(batch.placed)))
     if batch.lost:
-        connection.execute(statements.lose, PLACED.parameters(batch.lost))
+        connection.execute(statements.lose, PLACED.parameters(sorted(batch.lost)))
     if batch.released:
-        asked = [text_array(batch.released), number_array(batch.released.values()), epoch]
+        released = sorted(batch.released)
+        asked = [text_array(released), number_array(map(batch.released.__getitem__, released)), epoch]
         connection.execute(statements.forget_done, asked)
         connection.execute(statements.release, asked)
     return [_plan(connection, statements, batch.planned.values())[0]] if batch.planned else []
 
 
 def _plan(connection: Connection, statements: ExecutionStatements, planned: Iterable[Planned]) -> tuple[Gone, Gone]:
-    given = PLANNED.parameters(planned)
+    given = PLANNED.parameters(sorted(planned, key=attrgetter("job_id")))
     return connection.execute(statements.give_way, given), connection.execute(statements.plan, given)
 
 
@@ -79,7 +81,7 @@ class PostgresExecutions:
         self, connection: Connection, ticks: list[tuple[str, int]], *, is_last: bool
     ) -> dict[tuple[str, int], Taken | NotTaken]:
         """Take executions, each of another job. `is_last`: and commit."""
-        statements, epoch = self._statements, self._place.epoch
+        statements, epoch, ticks = self._statements, self._place.epoch, sorted(ticks)
         ids = text_array(job_id for job_id, _ in ticks)
         given = [ids, number_array(due_us for _, due_us in ticks)]
         with connection.pipeline():

@@ -162,6 +162,10 @@ class Statements:
             " FROM unnest(%s::text[], %s::text[], %s::bigint[]) AS given (id, paused, paused_until_us)"
             " WHERE job.id = given.id"
         )
+        self.lock_jobs = self.of("SELECT FROM {schema}.job WHERE id = ANY (%s::text[]) ORDER BY id FOR NO KEY UPDATE")
+        self.lock_states = self.of(
+            "SELECT FROM {schema}.job_state WHERE job_id = ANY (%s::text[]) ORDER BY job_id FOR UPDATE"
+        )
         self.remove_jobs = self.of("DELETE FROM {schema}.job WHERE id = ANY (%s::text[])")
         self.finish_jobs = self.of(
             "DELETE FROM {schema}.job USING unnest(%s::text[], %s::text[]) AS given (id, schedule)"
