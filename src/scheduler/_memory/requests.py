@@ -19,6 +19,7 @@ from typing import assert_never
 
 from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
+from .._journal import sound_tick
 from .._loop import Core
 from .._restore import Reconciler
 from .._values import DuplicateJob, MissedReason, Outcome, RunEnded, RunMissed
@@ -193,15 +194,20 @@ def end_of(answer: Answer, job_id: str, now_us: int) -> RunEnded | RunMissed | N
     """The end of the run that a request has asked for; None: it is still to come. `now_us`: for what has no tick."""
     due_us = now_us if answer.due_us is None else answer.due_us
     if answer.reason is not None:
-        return _missed(job_id, due_us, MissedReason(answer.reason))
-    tick = answer.tick
-    if tick is None:
+        return _missed(job_id, due_us, _reason(answer.reason))
+    if answer.tick is None:
         return _missed(job_id, due_us, MissedReason.REMOVED) if answer.is_gone else None
-    if tick.outcome == RUNNING or answer.comes_again:
+    tick, _ = sound_tick(answer.tick)
+    if tick is not None and (tick.outcome == RUNNING or answer.comes_again):
         return None
-    if tick.outcome == Outcome.MISSED.value:
-        return _missed(job_id, due_us, MissedReason(tick.reason or MissedReason.STOPPED.value))
+    if tick is None or tick.outcome == Outcome.MISSED.value:
+        return _missed(job_id, due_us, _reason(None if tick is None else tick.reason))
     return _ended(tick)
+
+
+def _reason(text: str | None) -> MissedReason:
+    """Why there was no run; STOPPED, where the record says nothing or what only another version knows."""
+    return next((reason for reason in MissedReason if reason.value == text), MissedReason.STOPPED)
 
 
 def _missed(job_id: str, due_us: int, reason: MissedReason) -> RunMissed:

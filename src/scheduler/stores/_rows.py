@@ -316,7 +316,7 @@ class Changes:
 
 
 def _seconds(age: timedelta | float | str | None) -> float | None:
-    """A length of time in seconds. Raises ValueError for words that are none."""
+    """Read a length of time, in seconds. Raises ValueError for a text that is none."""
     if not isinstance(age, (str, timedelta)):
         return age
     try:
@@ -327,7 +327,7 @@ def _seconds(age: timedelta | float | str | None) -> float | None:
 
 
 def _bytes(size: int | str | None) -> int | None:
-    """A number of bytes. Raises ValueError for words that are none."""
+    """Read a number of bytes. Raises ValueError for a text that is none."""
     if not isinstance(size, str):
         return size
     found = _SIZE.fullmatch(size.strip())

@@ -56,7 +56,7 @@ def _rightful_owners(agents: tuple[int, ...]) -> list[int]:
 
 @lru_cache(maxsize=256)
 def _draws(agent: int) -> Sequence[int]:
-    """Known of all who are there, for whoever hears that one of them has gone is in a hurry."""
+    """The numbers that an agent draws for all shards. They are kept: who hears that an agent has gone is in a hurry."""
     return array("Q", (int.from_bytes(_draw(agent, shard)) for shard in range(SHARDS)))
 
 

@@ -35,19 +35,19 @@ class FleetPlan:
 
 
 def read_fleet(section: Section, environment: Mapping[str, str]) -> FleetPlan:
-    """Read [fleet]. What the environment says goes before: the file may be the same on all machines."""
+    """Read [fleet]. What the environment says counts instead, so that machines can share the file."""
     name = section.take(
         "name",
         label,
         None,
-        f"what the others call this agent. `{NAME}` goes before it, as machines may share the file. By default its "
-        "process and host",
+        f"what the others call this agent. `{NAME}` counts instead where it is set, so that machines can share the "
+        "file. By default its process and host",
     )
     labels = section.take(
         "labels",
         _labels,
         {},
-        f"where this agent stands, for the `where` and `apart` of checks. `{LABELS}` goes before it: "
+        f"where this agent stands, for the `where` and `apart` of checks. `{LABELS}` counts instead where it is set: "
         "`region=eu,zone=a`. By default it has none",
     )
     max_skew = section.take(
