@@ -5,7 +5,18 @@ from contextlib import closing
 
 import pytest
 
-from scheduler.stores import RUNNING, Batch, Placed, Planned, StoredJob, StoredState, StoredTick, Taken
+from scheduler.stores import (
+    RUNNING,
+    Batch,
+    Placed,
+    Planned,
+    RequestDone,
+    StoredJob,
+    StoredRequest,
+    StoredState,
+    StoredTick,
+    Taken,
+)
 from scheduler.stores._postgres.commit import write
 from scheduler.stores.postgres import PostgresStore
 
@@ -113,6 +124,19 @@ def test_executions_are_put_released_and_planned_by_their_keys(store, reads):
     assert sorted(row.job_id for row in receipts[0].gone) == sorted(SOME)
     assert more_than(FEW, one_by_one) == {}
     assert more_than(LOOKS * len(SOME), by_index) == {}
+
+
+def test_requests_are_done_and_forgotten_by_their_keys(store, reads):
+    """Those of jobs that are gone were looked for by reading all jobs, in each commit that had to do with a request."""
+    asked = JOBS[:100]
+    store.commit(Batch(requests=[StoredRequest(number, job_id, "run") for number, job_id in enumerate(asked)]))
+    batch = Batch(done=[RequestDone(0, JOBS[0], 1)], jobs={JOBS[1]: None})
+    one_by_one, by_index = reads(lambda connection: commit(store, connection, batch))
+    assert more_than(FEW, one_by_one) == {}
+    assert more_than(LOOKS * len(asked), by_index) == {}
+    with store.transaction() as connection:
+        left = connection.execute(f"SELECT number FROM {store._schema}.request WHERE number < 4").fetchall()
+    assert sorted(left) == [(0,), (2,), (3,)]
 
 
 def test_a_statement_is_put_together_once(store):
