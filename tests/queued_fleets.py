@@ -32,9 +32,9 @@ class QueuedFleet:
         self._hand = None
 
     @asynccontextmanager
-    async def agent(self, name="agent", *, dsn=None, broker=None, reservers=1, hold=None, **options):
+    async def agent(self, name="agent", *, dsn=None, broker=None, reservers=1, hold=None, labels=None, **options):
         """Let a scheduler run until the end of the block, on these servers or through proxies. `hold`: another task."""
-        store = PostgresStore(dsn or self.dsn, schema=self.schema, shared=True, name=name)
+        store = PostgresStore(dsn or self.dsn, schema=self.schema, shared=True, name=name, labels=labels)
         queue = BeanstalkdQueue(broker or self.broker.address, ttr=self._ttr, reservers=reservers)
         s = Scheduler(store=store, queue=queue, **self._options, **options)
 

@@ -171,7 +171,12 @@ def membership_of(
     """Put together what decides which jobs are here: those of our shards, or those that come out of a queue."""
     if dispatch is None or audit is None:
         return Shards(sharing, shares, **parts)
-    return Membership(sharing, shares, on_lease=dispatch.taking.on_lease, on_burial=audit.hint, **parts)
+    on: dict[str, Any] = {
+        "on_lease": dispatch.taking.on_lease,
+        "on_burial": audit.hint,
+        "on_view": dispatch.fitting.see,
+    }
+    return Membership(sharing, shares, **on, **parts)
 
 
 def of_queue(

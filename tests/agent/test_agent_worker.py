@@ -1,5 +1,6 @@
 """`timerqueue worker`: a process that runs what others have added, on a real PostgreSQL and a real beanstalkd."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import pytest
 
 from kit import until
+from older_code import code_of
 from scheduler import Scheduler
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.stores.postgres import PostgresStore
@@ -18,7 +20,11 @@ def note(name):
     with open({log!r}, "a") as file:
         file.write(f"{{os.getpid()}} {{name}}\\n")
 
-TASKS = {{"note": note}}
+def hold(name):
+    note(name)
+    time.sleep(600)
+
+TASKS = {{"note": note, "hold": hold}}
 NOTHING = 7
 """
 
@@ -30,8 +36,12 @@ def log(tmp_path):
     return tmp_path / "log"
 
 
-def worker(folder, dsn, broker, *more, tasks="mine:TASKS"):
-    """Start a worker in that folder."""
+BEFORE_LABELS = "d94fc4ef1903def2944ab06335a24ccfa5c62323"
+"""The last commit before jobs in a queue could be for agents with some labels."""
+
+
+def worker(folder, dsn, broker, *more, tasks="mine:TASKS", code=None):
+    """Start a worker in that folder, of older code perhaps."""
     command = [sys.executable, "-m", "scheduler.agent", "worker", tasks, "--store", dsn, "--queue", broker]
     return subprocess.Popen(
         [*command, *more],
@@ -40,6 +50,7 @@ def worker(folder, dsn, broker, *more, tasks="mine:TASKS"):
         stderr=subprocess.PIPE,
         text=True,
         stdin=subprocess.DEVNULL,
+        env=os.environ | ({} if code is None else {"PYTHONPATH": str(code)}),
     )
 
 
@@ -73,6 +84,98 @@ async def test_workers_run_what_another_program_has_added(postgres_server, postg
         for each in workers:
             each.kill()
             each.communicate()
+
+
+def pids_of(log, prefix):
+    """Return who has run jobs whose names begin so."""
+    return {int(pid) for pid, name in map(str.split, log.read_text().splitlines()) if name.startswith(prefix)}
+
+
+async def test_workers_take_what_fits_their_labels(postgres_server, postgres_schema, broker, log, url):
+    """One of those that fit is killed with a run: the other one makes up for it, and nobody else."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
+    s = Scheduler(store=store, queue=BeanstalkdQueue(broker.address, reservers=0))
+    s.register("note", lambda name: None)
+    s.register("hold", lambda name: None)
+    async with s:
+        for number in range(10):
+            s.add("note", "@every 1s", id=f"eu-{number}", args=[f"eu-{number}"], where="region=eu")
+            s.add("note", "@every 1s", id=f"any-{number}", args=[f"any-{number}"])
+        s.add("hold", "@every 1h", id="long", args=["long"], where="region=eu", delivery="at_least_once").run_now()
+        await s.flush()
+        s.stop(grace=0)
+    labels = ["region=eu", "region=eu,zone=a", "region=us"]
+    names = ["one", "two", "us"]
+    workers = [
+        worker(log.parent, url, broker.address, "--name", name, "--labels", text, "--crash-floor", "1s")
+        for name, text in zip(names, labels, strict=True)
+    ]
+    fit, us = {workers[0].pid, workers[1].pid}, workers[2].pid
+    try:
+        await until(lambda: pids_of(log, "eu-") == fit and us in pids_of(log, "any-"))
+        await until(lambda: pids_of(log, "long"))
+        (first,) = pids_of(log, "long")
+        (killed,) = (each for each in workers if each.pid == first)
+        killed.kill()
+        killed.wait()
+        await until(lambda: pids_of(log, "long") == fit)
+        before = len(pids(log))
+        await until(lambda: len(pids(log)) >= before + 60)
+        assert us not in pids_of(log, "eu-")
+    finally:
+        for each in workers:
+            each.kill()
+            each.communicate()
+
+
+@pytest.mark.slow
+async def test_an_older_worker_leaves_jobs_for_labels_alone(
+    postgres_server, postgres_schema, broker, log, url, tmp_path_factory
+):
+    """It audits when it starts, and puts what a newer one has left to where anybody takes it. Nobody else runs it."""
+    store = PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)
+    s = Scheduler(store=store, queue=BeanstalkdQueue(broker.address, reservers=0))
+    s.register("note", lambda name: None)
+    async with s:
+        for name, where in (("eu", "region=eu"), ("any", None)):
+            for number in range(10):
+                s.add("note", "@every 1s", id=f"{name}-{number}", args=[f"{name}-{number}"], where=where)
+        await s.flush()
+        s.stop(grace=0)
+    at, rest, workers = (log.parent, url, broker.address), ["--crash-floor", "1s"], []
+
+    def start(*more, **options):
+        workers.append(worker(*at, *more, *rest, **options))
+        return workers[-1]
+
+    try:
+        newer = start("--labels", "region=eu")
+        await until(lambda: pids_of(log, "eu-") == {newer.pid})
+        newer.kill()
+        newer.wait()
+        older = start(code=code_of(BEFORE_LABELS, tmp_path_factory.mktemp("older")))
+        await until(lambda: pids(log).count(older.pid) > 50)
+        assert pids_of(log, "eu-") == {newer.pid}
+        before, again = len(log.read_text().splitlines()), start("--labels", "region=eu")
+        await until(
+            lambda: {
+                name for pid, name in map(str.split, log.read_text().splitlines()[before:]) if int(pid) == again.pid
+            } >= {f"eu-{number}" for number in range(10)}
+        )  # fmt: skip
+        assert older.pid not in pids_of(log, "eu-")
+    finally:
+        for each in workers:
+            each.kill()
+            each.communicate()
+
+
+@pytest.mark.parametrize("labels", ["eu", "region=eu,region=us", ""])
+def test_what_are_no_labels_is_told(log, labels):
+    """Whoever has none that anybody could ask for would wait in vain."""
+    made = worker(log.parent, "postgresql:///nowhere", "broker", "--labels", labels)
+    _, errors = made.communicate(timeout=60)
+    assert made.returncode == 2
+    assert "--labels: " in errors
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ Whatever is missing is put again; an execution that then stands there twice is r
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from logging import getLogger
 from typing import Final
 
@@ -19,9 +20,10 @@ from attrs import define
 
 from .._loop import Core
 from .._values import Audit, AuditEnded, AuditStarted
-from ..queues import QueueUnavailable, Tick
+from ..queues import QueueUnavailable
 from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Planned, Standing as At, StoreError
 from .dispatch import Dispatch
+from .fitting import Wheres
 from .line import Line, answer_of
 from .looking import EVERY as LOOK_EVERY, Looking
 
@@ -121,50 +123,49 @@ class QueueAudit:
         return missing
 
     async def _audit(self, counts: _Found) -> None:
-        dispatch, executions = self._dispatch, self._dispatch.executions
+        dispatch = self._dispatch
         await answer_of(self._queue_line, dispatch.queue.instance)  # or it cannot be asked, and nothing is written
         now_us = self._now_us()
         orphans = 0
         for part in range(PARTS):
-            found = await answer_of(
-                self._store_line,
-                lambda part=part: executions.audit(  # type: ignore[misc] # a default cannot be typed
-                    part, now_us=now_us, instance=None, decide=counts.decide
-                ),
-            )
-            if found is not None:
+            audited = await answer_of(self._store_line, partial(self._audit_part, part, now_us, counts))
+            if audited is not None:
+                found, wheres = audited
                 counts.add(found)
                 orphans += found.orphans
                 self._dispatch.missing += len(found.planned)
-                dispatch.mended(found)
+                dispatch.mended(found, wheres)
         await self._put_pending(now_us if orphans else now_us - SETTLED)
         await self._look_at_scheduled()
 
+    def _audit_part(self, part: int, now_us: int, counts: _Found) -> tuple[Audited, Wheres] | None:
+        """Audit one part, in the line of the store."""
+        dispatch = self._dispatch
+        found = dispatch.executions.audit(part, now_us=now_us, instance=None, decide=counts.decide)
+        return None if found is None else (found, dispatch.fitting.asked(found.planned))
+
     async def _put_pending(self, before_us: int) -> None:
         """Put what has been pending since then: nobody does, or its server has lost it."""
-        await self._page(PENDING, lambda rows: self._put_orphans(rows, before_us))
+        await self._page(PENDING, lambda rows, wheres: self._put_orphans(rows, wheres, before_us))
 
-    async def _put_orphans(self, rows: list[Execution], before_us: int) -> None:
-        orphans = [row for row in rows if row.made_us < before_us]
-        puts = self._dispatch.puts
-        self._dispatch.missing += puts.put([(Tick(row.job_id, row.due_us), None) for row in orphans])
-        puts.move([Tick(row.job_id, row.due_us) for row in orphans])
+    async def _put_orphans(self, rows: Sequence[Execution], wheres: Wheres, before_us: int) -> None:
+        puts, tick = self._dispatch.puts, self._dispatch.fitting.tick
+        orphans = [tick(row, wheres) for row in rows if row.made_us < before_us]
+        self._dispatch.missing += puts.put([(each, None) for each in orphans])
+        puts.move(orphans)
 
     async def _look_at_scheduled(self) -> None:
         await self._page(SCHEDULED, self._looking.look)
 
-    async def _page(self, status: str, see: Callable[[list[Execution]], Awaitable[None]]) -> None:
+    async def _page(self, status: str, see: Callable[[Sequence[Execution], Wheres], Awaitable[None]]) -> None:
         """Go through all live executions in that status."""
         after = (-1, "")
+        waiting = partial(self._dispatch.executions.waiting, status, before_us=FOREVER, limit=PAGE)
+        read = self._dispatch.fitting.read
         while True:
             with self._dispatch.puts.reading():
-                rows = await answer_of(
-                    self._store_line,
-                    lambda after=after: self._dispatch.executions.waiting(  # type: ignore[misc] # as above
-                        status, before_us=FOREVER, after=after, limit=PAGE
-                    ),
-                )
-                await see(rows)
+                rows, wheres = await answer_of(self._store_line, partial(read, partial(waiting, after=after)))
+                await see(rows, wheres)
             if len(rows) < PAGE:
                 return
             after = (rows[-1].due_us, rows[-1].job_id)

@@ -39,6 +39,7 @@ from ..stores import (
     Standing,
 )
 from .fetching import CarryOut, Fetching
+from .fitting import Fitting, Wheres
 from .held import Held, Hold
 from .line import Line
 from .next_execution import due_elsewhere, next_execution
@@ -84,7 +85,13 @@ class Dispatch:
         self._jobs = core.jobs
         self._registry = registry
         self.puts = Puts(queue, core, queue_line)
-        lines: dict[str, Any] = {"store_line": store_line, "reconciler": reconciler, "intake": intake}
+        self.fitting = Fitting(queue, executions, held, self.puts, core)
+        lines: dict[str, Any] = {
+            "fitting": self.fitting,
+            "store_line": store_line,
+            "reconciler": reconciler,
+            "intake": intake,
+        }
         self.fetching = Fetching(executions, held, core, carry_out=carry_out, **lines)
         self.taking = Taking(executions, held, self.puts, core, **lines)
         self.stays = Stays(held, core)
@@ -108,7 +115,8 @@ class Dispatch:
             held=len(self._held.by_id),
             taken=self.taking.taken,
             dropped={reason.value: count for reason, count in self.taking.dropped.items() if count}
-            | ({"duplicate": self.taking.duplicates} if self.taking.duplicates else {}),
+            | ({"duplicate": self.taking.duplicates} if self.taking.duplicates else {})
+            | ({"sent on": self.fitting.sent_on} if self.fitting.sent_on else {}),
             without_task=self.taking.without_task,
             here=len(self.puts.here),
             refused={reason.value: count for reason, count in of_queue.here.items()},
@@ -200,7 +208,7 @@ class Dispatch:
         self.puts.arrived(batch.placed)
         self._put(
             [
-                (planned.job_id, planned.due_us)
+                Tick(planned.job_id, planned.due_us, where=self._where_of(planned.job_id))
                 for planned in batch.planned.values()
                 if planned.due_us is not None and self._is_to_be_put(planned.job_id, planned.due_us)
             ]
@@ -240,20 +248,29 @@ class Dispatch:
         hold.placed_us = due_us
         return True
 
+    def _where_of(self, job_id: str) -> str | None:
+        """For whom a job is that was with us: as it is known here, unless it came out of the queue otherwise."""
+        hold = self._held.leaving.get(job_id)
+        return self.fitting.where_of(job_id) if hold is None or hold.where is None else hold.where
+
     def reconcile(self, job_ids: Sequence[str]) -> None:
         """See that these jobs, which nobody has, have the execution that follows from their rows by now."""
 
-        def answered(mended: Mended | None, error: Exception | None) -> None:
-            if mended is None:
+        def answered(found: tuple[Mended, Wheres] | None, error: Exception | None) -> None:
+            if found is None:
                 logger.warning("the executions of %d jobs wait for the next audit: %s", len(job_ids), error)
             else:
-                self.mended(mended)
+                self.mended(*found)
 
-        self._store_line.submit(lambda: self.executions.reconcile(job_ids, self._decide_edited), answered)
+        def reconcile() -> tuple[Mended, Wheres]:
+            mended = self.executions.reconcile(job_ids, self._decide_edited)
+            return mended, self.fitting.asked(mended.planned)
 
-    def mended(self, mended: Mended) -> None:
+        self._store_line.submit(reconcile, answered)
+
+    def mended(self, mended: Mended, wheres: Wheres) -> None:
         """Have the queue follow what was changed in the store."""
-        self._put([(execution.job_id, execution.due_us) for execution in mended.planned])
+        self._put([self.fitting.tick(execution, wheres) for execution in mended.planned])
         self._cancel(mended.gone)
 
     def decide(self, standing: Standing) -> Planned | None:
@@ -273,8 +290,8 @@ class Dispatch:
 
     # -- the queue -----------------------------------------------------------------------------------------------------
 
-    def _put(self, executions: Iterable[tuple[str, int]]) -> None:
-        self.puts.put([(Tick(job_id, due_us), None) for job_id, due_us in executions])
+    def _put(self, ticks: Iterable[Tick]) -> None:
+        self.puts.put([(tick, None) for tick in ticks])
 
     def _cancel(self, executions: Iterable[Execution]) -> None:
         self.puts.cancel((Tick(each.job_id, each.due_us), _place(each)) for each in executions)

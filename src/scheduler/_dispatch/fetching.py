@@ -18,7 +18,8 @@ from timerqueue import LifecycleError
 
 from .._loop import Core
 from .._restore import Intake, Lost, Reconciler
-from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest
+from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest, where_of
+from .fitting import Fitting
 from .held import Held, Hold, is_being_removed
 from .line import Line
 
@@ -43,11 +44,13 @@ class Fetching:
         core: Core,
         *,
         carry_out: CarryOut,
+        fitting: Fitting,
         store_line: Line,
         reconciler: Reconciler,
         intake: Intake,
     ) -> None:
         self._carry_out = carry_out
+        self._fitting = fitting
         self._executions = executions
         self._held = held
         self._core = core
@@ -56,11 +59,14 @@ class Fetching:
         self._intake = intake
 
     def fetch(self, requests: Iterable[StoredRequest]) -> None:
-        """Have these carried out, of jobs that nobody has. They are durable."""
+        """Have these carried out, of jobs that nobody has. They are durable.
+
+        What is asked of jobs for agents with other labels is left to whichever of these has the job's shard.
+        """
         asked: Asked = defaultdict(list)
         for request in requests:
             job = self._core.jobs.find(request.job_id)
-            if job is None or job.unfit is not None:
+            if job is None or job.unfit is not None or not self._fitting.is_for_us(job.id):
                 continue  # nobody can do it, or not we
             if job.is_elsewhere:
                 asked[job.id].append(request)
@@ -115,7 +121,7 @@ class Fetching:
         """Let a job go on here that nobody has had."""
         taken, live = fetched.taken, fetched.live
         row, state = self._intake.job(taken.job), self._intake.state(taken.state)
-        if row is None or is_being_removed(self._core.journal, job_id):
+        if row is None or is_being_removed(self._core.journal, job_id) or not self._held.fits(where_of(row.options)):
             self._let_go(job_id, fetched.due_us)
             return
         if row.id in self._held.by_id:

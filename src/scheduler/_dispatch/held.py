@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from attrs import define
 
 from .._journal import Journal
+from .._placement import is_part
 from ..queues import Delivery, Place, Tick
-from ..stores import Shares, Sharing
+from ..stores import Peer, Shares, Sharing
 
 
 class GivenBack(Delivery):
@@ -46,7 +47,8 @@ class Hold:
     planned for it last, and its schedule. `gives_back`: nothing of it has begun here, and somebody else is to have it,
     after `rests` seconds.
     `is_long`: it has been with us for a while. `starts_here`: it is new, and its first start needs no queue.
-    `is_fetched`: it was taken out of its turn, and `due_us` stands in no queue.
+    `is_fetched`: it was taken out of its turn, and `due_us` stands in no queue. `where`: the labels that it is for, of
+    what is for others.
     """
 
     due_us: int | None = None
@@ -59,6 +61,7 @@ class Hold:
     is_long: bool = False
     starts_here: bool = False
     is_fetched: bool = False
+    where: str | None = None
 
     def settle(self) -> None:
         """Say to the queue what has become of the execution, now that the store knows."""
@@ -81,14 +84,39 @@ class Held(Shares):
         self.strays: dict[str, Hold] = {}
         """What was taken, and no job of ours has come of it: the next batch releases it."""
 
-    know_labels = False
+    know_parts = False
+
+    @property
+    def know_labels(self) -> bool:
+        """Whether there are agents among which labels choose."""
+        return self._sharing is not None
+
+    def fits(self, where: str | None) -> bool:
+        """Whether we may have jobs for these labels. Nobody has parts of jobs here."""
+        if where is None:
+            return True
+        us = self._us()
+        return us is not None and not is_part(where) and us.fits(where)
+
+    def has_labels(self) -> bool:
+        """Whether there may be jobs for labels of ours."""
+        us = self._us()
+        return us is not None and bool(us.labels)
+
+    def _us(self) -> Peer | None:
+        view = self.view
+        return None if view is None else next((peer for peer in view.peers if peer.epoch == view.me), None)
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:  # noqa: ARG002 - whoever takes a tick has its job
         """Whether the job of that id is with us."""
         return id in self.by_id
 
-    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - as above
-        """Have a job that is added here, until its row is durable and its first start here is over."""
+    def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - no place is anybody's
+        """Have a job that is added here, until its row is durable and its first start here is over. Not one that is for
+        others.
+        """
+        if not self.fits(where):
+            return False
         self.by_id.setdefault(id, Hold(starts_here=at_once))
         return True
 
@@ -120,10 +148,8 @@ class Held(Shares):
 
     def agent_of(self, id: str, place: str | None = None, where: str | None = None) -> str | None:  # noqa: ARG002 - as above
         """The name of the agent that has the job, as far as we know: ours, or None."""
-        view = self.view
-        if view is None or id not in self.by_id:
-            return None
-        return next((peer.name for peer in view.peers if peer.epoch == view.me), None)
+        us = self._us()
+        return None if us is None or id not in self.by_id else us.name
 
 
 def is_being_removed(journal: Journal, id: str) -> bool:

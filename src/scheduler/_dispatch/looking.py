@@ -8,12 +8,15 @@ looked for every few seconds: one statement that an index answers, and nearly al
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from .._loop import Core
 from ..queues import Place, Position, Standing, Tick, delay_of
 from ..stores import SCHEDULED, Execution
 from .dispatch import Dispatch
+from .fitting import Wheres
 from .line import Line, answer_of
 
 EVERY: Final = 5.0
@@ -48,21 +51,20 @@ class Looking:
         before_us, after = self._now_us() - OVERDUE, self._after
         executions = self._dispatch.executions
         with self._dispatch.puts.reading():
-            rows = await answer_of(
-                self._store_line,
-                lambda: executions.waiting(SCHEDULED, before_us=before_us, after=after, limit=AT_ONCE),
-            )
+            waiting = partial(executions.waiting, SCHEDULED, before_us=before_us, after=after, limit=AT_ONCE)
+            rows, wheres = await answer_of(self._store_line, partial(self._dispatch.fitting.read, waiting))
             self._after = (rows[-1].due_us, rows[-1].job_id) if len(rows) == AT_ONCE else FIRST
             if rows:
-                await self.look(rows)
+                await self.look(rows, wheres)
 
-    async def look(self, rows: list[Execution]) -> None:
-        """Look for scheduled executions, and put those again that will not come out in time. Raises QueueUnavailable.
+    async def look(self, rows: Sequence[Execution], wheres: Wheres) -> None:
+        """Look for scheduled executions, and put those again that will not come out in time, or only to others than
+        those that they are for. Raises QueueUnavailable.
 
         Call it while `Puts.reading`.
         """
         places = [
-            (Tick(row.job_id, row.due_us), Place(row.instance, row.number))
+            (self._dispatch.fitting.tick(row, wheres), Place(row.instance, row.number))
             for row in rows
             if row.instance is not None and row.number is not None
         ]
@@ -71,7 +73,10 @@ class Looking:
         wrong: list[tuple[Tick, Place | None]] = [
             (tick, None if position is None or position.is_forgotten else place)
             for (tick, place), position in zip(places, positions, strict=True)
-            if position is None or position.is_forgotten or _is_late(tick, position, now_us)
+            if position is None
+            or position.is_forgotten
+            or _is_late(tick, position, now_us)
+            or (position.is_astray and position.standing is not Standing.RESERVED)
         ]
         self._dispatch.missing += self._dispatch.puts.put(wrong)
 

@@ -74,6 +74,10 @@ class Puts:
         self._queue_line.submit(put, answered)
         return len(wanted)
 
+    def is_on_way(self, tick: Tick) -> bool:
+        """Whether it is being put, and nobody knows yet where it will stand."""
+        return _key(tick) in self._on_way
+
     def move(self, ticks: Sequence[Tick]) -> None:
         """Put those of these ticks that stand here into the queue, if it takes the first of them by now.
 

@@ -19,7 +19,8 @@ from .._jobs import Job
 from .._loop import Core
 from .._restore import Intake, Lost, Reconciler
 from ..queues import Delivery, Kind
-from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken
+from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken, where_of
+from .fitting import Fitting
 from .held import GivenBack, Held, Hold, is_being_removed
 from .line import Line
 from .puts import Puts
@@ -49,6 +50,7 @@ class Taking:
         puts: Puts,
         core: Core,
         *,
+        fitting: Fitting,
         store_line: Line,
         reconciler: Reconciler,
         intake: Intake,
@@ -60,6 +62,7 @@ class Taking:
         self._executions = executions
         self._held = held
         self._puts = puts
+        self._fitting = fitting
         self._core = core
         self._store_line = store_line
         self._reconciler = reconciler
@@ -121,6 +124,9 @@ class Taking:
             return False
         if self._rests or not self._core.trust.is_given or self._core.runs.is_stopping:
             delivery.release(AGAIN)
+            return False
+        if not self._fitting.is_for_us(delivery.tick.job_id):
+            self._fitting.send_on(delivery)
             return False
         return True
 
@@ -188,6 +194,10 @@ class Taking:
         if row is None or is_gone:
             self._let_go(delivery, None if is_gone else taken.job)
             return
+        if not self._held.fits(where := where_of(row.options)):  # we did not know, or knew other labels
+            self._fitting.sent_on += 1
+            self._let_go(delivery, row, where)
+            return
         self.taken += 1
         hold = self._held.by_id[job_id] = Hold(due_us, delivery, due_us)
         lost = Lost(list(self._intake.ticks(taken.running)), list(self._intake.ticks(taken.owed)))
@@ -201,16 +211,18 @@ class Taking:
         else:
             self._core.journal.touch(job)  # so that it is released with the next commit
 
-    def _let_go(self, delivery: Delivery, row: StoredJob | None) -> None:
+    def _let_go(self, delivery: Delivery, row: StoredJob | None, where: str | None = None) -> None:
         """Release what was taken: its row makes no sense, and may be mended until it comes out again. None: the job was
-        removed here meanwhile.
+        removed here meanwhile. `where`: it is put anew for agents with these labels.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         if job_id in self._held.strays:
             delivery.release(AGAIN)
             return
-        stray = self._held.strays[job_id] = Hold(due_us, delivery, due_us)
-        if row is not None:
+        stray = self._held.strays[job_id] = Hold(due_us, delivery, due_us, where=where)
+        if row is not None and where is not None:
+            stray.planned = (due_us, row.schedule)
+        elif row is not None:
             stray.planned, stray.gives_back, stray.rests = (due_us, row.schedule), True, LATER
             self.without_task += 1
         self._core.journal.flush(lambda _lost: None)

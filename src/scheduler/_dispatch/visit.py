@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..queues import Place, Queue, Standing, Tick
+from ..queues import Place, Position, Queue, Standing, Tick
 from ..stores import PARTS, PENDING, SCHEDULED, Audited, Decide, Execution, Placed, Planned, Standing as At, Visit
 
 SETTLED: Final = 2_000_000
@@ -58,7 +58,7 @@ class QueueVisit:
         self.jobs += found.jobs
         self.planned += len(found.planned)
         self.withdrawn += len({row.job_id for row in found.gone} - {row.job_id for row in found.planned})
-        places = [(_tick(row), place) for row in found.gone if (place := _place(row)) is not None]
+        places = [(Tick(row.job_id, row.due_us), place) for row in found.gone if (place := _place(row)) is not None]
         if places:
             self._queue.cancel(places)
         self._put(found.planned)
@@ -74,8 +74,9 @@ class QueueVisit:
             after = (rows[-1].due_us, rows[-1].job_id)
 
     def _wrong(self, rows: Sequence[Execution]) -> list[Execution]:
-        """Return those that do not stand where the store says, or come out too late; these are taken out."""
-        places = [(row, _tick(row), place) for row in rows if (place := _place(row)) is not None]
+        """Return those that do not stand where the store says. Those that come late, or to others, are taken out."""
+        ticks = zip(rows, self._ticks(rows), strict=True)
+        places = [(row, tick, place) for row, tick in ticks if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])
         missing = [
             row
@@ -86,18 +87,27 @@ class QueueVisit:
             (row, tick, place)
             for (row, tick, place), position in zip(places, positions, strict=True)
             if position is not None
-            and position.standing is Standing.DELAYED
-            and self._now_us + position.seconds_left * 1_000_000 > max(row.due_us, self._now_us) + TOLERANCE
+            and not position.is_forgotten
+            and (self._is_late(row, position) or (position.is_astray and position.standing is not Standing.RESERVED))
         ]
         if late:
             self._queue.cancel([(tick, place) for _, tick, place in late])
         return missing + [row for row, _, _ in late]
 
+    def _is_late(self, row: Execution, position: Position) -> bool:
+        comes_us = self._now_us + position.seconds_left * 1_000_000
+        return position.standing is Standing.DELAYED and comes_us > max(row.due_us, self._now_us) + TOLERANCE
+
+    def _ticks(self, rows: Sequence[Execution]) -> list[Tick]:
+        """Executions as the queue has them: each for agents with the labels that its job asks for."""
+        wheres = self._visit.executions.wheres([row.job_id for row in rows]) if rows else {}
+        return [Tick(row.job_id, row.due_us, where=wheres.get(row.job_id)) for row in rows]
+
     def _put(self, rows: Sequence[Execution]) -> int:
         """Put executions, and write where they stand. What the queue does not take stays pending. Return how many."""
         if not rows:
             return 0
-        places = self._queue.put([_tick(row) for row in rows])
+        places = self._queue.put(self._ticks(rows))
         placed = [
             Placed(row.job_id, row.due_us, place.instance, place.number, self._now_us)
             for row, place in zip(rows, places, strict=True)
@@ -106,10 +116,6 @@ class QueueVisit:
         if placed:
             self._visit.placed(placed)
         return len(placed)
-
-
-def _tick(row: Execution) -> Tick:
-    return Tick(row.job_id, row.due_us)
 
 
 def _place(row: Execution) -> Place | None:

@@ -82,11 +82,14 @@ class JobList:
 
     def check_placement(self, policy: Policy, *, is_stored: bool) -> None:
         """Raise InvalidJob for labels, or a number of agents, where none are looked at."""
-        where, agents = policy.where, policy.agents
-        if (where is None and agents is None) or (is_stored and self.shares is not None and self.shares.know_labels):
+        where, agents, shares = policy.where, policy.agents, self.shares
+        if where is None and agents is None:
             return
-        if is_stored and self.shares is not None:
-            why = "whichever agent is free takes a job whose starts stand in a queue"
+        has_parts = agents is not None or policy.is_part
+        if is_stored and shares is not None and shares.know_labels and (shares.know_parts or not has_parts):
+            return
+        if is_stored and shares is not None and shares.know_labels:
+            why = "one agent takes each start of a job that stands in a queue, and where= says among which"
         else:
             why = "it is for stored jobs of agents that share a store: PostgresStore(dsn, shared=True, labels={...})"
         asked = f"where={where!r}" if agents is None else f"agents={agents!r}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from ..stores import Shares, Sharing
+from ..stores import Shares, Sharing, View
 from .shards import Shards
 
 
@@ -15,8 +15,8 @@ class Membership(Shards):
     """Our lease, and the burial of agents whose leases have ended: what they had taken may be taken from then on.
 
     Shards are claimed as by any other agent, so that an agent sees who is there; no job comes or goes with them.
-    On the loop each turn of the lease tells `on_lease` whether it is held, and `on_burial` is called when we have
-    buried somebody.
+    On the loop each turn of the lease tells `on_lease` whether it is held, and `on_view` what it has seen, and
+    `on_burial` is called when we have buried somebody.
     """
 
     leaves_ticks = False
@@ -28,15 +28,19 @@ class Membership(Shards):
         *,
         on_lease: Callable[[bool], object],
         on_burial: Callable[[], object],
+        on_view: Callable[[View], object],
         **parts: Any,
     ) -> None:
         super().__init__(sharing, shares, **parts)
         self._tell_lease = on_lease
         self._tell_burial = on_burial
+        self._tell_view = on_view
 
     async def join(self) -> list[int]:
         """Hold our lease. No job is ours until it comes out of the queue."""
         await super().join()
+        assert self._view is not None
+        self._tell_view(self._view)
         return []
 
     async def _follow(self, _group: TaskGroup) -> float | None:
@@ -45,6 +49,8 @@ class Membership(Shards):
         if view is not None and self.lease.is_held():
             self._core.runs.marks.settled()
             self._meet(view)
+            self._unplaced.look(view)
+            self._tell_view(view)
         return None
 
     def _failed(self) -> None:

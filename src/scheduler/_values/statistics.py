@@ -294,10 +294,10 @@ class StoreStatistics:
 @frozen(kw_only=True)
 class DispatchStatistics:
     """A scheduler's dealings with its queue since it began. `held`: jobs that are with it now. `taken`: executions that
-    it has taken. `dropped`: those that were not to be run any more, by the reason. `without_task`: those that were left
-    to others. `here`: those that wait in this process now, because the queue would not have them; `refused`: how many
-    that were, by the reason. `missing`: those that an audit has put again. `premature`, `hops`, `expired` and
-    `strange`: see scheduler.queues.QueueStatistics.
+    it has taken. `dropped`: those that were not to be run any more, or not here, by the reason. `without_task`: those
+    that were left to others. `here`: those that wait in this process now, because the queue would not have them;
+    `refused`: how many that were, by the reason. `missing`: those that an audit has put again. `premature`, `hops`,
+    `expired` and `strange`: see scheduler.queues.QueueStatistics.
     """
 
     held: int

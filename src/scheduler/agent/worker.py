@@ -38,6 +38,7 @@ Tasks = Mapping[str, Callable[..., Any]]
     show_default=True,
     help="How long a job rests after a crash.",
 )
+@click.option("--labels", metavar="NAME=VALUE,...", help='Where it stands, for jobs with `where`: "region=eu,zone=a".')
 @click.option("--name", help="What the others call this worker. [default: its process and host]")
 @click.option("--grace", type=Duration(), default="30s", show_default=True, help="How long runs may go on at the end.")
 @click.pass_obj
@@ -50,13 +51,15 @@ def worker(  # noqa: PLR0917 - the options, in their order
     limit: int,
     limits: Sequence[str],
     crash_floor: float,
+    labels: str | None,
     name: str | None,
     grace: float,
 ) -> None:
     """Run jobs of a store that stand in a beanstalkd, beside any number of others that do.
 
     MODULE:NAME is a mapping in a Python module of yours, from the names of tasks to what they call. Jobs are added
-    by your programs; those of tasks that are not in it are left to others. Ends by Ctrl-C or SIGTERM.
+    by your programs; those of tasks that are not in it, and those for agents with other labels than the ones given
+    here, are left to others. Ends by Ctrl-C or SIGTERM.
     """
     import anyio
 
@@ -69,7 +72,8 @@ def worker(  # noqa: PLR0917 - the options, in their order
     found = tasks_or_end(tasks)
     try:
         options = {"limit": limit, "limits": _limits(limits), "crash_floor": crash_floor}
-        made = partial(_scheduler, store, queue, found, tube=tube, name=name, options=options)
+        of_agent = {"name": name, "labels": _labels(labels)}
+        made = partial(_scheduler, store, queue, found, tube=tube, of_agent=of_agent, options=options)
         anyio.run(_serve, made, grace, len(found))
     except StoreError as exc:
         refuse(store, str(exc))
@@ -88,8 +92,24 @@ def _limits(texts: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def _labels(text: str | None) -> Mapping[str, str]:
+    """Read labels, or end with what of them is none."""
+    from scheduler.stores import labels_of
+
+    try:
+        return {} if text is None else labels_of(text)
+    except ValueError as exc:
+        end(f"--labels: {exc}; write NAME=VALUE, such as region=eu,zone=a", BAD_USAGE)
+
+
 def _scheduler(
-    place: StorePlace, queue: str, tasks: Tasks, *, tube: str, name: str | None, options: Mapping[str, Any]
+    place: StorePlace,
+    queue: str,
+    tasks: Tasks,
+    *,
+    tube: str,
+    of_agent: Mapping[str, Any],
+    options: Mapping[str, Any],
 ) -> Scheduler:
     from scheduler import Scheduler
     from scheduler.queues.beanstalkd import BeanstalkdQueue
@@ -100,7 +120,7 @@ def _scheduler(
         end('--store: workers share a store in PostgreSQL, "postgresql://..."', BAD_USAGE)
     made = Scheduler(
         **options,
-        store=PostgresStore(place.dsn, schema=place.schema, shared=True, name=name),
+        store=PostgresStore(place.dsn, schema=place.schema, shared=True, **of_agent),
         queue=BeanstalkdQueue(queue, tube=tube),
     )
     for each, func in tasks.items():

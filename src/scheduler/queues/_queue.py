@@ -9,7 +9,7 @@ deleted. And a queue may refuse: then the tick stands in this process's own heap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import Final, Protocol
 
@@ -48,12 +48,15 @@ class Tick:
     """One due instant of one job, as a queue holds it. `due_us`: microseconds since 1970 in UTC.
 
     `generation`: of an audit, counted by who puts them, so that those of before can be told from the one that counts.
+    `where`: the labels of the agents that it is for, as its job says it; None: it is for any. It says whom the queue
+    gives the tick, and is no part of what the tick is: one that stands elsewhere is the same tick.
     """
 
     job_id: str
     due_us: int
     kind: Kind = Kind.RUN
     generation: int = 0
+    where: str | None = field(default=None, eq=False)
 
 
 @frozen
@@ -75,10 +78,14 @@ class Standing(Enum):
 
 @frozen
 class Position:
-    """How a tick stands, and in how many whole seconds the queue gives it out, by the queue's own clock."""
+    """How a tick stands, and in how many whole seconds the queue gives it out, by the queue's own clock.
+
+    `is_astray`: to others than those that it is for.
+    """
 
     standing: Standing
     seconds_left: int
+    is_astray: bool = False
 
     @property
     def is_forgotten(self) -> bool:
@@ -176,6 +183,13 @@ class Queue(Protocol):
         """Begin to take what is due, and give it to `deliver` from at most about a second before its due instant on.
 
         Does not wait for a server, and does not raise if there is none yet.
+        """
+
+    def listen(self, wheres: Collection[str]) -> None:
+        """Give out what is for these labels, too, from about a second later on, and until the end.
+
+        Called on the event loop, before `open` or after it, with texts as in `Tick.where`. Without it only what is for
+        any agent comes out, though in a queue of one process everything does.
         """
 
     def instance(self) -> str:

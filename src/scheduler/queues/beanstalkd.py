@@ -5,16 +5,17 @@ The server's clock may be set, its memory lost, its disk full: see `scheduler.qu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from logging import getLogger
 from typing import Final
 
 from timerqueue import Clock
 
 from ._beanstalkd.address import address_of
-from ._beanstalkd.commander import Commander, tube_of
+from ._beanstalkd.commander import Commander
 from ._beanstalkd.reserver import LONGEST_DELAY, Reserver
 from ._beanstalkd.tally import Tally
+from ._beanstalkd.tubes import LONGEST_SUFFIX
 from ._queue import (
     SECOND_US,
     CallAt,
@@ -62,6 +63,7 @@ class BeanstalkdQueue:
         self._tally = Tally()
         self._refuge = LocalQueue()
         self._reservers: list[Reserver] = []
+        self._wheres: frozenset[str] | None = None
         self._commander: Commander | None = None
         self._clock: Clock | None = None
         self._refused_for: Reason | None = None
@@ -94,8 +96,16 @@ class BeanstalkdQueue:
             )
             for _ in range(self._how_many)
         ]
+        if self._wheres is not None:
+            self.listen(self._wheres)
         for reserver in self._reservers:
             reserver.start()
+
+    def listen(self, wheres: Collection[str]) -> None:
+        """See Queue. The tubes of these labels are watched beside the others."""
+        self._wheres = frozenset(wheres).union(self._wheres or ())
+        for reserver in self._reservers:
+            reserver.listen(self._wheres)
 
     def instance(self) -> str:
         """See Queue."""
@@ -160,9 +170,9 @@ class BeanstalkdQueue:
 
 
 def _checked_tube(tube: str) -> str:
-    longest = max(len(tube_of(tube, kind)) for kind in Kind)
-    if not tube or tube.startswith("-") or not set(tube) <= NAME or longest > LONGEST_NAME:
-        msg = f"no name of a tube: {tube!r}; letters, digits and -+/;.$_() are allowed, no - first, 194 at most"
+    longest = LONGEST_NAME - LONGEST_SUFFIX
+    if not tube or tube.startswith("-") or not set(tube) <= NAME or len(tube) > longest:
+        msg = f"no name of a tube: {tube!r}; letters, digits and -+/;.$_() are allowed, no - first, {longest} at most"
         raise QueueError(msg)
     return tube
 

@@ -6,7 +6,7 @@ what its server refuses.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import count
 from threading import Lock
 from typing import Final
@@ -74,6 +74,9 @@ class LocalQueue:
     def open(self, clock: Clock, call_at: CallAt, deliver: Deliver) -> None:
         """See Queue."""
         self._clock, self._call_at, self._deliver = clock, call_at, deliver
+
+    def listen(self, wheres: Collection[str]) -> None:
+        """See Queue. Does nothing: whatever stands here comes out here, and whoever takes it looks whom it is for."""
 
     def instance(self) -> str:
         """See Queue."""

@@ -37,7 +37,7 @@ from ._rows import (
     StoredTick,
     size_of,
 )
-from ._shards import SHARDS, Rightful, Shares, rightful_owners, shard_of
+from ._shards import SHARDS, Rightful, Shares, rightful_owners, shard_of, where_of
 from ._sharing import (
     FORMAT,
     LEASE,
@@ -138,4 +138,5 @@ __all__ = [
     "shard_of",
     "size_of",
     "store_at",
+    "where_of",
 ]

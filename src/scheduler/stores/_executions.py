@@ -127,6 +127,9 @@ class Executions(Protocol):
     def of_job(self, job_id: str) -> list[Execution]:
         """Return the executions of a job that are still known, latest due first."""
 
+    def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
+        """Return the labels that these jobs ask for, of those that ask for any."""
+
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
         """Let `decide` say for each of these jobs what is to be live, unless an agent that lives has taken it.
 

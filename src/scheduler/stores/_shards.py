@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
@@ -25,6 +26,17 @@ def shard_of(place: str, where: str | None = None) -> int:
     """
     drawn = int.from_bytes(_digest(place)[:4])
     return drawn % SHARDS if where is None else _first_shard(where) + drawn % SHARDS_OF_LABELS
+
+
+def where_of(options: str | None) -> str | None:
+    """The labels that a job asks for, by the options in its row: the same here and in the tables."""
+    if options is None or '"where"' not in options:
+        return None
+    try:
+        where = json.loads(options).get("where")
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    return where if isinstance(where, str) else None
 
 
 @lru_cache(maxsize=4_096)
@@ -129,13 +141,18 @@ class Shares:
 
     are_asked = True
     """The agents that have the others may be asked for what concerns them."""
-    know_labels = True
-    """Jobs that are for agents with some labels go to these."""
+    know_parts = True
+    """Jobs that several agents run have their parts at these."""
 
     def __init__(self, sharing: Sharing | None = None) -> None:
         self._ours = bytearray(SHARDS)
         self._labelled: set[int] = set()
         self._sharing = sharing
+
+    @property
+    def know_labels(self) -> bool:
+        """Whether jobs that are for agents with some labels go to these."""
+        return True
 
     def holds(self, id: str, place: str | None = None, where: str | None = None) -> bool:
         """Whether the job of that id is ours. `place` None: it is one by itself. `where`: see `shard_of`."""

@@ -28,6 +28,7 @@ from ._rows import (
     StoredTick,
     size_of,
 )
+from ._shards import where_of
 from ._store import Opened, StoreTakenOver, StoreUnusable
 
 __all__ = ["MemoryStore"]
@@ -256,6 +257,12 @@ class MemoryExecutions:
         """All of a job, latest due first."""
         with self._store.ours() as data:
             return data.executions.of(job_id)
+
+    def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
+        """The labels that jobs ask for."""
+        with self._store.ours() as data:
+            asked = {id: where_of(data.jobs[id].options) for id in job_ids if id in data.jobs}
+        return {id: where for id, where in asked.items() if where is not None}
 
     def reconcile(self, job_ids: Sequence[str], decide: Decide) -> Mended:
         """Let `decide` say what is to be live."""

@@ -10,7 +10,6 @@ from anyio.to_thread import run_sync
 from kit import no_hint, until
 from schedule import At, Every
 from scheduler import InvalidJob, MissedReason, RunEnded, RunMissed, Scheduler, audit_store, current_run
-from scheduler.queues.local import LocalQueue
 from scheduler.stores import RUNNING, Batch, StoredJob, StoredTick
 from scheduler.stores.postgres import PostgresStore
 
@@ -249,14 +248,6 @@ def test_labels_need_agents_that_share_a_store(fleet, tmp_path, kind):
     with pytest.raises(InvalidJob, match="where='region=eu' chooses among agents"):
         s.add_many(func, [("job", Every(1))], where=EU, **durable)
     assert s.jobs() == []
-
-
-def test_jobs_that_stand_in_a_queue_have_no_labels(fleet):
-    """Whichever agent is free takes them."""
-    s = Scheduler(store=fleet.store(), queue=LocalQueue())
-    s.register("work", work)
-    with pytest.raises(InvalidJob, match="whichever agent is free takes a job whose starts stand in a queue"):
-        s.add("work", Every(1), id="job", where=EU)
 
 
 async def work():

@@ -7,15 +7,14 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from collections import Counter
-from io import BytesIO
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from kit import PATIENCE, wait_until
+from older_code import code_of
 
 ROOT = Path(__file__).parents[3]
 BEFORE = "416eaa3661ce0ec6c46362d2a62c0590928850d2"
@@ -35,16 +34,6 @@ EVERY_US = 200_000
 def older(tmp_path_factory):
     """Return where the code of that version is."""
     return code_of(BEFORE, tmp_path_factory.mktemp("older"))
-
-
-def code_of(commit, folder):
-    """Return where the code of that commit is, out of the history of this checkout."""
-    packed = subprocess.run(["git", "archive", commit, "src"], cwd=ROOT, capture_output=True, check=False)
-    if packed.returncode:
-        pytest.skip(f"needs the history of the repository, for its commit {commit[:7]}: {packed.stderr.decode()}")
-    with tarfile.open(fileobj=BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "src"
 
 
 class Agents:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import compress, groupby
 from threading import Lock
 from typing import Final, TypeVar
@@ -14,6 +15,7 @@ from .address import Address
 from .body import decode, encode
 from .connection import Connection, greenstalk
 from .tally import Tally
+from .tubes import are_of, tube_for
 from .wire import AT_ONCE, Answer
 
 PAUSE: Final = 1.0
@@ -25,15 +27,6 @@ PRIORITIES: Final = {Kind.RUN: 65_536, Kind.AUDIT: 100}
 """A smaller number goes first: an audit is never behind the runs that it looks after."""
 
 T = TypeVar("T")
-
-
-def tube_of(tube: str, kind: Kind) -> str:
-    """Return where ticks of that kind stand: audits apart, so that they can be counted."""
-    match kind:
-        case Kind.RUN:
-            return tube
-        case Kind.AUDIT:
-            return f"{tube}.audit"
 
 
 class Commander:
@@ -62,11 +55,13 @@ class Commander:
         Does not raise. What was sent before the connection ended may be put once more.
         """
         answers: list[Place | Reason] = []
+        order = sorted(range(len(ticks)), key=lambda at: tube_for(self._tube, ticks[at][0]))  # each tube at once
         try:
-            self._ask(lambda connection: self._put(connection, ticks, answers))
+            self._ask(lambda connection: self._put(connection, [ticks[at] for at in order], answers))
         except QueueUnavailable:
             answers += [Reason.UNREACHABLE] * (len(ticks) - len(answers))
-        return answers
+        found = dict(zip(order, answers, strict=True))
+        return [found[at] for at in range(len(ticks))]
 
     def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
         """Delete ticks, those that are what stands at their places."""
@@ -74,14 +69,14 @@ class Commander:
 
     def look(self, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
         """Tell how ticks stand, those that are what stands at their places."""
-        return self._ask(lambda connection: _look(connection, places))
+        return self._ask(lambda connection: _look(connection, places, self._tube))
 
     def census(self, kind: Kind) -> Census:
-        """Count a tube. One that the server does not know is empty."""
-        return self._ask(lambda connection: _census(connection, tube_of(self._tube, kind)))
+        """Count what stands in all tubes of that kind. One that the server does not know is empty."""
+        return self._ask(lambda connection: _census(connection, self._tubes(connection, kind)))
 
     def kick(self, kind: Kind, most: int) -> int:
-        """Have so many of a tube's that were buried come out."""
+        """Have so many that were buried come out, of all tubes of that kind."""
         return self._ask(lambda connection: self._kick(connection, kind, most))
 
     def close(self) -> None:
@@ -127,11 +122,12 @@ class Commander:
 
     def _put(self, connection: Connection, ticks: Sequence[tuple[Tick, int]], answers: list[Place | Reason]) -> None:
         """Put those of the ticks that have no answer yet."""
-        for kind, same in groupby(ticks[len(answers) :], lambda each: each[0].kind):
-            connection.use(tube_of(self._tube, kind))
+        for tube, same in groupby(ticks[len(answers) :], lambda each: tube_for(self._tube, each[0])):
+            connection.use(tube)
             waiting = list(same)
+            priority = PRIORITIES[waiting[0][0].kind]
             for first in range(0, len(waiting), AT_ONCE):
-                answers += self._put_some(connection, PRIORITIES[kind], waiting[first : first + AT_ONCE])
+                answers += self._put_some(connection, priority, waiting[first : first + AT_ONCE])
 
     def _put_some(
         self, connection: Connection, priority: int, ticks: Sequence[tuple[Tick, int]]
@@ -151,8 +147,16 @@ class Commander:
         return [_placed(connection, next(rest)) if fits else Reason.TOO_BIG for fits in fit]
 
     def _kick(self, connection: Connection, kind: Kind, most: int) -> int:
-        connection.use(tube_of(self._tube, kind))
-        return connection.ask(lambda client: client.kick(most))
+        kicked = 0
+        for tube in self._tubes(connection, kind):
+            left = min(most - kicked, _census_of(connection, tube).buried)
+            if left > 0:  # where none is buried the server kicks those that wait for their time
+                connection.use(tube)
+                kicked += connection.ask(partial(greenstalk.Client.kick, bound=left))
+        return kicked
+
+    def _tubes(self, connection: Connection, kind: Kind) -> list[str]:
+        return are_of(self._tube, kind, connection.ask(lambda client: client.tubes()))
 
 
 def _asked_instance(connection: Connection) -> str:
@@ -184,13 +188,16 @@ def _cancel(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> lis
     return [is_there and next(found).word == b"DELETED" for is_there in there]
 
 
-def _look(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:
+def _look(connection: Connection, places: Sequence[tuple[Tick, Place]], tube: str) -> list[Position | None]:
     """Ask of those whose instance is another one whether they are what stands there."""
     in_doubt = [place.instance != connection.instance for _, place in places]
     confirmed = iter(_are_there(connection, _only(places, in_doubt)))
     asked = [_is_possible(at[1]) and (not doubt or next(confirmed)) for at, doubt in zip(places, in_doubt, strict=True)]
     found = iter(connection.exchange([b"stats-job %d\r\n" % place.number for _, place in _only(places, asked)]))
-    return [_position(next(found)) if is_asked else None for is_asked in asked]
+    return [
+        _position(next(found), tube_for(tube, tick)) if is_asked else None
+        for (tick, _), is_asked in zip(places, asked, strict=True)
+    ]
 
 
 def _are_there(connection: Connection, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
@@ -206,17 +213,28 @@ def _only(places: Sequence[tuple[Tick, Place]], wanted: Sequence[bool]) -> list[
     return list(compress(places, wanted))
 
 
-def _position(answer: Answer) -> Position | None:
+def _position(answer: Answer, tube: str) -> Position | None:
     if answer.word != b"OK":
         return None
     fields = dict(line.split(b": ", 1) for line in answer.body.splitlines() if b": " in line)
-    return Position(Standing(fields[b"state"].decode()), int(fields[b"time-left"]))
+    is_astray = fields[b"tube"].strip(b'"') != tube.encode()
+    return Position(Standing(fields[b"state"].decode()), int(fields[b"time-left"]), is_astray)
 
 
-def _census(connection: Connection, tube: str) -> Census:
+def _census(connection: Connection, tubes: Sequence[str]) -> Census:
+    found = [_census_of(connection, tube) for tube in tubes]
+    return Census(
+        sum(each.delayed for each in found),
+        sum(each.ready for each in found),
+        sum(each.reserved for each in found),
+        sum(each.buried for each in found),
+    )
+
+
+def _census_of(connection: Connection, tube: str) -> Census:
     try:
-        found = connection.ask(lambda client: client.stats_tube(tube))
-    except greenstalk.NotFoundError:
+        found = connection.ask(partial(greenstalk.Client.stats_tube, tube=tube))
+    except greenstalk.NotFoundError:  # it has become empty, and is gone
         return Census()
     return Census(
         found["current-jobs-delayed"],

@@ -43,6 +43,9 @@ ANSWERS: Final = (
 )
 """Answers that tell that nothing was done, and leave the stream in step. Any other error ends the connection."""
 
+DEFAULT: Final = "default"
+"""The tube that a connection watches unless it says otherwise."""
+
 T = TypeVar("T")
 
 
@@ -55,8 +58,10 @@ class Connection:
     def __init__(self, address: Address, watch: Sequence[str], wait: float = LONGEST_WAIT) -> None:
         self._address = address
         self._socket = self._speak(lambda: _connected(address, PATIENCE + wait))
-        self._client = self._speak(lambda: greenstalk.Client(self._socket, None, watch=watch))
+        self._client = self._speak(lambda: greenstalk.Client(self._socket, None))
         self._wire = Wire(self._socket)
+        if DEFAULT not in watch:  # not by the client: one that is not made yet, as the server ends, would not be closed
+            self.exchange([b"watch %s\r\n" % tube.encode() for tube in watch] + [b"ignore %s\r\n" % DEFAULT.encode()])
         self._tube = ""
         found = self.ask(lambda client: client.stats())
         self.instance = str(found["id"])  # hexadecimal: where there is no letter in it greenstalk reads a number

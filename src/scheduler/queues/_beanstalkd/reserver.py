@@ -8,7 +8,7 @@ server gives all of it to others at once; the runs here go on, and their records
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 from logging import getLogger
 from threading import Condition, Thread
@@ -22,9 +22,10 @@ from ..._values import Backoff
 from .._queue import SECOND_US, Deliver, Delivery, Kind, Place, QueueUnavailable, Tick, delay_of
 from .address import Address
 from .body import Later, decode
-from .commander import PRIORITIES, tube_of
+from .commander import PRIORITIES
 from .connection import LONGEST_WAIT, Connection
 from .tally import Tally
+from .tubes import tube_of
 from .wire import Answer
 
 logger = getLogger(__name__)
@@ -90,7 +91,11 @@ class Reserver:
         deliver: Deliver,
     ) -> None:
         self._address = address
-        self._tubes = {tube_of(tube, kind): kind for kind in Kind}
+        self._tube = tube
+        self._tubes = [tube_of(tube, kind) for kind in Kind]
+        self._is_listening = False
+        self._watched = 0
+        """How many of the tubes the connection watches."""
         self._ttr = ttr
         self._clock = clock
         self._tally = tally
@@ -103,6 +108,12 @@ class Reserver:
         self._connection: Connection | None = None
         self._closing = False
         self._thread = Thread(target=self._run, name="scheduler queue", daemon=True)
+
+    def listen(self, wheres: Collection[str]) -> None:
+        """Take ticks for these labels, too. Any thread. One that waits for a tick begins a second later at most."""
+        tubes = [tube_of(self._tube, Kind.RUN, where) for where in sorted(wheres)]
+        self._tubes += [each for each in tubes if each not in self._tubes]
+        self._is_listening = True
 
     def start(self) -> None:
         """Begin to take ticks."""
@@ -132,7 +143,9 @@ class Reserver:
         failures = 0
         while not self._closing:
             try:
-                connection = self._connection = Connection(self._address, list(self._tubes))
+                tubes = list(self._tubes)
+                connection = self._connection = Connection(self._address, tubes)
+                self._watched = len(tubes)
             except QueueUnavailable as error:
                 failures += 1
                 if failures == 1:
@@ -150,6 +163,7 @@ class Reserver:
             while not self._closing:
                 self._send_asked(connection)
                 self._touch(connection)
+                self._watch(connection)
                 if len(self._held) < self._window:
                     self._take(connection)
                 else:
@@ -172,10 +186,16 @@ class Reserver:
             if not self._asked and not self._closing:
                 self._changed.wait(seconds)
 
+    def _watch(self, connection: Connection) -> None:
+        """Watch the tubes to which somebody listens by now."""
+        tubes = self._tubes[self._watched :]
+        connection.exchange([b"watch %s\r\n" % tube.encode() for tube in tubes])
+        self._watched += len(tubes)
+
     def _take(self, connection: Connection) -> None:
         """Wait for a tick, and take with it what else is due: more at once as long as there are as many."""
         found: list[Delivery] = []
-        wait, many = 1 if self._held else LONGEST_WAIT, 1
+        wait, many = 1 if self._held or self._is_listening else LONGEST_WAIT, 1
         while many > 0:
             answers = connection.exchange([b"reserve-with-timeout %d\r\n" % wait] * many)
             for answer in answers:

@@ -21,6 +21,7 @@ _ALONE: Final = frozenset(
         b"DELETED",
         b"RELEASED",
         b"TOUCHED",
+        b"WATCHING",
         b"NOT_FOUND",
         b"TIMED_OUT",
         b"DEADLINE_SOON",

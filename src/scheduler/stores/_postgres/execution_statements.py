@@ -199,6 +199,9 @@ class ExecutionStatements:
             EXECUTION,
         )
         self.of_job = of("SELECT {columns} FROM {schema}.execution WHERE job_id = %s ORDER BY due_us DESC", EXECUTION)
+        self.wheres = of(
+            "SELECT id, {schema}.where_of(options) FROM {schema}.job WHERE id = ANY (%s::text[]) AND shard >= 1024"
+        )
         self.last_audit = of("SELECT audited_us FROM {schema}.audit WHERE job_id = %s")
         self.unaudited = of(
             "SELECT id, audited_us FROM {schema}.job LEFT JOIN {schema}.audit ON job_id = id"

@@ -120,6 +120,11 @@ class PostgresExecutions:
         """All of a job, latest due first."""
         return self._read(self._statements.of_job, [storable(job_id)])
 
+    def wheres(self, job_ids: Sequence[str]) -> dict[str, str]:
+        """The labels that jobs ask for."""
+        with self._place.transaction() as connection:
+            return dict(connection.execute(self._statements.wheres, [text_array(job_ids)]).fetchall())
+
     def _read(self, statement: sql.Composed, asked: Sequence[Any]) -> list[Execution]:
         with self._place.transaction() as connection:
             return [Execution(*row) for row in connection.execute(statement, asked)]

@@ -18,6 +18,13 @@ class RulesOfPlans(ExecutionFixtures):
         assert row[:6] == ("a", due_at(60), PENDING, job().schedule, START_US, due_at(120))
         assert row[6:] == (None, None, None, None)
 
+    def test_the_labels_that_jobs_ask_for_are_told(self, store: ExecutingStore) -> None:
+        """A queue keeps apart what is for some agents. Nothing is said of jobs that are for any, or that are gone."""
+        texts = {"a": '{"where": "region=eu"}', "b": '{"needs": {"where": 1}}', "c": "{}", "d": '{"where"'}
+        store.commit(Batch(jobs={id: job(id)._replace(options=text) for id, text in texts.items()}))
+        assert store.executions.wheres([*texts, "gone"]) == {"a": "region=eu"}
+        assert store.executions.wheres([]) == {}
+
     def test_what_is_placed_is_scheduled(self, store: ExecutingStore) -> None:
         """With where it stands."""
         plan(store, planned())

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from ...queues import Census, Kind, Queue, QueueError, Standing, Tick
+from ...queues import Census, Kind, Position, Queue, QueueError, Standing, Tick
 from ._world import PATIENCE, Opened, Turned
 
 MakeQueue = Callable[[], Queue]
@@ -229,6 +229,54 @@ class SharedQueueConformance(QueueFixtures):
         first.queue.close()
         with closing(make_queue()) as queue:
             assert Opened(queue, world).queue.census(Kind.RUN).total == 0
+
+    def test_a_tick_for_some_labels_comes_out_to_those_who_listen(
+        self, opened: Opened, beside: Opened, world: Turned
+    ) -> None:
+        """Whoever has put it, and however long labels are. To those who listen comes what is for any, too."""
+        wheres = ["region=eu", f"region=eu,zone={'z' * 63},rack={'r' * 63},room={'ü' * 63}"]
+        opened.queue.listen(wheres)
+        beside.queue.listen(["region=us"])
+        ticks = [Tick(str(number), world.due_in(-1), where=wheres[number % 2]) for number in range(20)]
+        beside.queue.put(ticks)
+        assert {each.tick.job_id for each in opened.wait_for(20)} == {each.job_id for each in ticks}
+        assert beside.ticks() == []
+        for each in opened.come_out:
+            each.done()
+        for_any = Tick("any", world.due_in(-1))
+        beside.queue.put([for_any])
+        eventually(lambda: opened.ticks()[20:] + beside.ticks() == [for_any])
+
+    def test_a_tick_for_labels_waits_for_somebody_who_listens(
+        self, opened: Opened, beside: Opened, world: Turned
+    ) -> None:
+        """It is counted, and comes out however late somebody listens."""
+        beside.queue.listen([])
+        tick = Tick("a", world.due_in(-1), where="region=eu")
+        (place,) = opened.queue.put([tick])
+        assert place is not None
+        assert opened.queue.census(Kind.RUN) == Census(ready=1)
+        assert opened.queue.look([(tick, place)]) == [Position(Standing.READY, 0)]
+        assert opened.ticks() == beside.ticks() == []
+        beside.queue.listen(["region=eu"])
+        assert [delivery.tick for delivery in beside.wait_for(1)] == [tick]
+        beside.come_out[0].bury()
+        eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=1))
+        later = Tick("b", world.due_in(60))
+        opened.queue.put([later])
+        assert opened.queue.kick(Kind.RUN, 10) == 1
+        assert [delivery.tick for delivery in beside.wait_for(2)] == [tick, tick]
+        assert opened.queue.census(Kind.RUN).delayed == 1
+
+    def test_a_tick_that_stands_with_others_than_its_own_is_astray(self, opened: Opened, world: Turned) -> None:
+        """Its job was replaced, say. It is the same tick, and can be taken out."""
+        due_us = world.due_in(60)
+        tick, eu = Tick("a", due_us), Tick("a", due_us, where="region=eu")
+        (place,) = opened.queue.put([tick])
+        assert place is not None
+        assert tick == eu
+        assert [each and each.is_astray for each in opened.queue.look([(tick, place), (eu, place)])] == [False, True]
+        assert opened.queue.cancel([(eu, place)]) == [True]
 
     def test_one_cancels_what_another_has_put(self, opened: Opened, beside: Opened, world: Turned) -> None:
         """Any process may edit a job."""
