@@ -32,11 +32,11 @@ gone meanwhile; nothing that a program looks at tells it so before the next inst
 
 TURN = 20_000
 """Microseconds in which an agent in good health may begin what was durable before it was buried, as others heard the
-end of its session: that its connections broke was on its way to it, too.
+end of its session: that its connections broke was on its way to it, too, or is not told to it at all.
 """
 
-ALIVE = {"reset"}
-"""Troubles in which agents are buried while their leases go on as far as they can know."""
+ALIVE = {"reset", "half_open"}
+"""Troubles in which agents are buried, within a second, while their leases go on as far as they can know."""
 
 SKEW = 1.0
 """Seconds by which the clock of an agent may be off before it is to notice."""
@@ -272,7 +272,9 @@ def in_the_breath(begun, evidence):
 
 def in_the_turn(begun, gone, evidence):
     """Whether its agent was buried in good health that very moment."""
-    there = [each for each in evidence.troubles if each.kind in ALIVE and each.since <= gone <= each.until]
+    there = [
+        each for each in evidence.troubles if each.kind in ALIVE and each.since <= gone <= each.until + BREATH * 1e6
+    ]
     return bool(there) and begun.at <= gone + TURN
 
 

@@ -20,6 +20,11 @@ logger = getLogger(__name__)
 DEAF: Final = 2.0
 """Seconds after which it is tried again to hear something."""
 
+TURN: Final = 0.02
+"""Seconds from the end of a session until it is told. What breaks the connections of an agent in good health is on its
+way to that agent, too, which begins what has just become durable until it knows.
+"""
+
 
 class Hearing:
     """The hearing of one agent. `hint` is set when somebody has died."""
@@ -73,6 +78,7 @@ class Hearing:
             try:
                 if not self._sharing.hear(neighbour, lambda each=neighbour: self._is_over or self._neighbour != each):  # type: ignore[misc]
                     continue
+                self._change.wait(TURN)
                 self._heard.add(neighbour)
                 self._hint.set()
             except StoreError as exc:
