@@ -22,8 +22,8 @@ from kit import PATIENCE, wait_until
 from proxy import Proxy
 
 PROGRAM = Path(__file__).with_name("fleet_agent.py")
-MARKS = b"NOT IN ('running', 'missed')"
-"""What is only said in the statement that puts marks."""
+MARKS = b'{"running"'
+"""What is only said with the statement that puts marks. Its text is said once in a session."""
 
 ARRIVES = PATIENCE / 20
 """Seconds in which an agent that has something to do commits. One that does not is troubled without a commit."""

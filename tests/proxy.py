@@ -80,9 +80,8 @@ class Proxy:
         self._do(self._become(is_open=True, pause=seconds))
 
     def refuse(self):
-        """Reset all connections, and each new one as it comes."""
-        self._do(self._become(is_open=True, refuses=True))
-        self.reset()
+        """Reset all connections, and each new one as it comes. What has been held back is not passed."""
+        self._do(self._refuse())
 
     # -- what it does once ---------------------------------------------------------------------------------------------
 
@@ -156,6 +155,11 @@ class Proxy:
         self._pause, self._refuses = pause, refuses
         await self._want(None)
         (self._gate.set if is_open else self._gate.clear)()
+
+    async def _refuse(self):
+        for link in list(self._links):
+            link.reset()
+        await self._become(is_open=True, refuses=True)
 
     async def _want(self, wanted):
         if self._wanted is not None:

@@ -160,7 +160,7 @@ class Connection(psycopg.Connection[TupleRow]):
 
     def end(self) -> None:
         """Commit the transaction. In a pipeline it is not carried out if something before it fails."""
-        self.execute("COMMIT")
+        self.execute("COMMIT", prepare=False)  # nothing is to be kept of it
 
     def fetch_more(self, fetch: sql.SQL) -> list[TupleRow]:
         """The next rows of a cursor. Whatever time was spent between two of these, the server was not asked then."""
