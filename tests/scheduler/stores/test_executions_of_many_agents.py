@@ -113,7 +113,12 @@ def count_statements(store, monkeypatch):
     seen = []
     with store.transaction() as connection:
         execute = type(connection).execute
-    monkeypatch.setattr(type(connection), "execute", lambda self, *args: seen.append(args) or execute(self, *args))
+
+    def noted(connection, *args, **how):
+        seen.append(args)
+        return execute(connection, *args, **how)
+
+    monkeypatch.setattr(type(connection), "execute", noted)
     return seen
 
 

@@ -118,7 +118,12 @@ def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(shared_s
         store.open(1, lambda: None)
         store.lending.declare({"http": 400}, {})
     said, execute = [], Connection.execute
-    monkeypatch.setattr(Connection, "execute", lambda self, *asked: (said.append(asked[0]), execute(self, *asked))[1])
+
+    def noted(connection, query, *asked, **how):
+        said.append(query)
+        return execute(connection, query, *asked, **how)
+
+    monkeypatch.setattr(Connection, "execute", noted)
     costs = {}
     for units in (1, 200):
         for store in stores:
