@@ -193,6 +193,13 @@ class Statements:
         self.is_news = self.of(
             "(" + is_asked + " OR EXISTS (SELECT FROM {schema}.change WHERE {is_new}))", is_new=IS_NEW
         )
+        self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
+        self.changed_pauses = self._changed(PAUSE)
+        self._set_reads()
+        self._set_requests(schema)
+        self._set_fleet()
+
+    def _set_reads(self) -> None:
         self.declare_load = self.of(
             "DECLARE jobs NO SCROLL CURSOR FOR SELECT {job}, {state} FROM {schema}.job"
             " LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
@@ -201,13 +208,6 @@ class Statements:
             state=STATE.qualified,
         )
         self.fetch_load = sql.SQL("FETCH 1000 FROM jobs")
-        self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
-        self.changed_pauses = self._changed(PAUSE)
-        self._set_history()
-        self._set_requests(schema)
-        self._set_fleet()
-
-    def _set_history(self) -> None:
         self.history = self.of(
             "SELECT {columns} FROM {schema}.tick WHERE due_us < %s ORDER BY due_us DESC LIMIT %s", TICK
         )
