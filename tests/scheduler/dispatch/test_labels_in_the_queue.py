@@ -134,15 +134,25 @@ def stands_for(fleet, s, where):
     return position is not None and not position.is_astray
 
 
+async def add_for_others(fleet, us):
+    """Add a job whose labels are not ours, and wait until its execution stands in the queue."""
+    add(us, ["job"], every="@every 2s")
+    await us.flush()
+    await until(lambda: fleet.live() and is_settled(fleet))
+
+
+async def is_sent_on(fleet, us):
+    """Put its execution where ours are too, and wait until we have sent it on."""
+    (row,) = fleet.live()
+    us._memory.dispatch.queue.put([Tick(row.job_id, row.due_us)])
+    await until(lambda: us.statistics().queue.dropped.get("sent on"))
+
+
 async def test_what_stands_with_others_than_its_own_is_sent_on(fleet):
     """An older agent has put it that knows no labels. Whoever takes it does not run it."""
     async with fleet.agent("us", labels=US) as us:
-        add(us, ["job"], every="@every 2s")
-        await us.flush()
-        await until(lambda: fleet.live() and is_settled(fleet))
-        (row,) = fleet.live()
-        us._memory.dispatch.queue.put([Tick(row.job_id, row.due_us)])
-        await until(lambda: us.statistics().queue.dropped.get("sent on"))
+        await add_for_others(fleet, us)
+        await is_sent_on(fleet, us)
         assert fleet.runs == []
         async with fleet.agent("eu", labels=EU):
             await fleet.goes_on(2)
@@ -153,13 +163,9 @@ async def test_what_stands_with_others_than_its_own_is_sent_on(fleet):
 async def test_what_was_taken_for_ours_is_sent_on_when_its_row_has_come(fleet):
     """The row says for whom a job is, whatever this agent knows of it."""
     async with fleet.agent("us", labels=US) as us:
-        add(us, ["job"], every="@every 2s")
-        await us.flush()
-        await until(lambda: fleet.live() and is_settled(fleet))
+        await add_for_others(fleet, us)
         us._memory.dispatch.fitting.is_for_us = lambda job_id: True
-        (row,) = fleet.live()
-        us._memory.dispatch.queue.put([Tick(row.job_id, row.due_us)])
-        await until(lambda: us.statistics().queue.dropped.get("sent on"))
+        await is_sent_on(fleet, us)
         assert (fleet.runs, us.statistics().queue.held) == ([], 0)
         async with fleet.agent("eu", labels=EU):
             await fleet.goes_on(2)

@@ -2,31 +2,16 @@
 
 import pytest
 
+from inline_store import InlineStore, ask_inline
 from kit import nothing
 from scheduler import Scheduler
 from scheduler._journal import FULL
-from scheduler._memory import InlineWriter
-from scheduler.stores.memory import MemoryStore
-
-
-class Server(MemoryStore):
-    """Answers at once, but is not known to: as a server on a machine that has nothing else to do."""
-
-    is_immediate = False
-
-    def __init__(self):
-        super().__init__()
-        self.batches = []
-
-    def commit(self, batch):
-        self.batches.append(batch)
-        return super().commit(batch)
 
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr("scheduler._assembly.ThreadWriter", lambda _on_loop: InlineWriter())
-    return Server()
+    ask_inline(monkeypatch)
+    return InlineStore()
 
 
 async def starts_per_commit(server, clock, rate):

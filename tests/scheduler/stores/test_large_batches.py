@@ -4,11 +4,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from inline_store import InlineStore, ask_inline
 from kit import nothing, settle, until
 from scheduler import Outcome, Scheduler
-from scheduler._memory import InlineWriter
 from scheduler.stores import StoreUnavailable
-from scheduler.stores.memory import MemoryStore
 from scheduler.stores.postgres import PostgresStore
 
 MANY = 1_000
@@ -47,26 +46,20 @@ async def test_starts_that_are_too_many_for_the_server_at_once_begin(postgres_se
         s.stop(0)
 
 
-class Server(MemoryStore):
-    """Answers at once, but is not known to; has no time for more than `most` states."""
+class Server(InlineStore):
+    """Has no time for more than `most` states."""
 
-    is_immediate = False
     most = MANY
-
-    def __init__(self):
-        super().__init__()
-        self.batches = []
 
     def commit(self, batch):
         if len(batch.states) > self.most:
             raise StoreUnavailable("it takes too long")
-        self.batches.append(batch)
         return super().commit(batch)
 
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr("scheduler._assembly.ThreadWriter", lambda _on_loop: InlineWriter())
+    ask_inline(monkeypatch)
     return Server()
 
 
