@@ -26,6 +26,7 @@ HOST = "127.0.0.1"
 HERE = Path(__file__).resolve().parent
 REFUSED = {"refused": "nobody listens"}
 SIGNAL_EVERY = 0.5
+HELD: list[socket.socket] = []
 
 Talk = Callable[[ByteStream, str | None], Awaitable[None]]
 Reply = Callable[[bytes, str | None], bytes | None]
@@ -65,9 +66,9 @@ class Listener(Target):
         self.talk = talk
 
     async def run(self, port: int, *, task_status: TaskStatus[int]) -> None:
+        port = port or free_port()
         while True:
             listener = await anyio.create_tcp_listener(local_host=HOST, local_port=port)
-            port = listener.extra(SocketAttribute.local_port)  # noqa: S610 - not Django's
             async with listener, anyio.create_task_group() as group:
                 group.start_soon(listener.serve, self.handle)
                 task_status.started(port)
@@ -158,9 +159,16 @@ def targets(tell: Callable[[str], None] = say) -> list[Target]:
 
 
 def free_port() -> int:
-    """A port on which nobody listens."""
-    with socket.create_server((HOST, 0)) as server:
-        return server.getsockname()[1]
+    """A port on which nobody listens but us. It is held until this program ends: a target that refuses comes back."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # so that we may listen there
+    held.bind((HOST, 0))
+    port: int = held.getsockname()[1]
+    if os.name == "posix":
+        HELD.append(held)
+    else:  # where nobody may listen at a port that is held
+        held.close()
+    return port
 
 
 def check_free(ports: Iterable[int]) -> None:

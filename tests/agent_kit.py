@@ -1,16 +1,15 @@
 """Real servers on this machine for the agent's checks to ask, and a target's check made with few words, as fixtures."""
 
 import json
-import socket
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import anyio
 import pytest
-from anyio.abc import SocketAttribute
 from anyio.streams.tls import TLSListener
 
+from held_ports import hold_port, number_of
 from scheduler import Record
 from scheduler.agent.checks import Family, Mode, Resolver, TargetCheck
 from scheduler.agent.text import Redactor
@@ -49,13 +48,13 @@ class Server:
 
 @pytest.fixture
 async def serve():
-    """Start servers with a handler each; they end with the test."""
+    """Start servers with a handler each; they end with the test. Other addresses refuse at the port of each."""
     async with AsyncExitStack() as opened, anyio.create_task_group() as group:
 
         async def start(handler, *, host="127.0.0.1", port=0, tls=None):
             server = Server(handler)
-            listener = await anyio.create_tcp_listener(local_host=host, local_port=port)
-            server.port = listener.extra(SocketAttribute.local_port)
+            server.port = port or number_of(opened.enter_context(hold_port()))
+            listener = await anyio.create_tcp_listener(local_host=host, local_port=server.port)
             if tls is not None:
                 listener = TLSListener(listener, tls, standard_compatible=False)
             opened.push_async_callback(listener.aclose)
@@ -115,9 +114,9 @@ def answers():
 
 @pytest.fixture
 def free_port():
-    """Find a port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    """Hold a port on which nobody listens, unless the test does."""
+    with hold_port() as held:
+        yield number_of(held)
 
 
 async def failing_lookup(host):

@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import psycopg
 
 from dns_server import Zone
+from held_ports import hold_port, number_of
 from postgres_versions import server
 
 PULSE = 0.5
@@ -106,7 +107,8 @@ class Tcp(Kind):
     def __init__(self, names):
         super().__init__(names)
         self.listeners = {}
-        self.ports = dict.fromkeys(names, 0)
+        self._held = {name: hold_port() for name in names}
+        self.ports = {name: number_of(held) for name, held in self._held.items()}
         for name in names:
             self._listen(name)
 
@@ -125,7 +127,6 @@ class Tcp(Kind):
 
     def _listen(self, name):
         listener = self.listeners[name] = socket.create_server(("127.0.0.1", self.ports[name]), backlog=64)
-        self.ports[name] = listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def _accept(self, listener):
@@ -169,8 +170,8 @@ class Push(Kind):
 
     def __init__(self, names):
         super().__init__(names)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self._held = hold_port()
+        self.port = number_of(self._held)
         threading.Thread(target=self._report, daemon=True).start()
 
     def checks(self):
@@ -201,8 +202,8 @@ class Postgres(Kind):
 
     def __init__(self, names):
         super().__init__(names)
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
+        self._held = hold_port()
+        self.port = number_of(self._held)
         self.server = server(17, listen_addresses="127.0.0.1", port=self.port)
         self.server.dsn += f" port={self.port}"
         self.server.start()

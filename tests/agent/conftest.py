@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from agent_kit import answers, free_port, serve, target_check, up
 from forked_commands import READ_AT_START, ForkedCommands
+from held_ports import hold_port, number_of
 from kit import PATIENCE
 from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
@@ -38,9 +38,9 @@ def attempt():
 
 @pytest.fixture
 def ports():
-    """Find two ports on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.1", 0)) as other:
-        return [each.getsockname()[1] for each in (one, other)]
+    """Hold two ports on which nobody listens, unless the test does."""
+    with hold_port() as one, hold_port() as other:
+        yield [number_of(one), number_of(other)]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from contextlib import closing
 import anyio
 import pytest
 
+from held_ports import hold_port, number_of
 from kit import until
 
 pytestmark = pytest.mark.slow
@@ -69,10 +70,9 @@ command = ["/bin/sh", "-c", "cat >> {told}; echo >> {told}"]
 class Port:
     """A port at which somebody listens, or nobody."""
 
-    def __init__(self):
+    def __init__(self, number):
         self.server = None
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.number = server.getsockname()[1]
+        self.number = number
 
     def open(self):
         self.server = socket.create_server(("127.0.0.1", self.number), backlog=1000)
@@ -85,12 +85,13 @@ class Port:
 
 @pytest.fixture
 def ports():
-    router, site = Port(), Port()
-    router.open()
-    site.open()
-    yield router, site
-    router.close()
-    site.close()
+    with hold_port() as one, hold_port() as other:
+        router, site = Port(number_of(one)), Port(number_of(other))
+        router.open()
+        site.open()
+        yield router, site
+        router.close()
+        site.close()
 
 
 async def sees(command, *parts):

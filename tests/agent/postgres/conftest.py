@@ -2,13 +2,13 @@
 
 import contextlib
 import shutil
-import socket
 import subprocess
 
 import psycopg
 import pytest
 
 import postgres_versions
+from held_ports import hold_port, number_of
 from postgres_fleets import NAME, rows_on
 from postgres_server import until
 from scheduler.agent.postgres.contract import pick
@@ -211,8 +211,12 @@ def listening(authority):
 
     The role `guarded` needs TLS and the password `open sesame`.
     """
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with hold_port() as held:
+        yield from listening_at(number_of(held), authority)
+
+
+def listening_at(port, authority):
+    """Start it at that port, which is ours, and close it at the end."""
     try:
         server = postgres_versions.server(18, listen_addresses="127.0.0.1,::1", port=port, ssl="on")
     except postgres_versions.Missing as error:

@@ -11,7 +11,7 @@ import pytest
 from ...agent.checks import Finding, Kind, Status
 from ._rules_of_kinds import PATIENCE, Examples, KindConformance, UrlOf, made
 from ._rules_of_streams import GARBAGE, Make, MakeAttempt, found, troubles
-from ._servers import Replies, answering, free_port, next_descriptor, port_of
+from ._servers import Replies, answering, next_descriptor, port_of, refusing
 
 FLOOD = 20_000
 """Datagrams that no check reads: it gives up before."""
@@ -58,8 +58,12 @@ class DatagramConformance(KindConformance):
     ) -> None:
         """The machine says so, and it is down at once: no waiting for an answer."""
         at = attempt()
-        with anyio.fail_after(PATIENCE), pytest.raises(OSError) as caught:  # noqa: PT011 - judged below
-            await make(free_port(socket.SOCK_DGRAM)).attempt(at)
+        with (
+            anyio.fail_after(PATIENCE),
+            refusing(socket.SOCK_DGRAM) as port,
+            pytest.raises(OSError) as caught,  # noqa: PT011 - judged below
+        ):
+            await make(port).attempt(at)
         trouble = troubles(caught.value)
         assert (trouble.status, trouble.text) == (Status.DOWN, "connection refused by peer")
         assert "connect" not in at.watch.phases

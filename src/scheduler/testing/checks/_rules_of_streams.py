@@ -12,7 +12,7 @@ from anyio.abc import ByteStream
 
 from ...agent.checks import Attempt, Budget, Check, CheckFailed, Finding, Kind, Status, Trouble, judge
 from ._rules_of_kinds import PATIENCE, Examples, KindConformance, UrlOf, made
-from ._servers import Well, closing, flooding, free_port, serving, silent
+from ._servers import Well, closing, flooding, refusing, serving, silent
 
 MakeAttempt: TypeAlias = Callable[..., Attempt]
 Make: TypeAlias = Callable[..., Check]
@@ -82,8 +82,8 @@ class StreamConformance(KindConformance):
     async def test_a_refused_connection_is_the_targets_trouble(self, make: Make, attempt: MakeAttempt) -> None:
         """It is down, and another address may be tried: nothing has connected."""
         at = attempt()
-        with pytest.raises((OSError, CheckFailed)) as caught:
-            await make(free_port(socket.SOCK_STREAM)).attempt(at)
+        with refusing(socket.SOCK_STREAM) as port, pytest.raises((OSError, CheckFailed)) as caught:
+            await make(port).attempt(at)
         trouble = troubles(caught.value)
         assert (trouble.status, trouble.text) == (Status.DOWN, "connection refused by peer")
         assert "connect" not in at.watch.phases

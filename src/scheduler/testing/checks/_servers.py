@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TypeAlias
 
 import anyio
@@ -110,12 +110,15 @@ def port_of(opened: TypedAttributeProvider) -> int:
     return port
 
 
-def free_port(kind: socket.SocketKind) -> int:
-    """Find a port on which nobody listens."""
-    with socket.socket(socket.AF_INET, kind) as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+@contextmanager
+def refusing(kind: socket.SocketKind) -> Iterator[int]:
+    """Hold a port on which nobody listens: a free one could be given to another program meanwhile."""
+    with socket.socket(socket.AF_INET, kind) as held:
+        held.bind(("127.0.0.1", 0))
+        if kind is socket.SOCK_DGRAM:
+            held.connect(held.getsockname())  # it takes no datagrams but its own: others are refused
+        port: int = held.getsockname()[1]
+        yield port
 
 
 def next_descriptor() -> int:
