@@ -14,14 +14,14 @@ CANNOT = 2
 @pytest.mark.slow
 def test_hostile_targets_hurt_no_healthy_one():
     """None is down or slow, none left out; every hostile one got its answer; threads and descriptors stay."""
-    command = [sys.executable, str(SCRIPT), "--for", "9s", "--healthy", "40", "--json"]
+    command = [sys.executable, str(SCRIPT), "--for", "6s", "--healthy", "40", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if done.returncode == CANNOT:
         pytest.skip(done.stderr.strip())
     found = json.loads(done.stdout)
     assert set(found["healthy"]) <= {"up", "unknown"}, found  # unknown: this machine was itself held up, and says so
     assert found["healthy"]["up"] > 0
-    rows = ["ended by itself", "threads", "descriptors"]
+    rows = ["ended well", "threads", "descriptors"]
     if not any("held up" in error for error in found["errors"].values()):  # else it was the machine that left some out
         rows.append("healthy ones left out")
     for row in rows:
