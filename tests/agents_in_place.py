@@ -33,12 +33,12 @@ class Place:
             "queue": self.store,
         }[kind]()
 
-    def scheduler(self, name, **labels):
+    def scheduler(self, name, store=None, **labels):
         async def work():
             run = current_run()
             self.runs.append((name, run.job_id, run.due))
 
-        s = Scheduler(store=self.store(name, **labels), poll="50ms")
+        s = Scheduler(store=store or self.store(name, **labels), poll="50ms")
         s.register("work", work)
         return s
 

@@ -10,6 +10,7 @@ thread, but for the checks of what is about to be stored, which are made in the 
 from .definition import stored_job
 from .gathering import FULL, Gathering
 from .journal import Journal
+from .noted import Noted
 from .pending import MOST_JOBS, ended_tick
 from .reading import Reading, check_interval, read, unreadable
 from .results import result_text
@@ -34,6 +35,7 @@ __all__ = [
     "Flushed",
     "Gathering",
     "Journal",
+    "Noted",
     "Reading",
     "Sealed",
     "Wrong",

@@ -21,6 +21,7 @@ from .._jobs import AskedRun, Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
+from .noted import Noted
 from .pending import Pending, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, requested, row_of, stored_pause
 from .sealed import Flushed, Sealed
@@ -47,7 +48,7 @@ class Journal:
         self._on_change: Callable[[], None] = _nobody
         self._before_sending: Callable[[Batch], None] | None = None
         self._fence: int | None = None
-        self._noted_rows: list[set[str]] = []
+        self._noted: list[Noted] = []
 
     def keep(self, on_change: Callable[[], None]) -> None:
         """Have `on_change` called whenever something is noted: there is a store for it. Called once."""
@@ -118,16 +119,12 @@ class Journal:
         if job.is_elsewhere:
             self.ask(job, Act.ANEW)
 
-    def first_state(self, id: str) -> StoredState | None:
-        """The first state of a new job that was noted here, and is still on its way to the store."""
-        begun = (*(sealed.batch.begun for sealed in self.sealed), self.pending.begun)
-        return next((states[id] for states in begun if id in states), None)
-
     def begin_elsewhere(self, job: Job, next_us: int, *, is_by_hand: bool) -> None:
         """Note where a new job stands that another agent has."""
         if job.id in self.pending.added:
             state = StoredState(job.id, next_us=next_us, next_by_hand=is_by_hand, next_of=job.schedule_text)
             self.pending.begun[job.id] = state
+            self.note_row(job.id, state)
         elif is_by_hand:
             self.ask(job, Act.START_AT, next_us)
 
@@ -172,7 +169,8 @@ class Journal:
         """Note that the job is gone, and with it its row. `is_finished`: because its schedule is over."""
         self.unfollowed.pop(job.id, None)
         self.pending.remove(job, job.schedule_text if is_finished else None)
-        self.note_row(job.id)
+        for noted in self._noted:
+            noted.remove(job.id)
         self._tell_if_elsewhere(job)
         job.floor = None
         self._on_change()
@@ -189,22 +187,23 @@ class Journal:
         return not any(job.id in sealed.batch.states for sealed in self.sealed)
 
     @contextmanager
-    def noting_rows(self) -> Iterator[set[str]]:
-        """Yield the ids of rows that are on their way, or are put or removed here before the block ends: what the store
-        was asked for at its beginning may be older.
-        """
-        batches: list[Batch | Pending] = [self.pending, *(sealed.batch for sealed in self.sealed)]
-        noted = {id for batch in batches for id in (*batch.jobs, *batch.paused)}
-        self._noted_rows.append(noted)
+    def noting_rows(self) -> Iterator[Noted]:
+        """Yield what is known better here until the block ends: the store was asked at its beginning."""
+        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.sealed), self.pending]
+        noted = Noted(
+            {id for batch in batches for id in (*batch.jobs, *batch.paused)},
+            {id: state for batch in batches for id, state in batch.begun.items()},
+        )
+        self._noted.append(noted)
         try:
             yield noted
         finally:
-            self._noted_rows = [each for each in self._noted_rows if each is not noted]
+            self._noted.remove(noted)
 
-    def note_row(self, id: str) -> None:
-        """Know the row better than who is reading rows just now."""
-        for noted in self._noted_rows:
-            noted.add(id)
+    def note_row(self, id: str, state: StoredState | None = None) -> None:
+        """Know the row better than who is reading rows just now, and where a new job stands."""
+        for noted in self._noted:
+            noted.put(id, state)
 
     def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
         """The row that others have changed, with what is on its way to it."""

@@ -98,7 +98,7 @@ class Rejoining:
     async def read_again(self) -> None:
         """Follow what has become of the others' rows meanwhile."""
         with self._core.journal.noting_rows() as noted:
-            await self._follow_all(noted)
+            await self._follow_all(noted.ids)
 
     async def _follow_all(self, noted: Collection[str]) -> None:
         """`noted`: ids of rows of which we know better."""

@@ -116,7 +116,7 @@ class Reconciler:
 
     def change(self, id: str, row: StoredJob | None, state: StoredState | None = None) -> None:
         """Follow a row that somebody else has changed, or removed. `state`: where a job that is new here stands."""
-        self._journal.note_row(id)
+        self._journal.note_row(id, state)
         job = self._jobs.find(id)
         was_paused = None if job is None else job.paused_by
         self._change(id, job, row, state)

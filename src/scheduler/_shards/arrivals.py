@@ -20,7 +20,7 @@ from anyio.to_thread import run_sync
 from attrs import define, field
 
 from .._jobs import shard_of_job
-from .._journal import known_row
+from .._journal import Noted, known_row
 from .._loop import Core, LongWork
 from .._restore import Crashes, Intake, Lost, Reconciler, lost_by_job
 from .._starts import REMOVED
@@ -55,7 +55,7 @@ class _Part:
     """Shards that come to us together. `noted`: rows of which we know better. `count`: jobs that have come."""
 
     shards: frozenset[int]
-    noted: Collection[str]
+    noted: Noted
     began: float
     lost: dict[str, Lost] = field(factory=dict)
     count: int = 0
@@ -210,7 +210,7 @@ class Arrivals:
                 await work.give_way(hurries=self._starts_soon(state))
             job = self._core.jobs.find(raw.id)
             cut_off = part.lost.pop(raw.id, Lost())
-            is_noted = raw.id in part.noted
+            is_noted = raw.id in part.noted.ids
             if (job is None and is_noted) or (job is not None and not job.is_elsewhere):
                 continue  # it has been removed here since, or has begun
             row = known_row(job) if job is not None and is_noted and job.unfit is None else self._intake.job(raw)
@@ -225,10 +225,10 @@ class Arrivals:
         return any(type(due_us) is int and due_us <= until_us for due_us in dues)
 
     def _take_up_new(self, part: _Part) -> None:
-        """Take up jobs that were added here while others still had their shards, too late for what was read."""
-        for job in filter(None, map(self._core.jobs.find, list(part.noted))):
+        """Take up jobs that were added while others still had their shards, too late for what was read."""
+        for job in filter(None, map(self._core.jobs.find, list(part.noted.ids))):
             if job.is_elsewhere and job.task is not None and shard_of_job(job) in part.shards:
-                self._reconciler.take_over(known_row(job), self._journal.first_state(job.id), Lost())
+                self._reconciler.take_over(known_row(job), part.noted.states.get(job.id), Lost())
 
 
 def _agent_of(tick: StoredTick) -> int:

@@ -2,18 +2,23 @@
 
 import threading
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
-from kit import until
-from schedule import Every
-from scheduler import Scheduler, current_run
+from agents_in_place import Place
+from kit import PATIENCE, until
+from schedule import Every, Missed
+from scheduler import Overlap, Scheduler, current_run
 from scheduler._loop import long_work
 from scheduler._shards import arrivals
 from scheduler.stores import StoreUnavailable
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = 60
+
+ALL = {"missed": Missed.ALL, "catch_up": 1_000, "overlap": Overlap.QUEUE}
+"""No tick is passed over because its time has gone by."""
 
 
 class Slow:
@@ -38,12 +43,33 @@ class Slow:
         yield from self._sharing.load(shards)
 
 
+class Held:
+    """A sharing whose first read of a part is given out when it is told to: what is written meanwhile is not in it."""
+
+    def __init__(self, sharing):
+        self._sharing = sharing
+        self.holds = True
+        self.has_read = threading.Event()
+        self.goes_on = threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._sharing, name)
+
+    def take(self, *args):
+        taken = self._sharing.take(*args)
+        if self.holds and taken.jobs:
+            self.holds = False
+            self.has_read.set()
+            self.goes_on.wait(PATIENCE)
+        return taken
+
+
 class SlowStore:
     """A shared store with such a sharing."""
 
-    def __init__(self, store):
+    def __init__(self, store, kind=Slow):
         self._store = store
-        self.sharing = Slow(store.sharing)
+        self.sharing = kind(store.sharing)
 
     def __getattr__(self, name):
         return getattr(self._store, name)
@@ -53,7 +79,7 @@ class Fleet:
     """Agents, and what their tasks have noted: who began which tick of which job."""
 
     def __init__(self, dsn, schema):
-        self._place = {"dsn": dsn, "schema": schema, "shared": True}
+        self.place = {"dsn": dsn, "schema": schema, "shared": True}
         self.begun = []
 
     def agent(self, name, store=None):
@@ -68,7 +94,7 @@ class Fleet:
         return s
 
     def store(self, name):
-        return PostgresStore(name=name, **self._place)
+        return PostgresStore(name=name, **self.place)
 
     async def until_all_run(self, *names):
         """Wait until each job has begun once more, and on these agents only."""
@@ -138,6 +164,31 @@ async def test_whatever_is_due_comes_between_the_jobs_of_a_rest(fleet, monkeypat
     assert theirs == 0
     assert "job job job job job" not in " ".join(order)
     assert fleet.twice() == []
+
+
+@pytest.mark.parametrize("adds", ["one", "two"])
+async def test_a_job_that_is_stored_while_its_shard_is_read_starts_when_it_was_to(
+    postgres_server, postgres_schema, adds
+):
+    """Its row came after the read began and before that ended, by us or by another agent: where it was to start was
+    found in neither, and its first ticks were lost.
+    """
+    place = Place(postgres_server.dsn, postgres_schema)
+    store = SlowStore(place.store("one", region="eu"), Held)
+    async with place.scheduler("one", store) as one, place.scheduler("two") as two:
+        one.add("work", Every("50ms"), id="makes the shard", where="region=eu", place="here")
+        await until(store.sharing.has_read.is_set)
+        who = {"one": one, "two": two}[adds]
+        who.add("work", Every("200ms"), id="late", where="region=eu", place="here", **ALL)
+        await who.flush()
+        (first,) = place.execute("SELECT to_timestamp(next_us / 1e6) FROM job_state WHERE job_id = 'late'").fetchone()
+        await until(lambda: "late" in one and datetime.now(UTC) > first)
+        assert place.runs == []  # the shard is not here yet
+        store.sharing.goes_on.set()
+        await place.all_run(["late"])
+        one.stop(grace=0)
+        two.stop(grace=0)
+    assert next(due for _, id, due in place.runs if id == "late") == first
 
 
 def order_of_take_overs(s, order):
