@@ -15,9 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from faked_clock import FAKETIME, faked, unshare
+
 PATIENCE = 60.0
 PROGRAM = shutil.which("beanstalkd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
-FAKETIME = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
 
 
 def why_not(*, steps=False):
@@ -73,6 +74,8 @@ class BeanstalkdServer:
                 restore_signals=False,  # a file that may not grow is an error for it, and no end
             )
         until(self._answers, "beanstalkd starts")
+        if self._clock is not None:
+            unshare(self.pid)
 
     def kill(self):
         """End it as `kill -9` does."""
@@ -142,12 +145,7 @@ class BeanstalkdServer:
         if self._clock is None:
             return {}
         self._write_clock()
-        return {
-            "LD_PRELOAD": str(FAKETIME),
-            "FAKETIME_TIMESTAMP_FILE": str(self._clock),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
+        return faked(FAKETIME, self._clock)
 
     def _write_clock(self):
         new = self._clock.with_suffix(".new")

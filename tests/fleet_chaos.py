@@ -34,6 +34,7 @@ if importlib.util.find_spec("anyio") is None:  # an interpreter without our depe
     os.execv(sys.executable, [sys.executable, str(dev), "chaos", *sys.argv[1:]])
 
 import beanstalkd_server
+from faked_clock import FAKETIME
 from fleet_judge import judge, lateness, unexplained
 from fleet_members import Fleet, us_now
 from fleet_troubles import ALSO, AT_THE_BROKER, KINDS, LEASE, ONE_AT_A_TIME
@@ -257,7 +258,7 @@ def main(given=None, server=None):
         return 2
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
-        server = server or stack.enter_context(PostgresServer(faketime=beanstalkd_server.FAKETIME))
+        server = server or stack.enter_context(PostgresServer(faketime=FAKETIME))
         broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
         if options.keep:
             stack.callback(lambda: shutil.copy(server.folder / "log", folder / "server.log"))

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import psycopg
 
+from faked_clock import faked, unshare
+
 PATIENCE = 60.0
 QUICK = {"full_page_writes": "off", "max_wal_size": "96MB", "min_wal_size": "32MB"}
 """For a server whose machine never loses its power: what it writes is less, and may lie in memory."""
@@ -77,6 +79,8 @@ class PostgresServer:
         settings = [f"-c{name}={value}" for name, value in self.settings.items()]
         self._process = self._popen("postgres", "-D", self.folder / "data", *settings, **self._faked)
         until(self._answers, "PostgreSQL starts")
+        if self._faked:
+            unshare(self.pid)
 
     def stop(self, how="fast"):
         """Stop it and wait for its end; "immediate" is a crash of it."""
@@ -167,16 +171,6 @@ class PostgresServer:
                 start_new_session=True,  # Ctrl-C is for pytest
                 **user,
             )
-
-
-def faked(library, clock):
-    """Return the variables with which a program reads its wall clock's offset from that file, with libfaketime."""
-    return {
-        "LD_PRELOAD": str(library),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
 
 
 def newest_of_the_machine():

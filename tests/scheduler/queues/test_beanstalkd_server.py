@@ -3,6 +3,7 @@
 import pytest
 
 import beanstalkd_server
+from faked_clock import left_by
 
 
 @pytest.fixture
@@ -35,3 +36,13 @@ def test_the_clock_of_a_beanstalkd_can_be_set(real):
         assert server.ask(READY) == b"NOT_FOUND\r\n"
         server.step(2 * 3600)
         assert server.ask(READY).startswith(b"FOUND 1 3")
+
+
+def test_a_beanstalkd_with_a_clock_that_is_killed_leaves_nothing_in_memory(real):
+    """A semaphore with the id of its process remained, and a process that was given that id again could not start."""
+    with real(steps=True) as server:
+        pids = [server.pid]
+        server.restart()
+        pids.append(server.pid)
+        assert server.ask(PUT % 0).startswith(b"INSERTED ")
+    assert [left_by(pid) for pid in pids] == [[], []]

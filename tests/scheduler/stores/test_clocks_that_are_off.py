@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from beanstalkd_server import FAKETIME
+from faked_clock import FAKETIME, faked, unshare
 from kit import PATIENCE, until, wait_until
 from postgres_server import PostgresServer
 from schedule import Cron, Every
@@ -139,19 +139,14 @@ def test_the_clock_of_a_process_is_set_while_it_runs(postgres_server, postgres_s
     log, clock = tmp_path / "runs", tmp_path / "clock"
     clock.write_text("+0")
     shared = {"dsn": postgres_server.dsn, "schema": postgres_schema, "log": str(log), "jobs": JOBS, "every": "200ms"}
-    faked = {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
     agents = []
-    for name, env in (("one", {}), ("two", faked)):
+    for name, env in (("one", {}), ("two", faked(FAKETIME, clock))):
         with (tmp_path / name).open("w") as errors:
             command = [sys.executable, AGENT, json.dumps(shared | {"name": name})]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors}
             agents.append(subprocess.Popen(command, text=True, env=os.environ | env, **pipes))
         assert agents[-1].stdout.readline() == "runs\n"
+        unshare(agents[-1].pid)
 
     def runs():
         return [line.split() for line in log.read_text("utf-8").splitlines()]
