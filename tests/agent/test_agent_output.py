@@ -120,7 +120,7 @@ async def test_what_an_output_has_no_letters_for_is_escaped(shell, free_port, tm
     (folder / "a.toml").write_text(f'{name}url = "tcp://127.0.0.1:{free_port}"\nstart = "now"\n', "utf-8")
     written = tmp_path / "out"
     line = f"$AGENT run {folder}/a.toml --for {PATIENCE:g}s > {written} &"
-    wait = f"until grep -q refused {written}; do sleep 0.05; done; kill $!; wait $!"
+    wait = f"until grep -qs refused {written}; do sleep 0.05; done; kill $!; wait $!"
     code, _, err = await shell(f"{line} {wait}", PYTHONIOENCODING="latin-1")
     first, check, *_ = written.read_text("latin-1").splitlines()
     assert (code, err) == (0, "")
@@ -153,3 +153,17 @@ def test_a_record_that_cannot_be_written_raises_nothing(monkeypatch):
 
     monkeypatch.setattr(sys, "stderr", Full())
     StderrHandler().emit(logging.LogRecord("scheduler", logging.ERROR, "f", 1, "text", (), None))
+
+
+def test_a_record_is_written_with_its_end_of_line(monkeypatch):
+    """Without a buffer, as with PYTHONUNBUFFERED, the output of a task came between a record and its end of line."""
+
+    class Unbuffered:
+        parts = ()
+
+        def write(self, text):
+            self.parts += (text,)
+
+    monkeypatch.setattr(sys, "stderr", Unbuffered())
+    StderrHandler().emit(logging.LogRecord("scheduler", logging.ERROR, "f", 1, "text", (), None))
+    assert [part for part in sys.stderr.parts if part] == ["text\n"]

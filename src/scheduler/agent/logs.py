@@ -37,8 +37,8 @@ class StderrHandler(logging.Handler):
     """Writes to whatever sys.stderr is at the moment: a live table puts itself there."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record as a line."""
+        """Write a record as a line, at once: what others write meanwhile comes before it, or after it."""
         try:
-            print(self.format(record), file=sys.stderr)  # noqa: T201
+            print(self.format(record) + "\n", end="", file=sys.stderr)  # noqa: T201
         except Exception:  # noqa: BLE001 - a log that cannot be written ends nothing
             self.handleError(record)
