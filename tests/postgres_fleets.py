@@ -10,7 +10,7 @@ from kit import PATIENCE
 from scheduler import Scheduler
 from scheduler.agent.checks import Resolver
 from scheduler.agent.libpq import Server
-from scheduler.agent.postgres.contract import Column, Probe, Scope, StoreUnavailable, Type, Variant
+from scheduler.agent.postgres.contract import Column, OutcomeKind, Probe, Scope, StoreUnavailable, Type, Variant
 from scheduler.agent.postgres.fleet import Fleet
 from scheduler.agent.postgres.target import PostgresTarget
 from timerqueue import SystemClock
@@ -56,6 +56,11 @@ class MemoryMetrics:
     def of(self, probe, database=...):
         """Return the outcomes of a probe."""
         return [each for each in self.outcomes if each.probe == probe and database in (..., each.database)]
+
+    def asked(self, probe=...):
+        """Return the outcomes of what was asked of a server. A busy machine may skip some before, and some after."""
+        skipped = OutcomeKind.SKIPPED
+        return [each for each in self.outcomes if probe in (..., each.probe) and each.kind is not skipped]
 
 
 def probe(name="one", sql="SELECT 1", *, every=0.1, scope=Scope.SERVER, **options):
