@@ -1,14 +1,15 @@
 """Simulations: what a scheduler would do in a year, in seconds: time jumps from one due instant to the next.
 
 The order in which things happen is the same each time: time goes on only when no run does anything but sleep, and of
-those that sleep one at a time is woken. What is cancelled at the same instant ends in the order of the event loop, that
-of trio is drawn by lot on purpose: its lots are seeded too.
+those that sleep one at a time is woken. What is cancelled at the same instant ends in the order of the event loop. That
+of trio is drawn by lot on purpose, once a turn, and a call from any thread makes one turn more: its lots are all equal.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from heapq import heappop
 from importlib import import_module
@@ -86,17 +87,38 @@ def simulate(
     length = length_of(duration).total_seconds()
     due_steps = sorted((length_of(when).total_seconds(), seconds) for when, seconds in steps)
     within = [(when, seconds) for when, seconds in due_steps if when <= length]
-    if backend == "trio":
-        _seed_trio(seed)
     world = _World(build, length, within, start, seed, options)
-    return anyio.run(world.run, backend=backend)
+    with _in_order() if backend == "trio" else nullcontext():
+        return anyio.run(world.run, backend=backend)
 
 
-def _seed_trio(seed: int) -> None:
-    """Make its order the same each time. There is no public way; should this one go, only that order is lost."""
-    lots = getattr(import_module("trio._core._run"), "_r", None)
-    if lots is not None:
-        lots.seed(seed)
+@frozen
+class _EqualLots:
+    """Draws the same lot each time: that with which trio takes tasks in the order in which they became ready."""
+
+    lots: Any
+
+    def random(self) -> float:
+        return 0.25
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.lots, name)
+
+
+@contextmanager
+def _in_order() -> Iterator[None]:
+    """Make trio's order the same each time. There is no public way; should this one go, only that order is lost.
+
+    Where hypothesis is loaded trio does not draw a lot, but sorts tasks by their age, and shuffles them.
+    """
+    trio = vars(import_module("trio._core._run"))
+    in_order: dict[str, Any] = {"_r": _EqualLots(trio.get("_r")), "_ALLOW_DETERMINISTIC_SCHEDULING": False}
+    before = {name: trio[name] for name in in_order if name in trio}
+    trio.update({name: in_order[name] for name in before})
+    try:
+        yield
+    finally:
+        trio.update(before)
 
 
 class _Clock(ManualClock):
