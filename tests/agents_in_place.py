@@ -33,13 +33,18 @@ class Place:
             "queue": self.store,
         }[kind]()
 
-    def scheduler(self, name, store=None, **labels):
+    def works_on(self, name):
+        """Return a task that notes its runs as those of that agent."""
+
         async def work():
             run = current_run()
             self.runs.append((name, run.job_id, run.due))
 
+        return work
+
+    def scheduler(self, name, store=None, **labels):
         s = Scheduler(store=store or self.store(name, **labels), poll="50ms")
-        s.register("work", work)
+        s.register("work", self.works_on(name))
         return s
 
     @asynccontextmanager

@@ -2,8 +2,8 @@
 
     python sharing_agent.py '{"dsn": ..., "schema": ..., "name": ..., "log": ..., "jobs": 60, "every": "200ms"}'
 
-`labels` are its own, and for each text in `where` it adds so many jobs for agents with those labels. `many`: options of
-jobs that several agents run, by their ids.
+`labels` are its own. `more`: options of further jobs, by their ids; it adds such a dict from standard input, too, where
+each line is one.
 Each line of the log is one write: the agent, the job, the tick in microseconds, how late it began in seconds. It says
 "runs" on standard output once it runs, and stops when standard input ends.
 """
@@ -39,14 +39,16 @@ async def main(config):
     s.register("work", work)
     every = Every(config["every"])
     s.add_many("work", [(f"job-{n}", every, (f"job-{n}",)) for n in range(config["jobs"])], on_conflict="keep")
-    for where in config.get("where", ()):
-        jobs = [(f"{where}-{n}", every, (f"{where}-{n}",)) for n in range(config["jobs"])]
-        s.add_many("work", jobs, where=where, on_conflict="keep")
-    for id, options in config.get("many", {}).items():
-        s.add("work", every, id=id, on_conflict="keep", **options)
+
+    def add(jobs):
+        for id, options in jobs.items():
+            s.add("work", every, id=id, on_conflict="keep", **options)
+
+    add(config.get("more", {}))
     async with s:
         print("runs", flush=True)
-        await run_sync(sys.stdin.read, abandon_on_cancel=True)
+        while line := await run_sync(sys.stdin.readline, abandon_on_cancel=True):
+            add(json.loads(line))
         s.stop("5s")
 
 

@@ -162,7 +162,11 @@ def row_of(job: Job) -> StoredJob:
 
 
 def known_row(job: Job) -> StoredJob:
-    """The definition of a stored job, with its schedule in the words in which it is stored."""
+    """The definition of a stored job, with its schedule in the words in which it is stored. Of a job that is unfit to
+    run it is the row that is so.
+    """
+    if job.unfit is not None:
+        return job.unfit.row
     row = row_of(job)
     return row if job.schedule_text is None else row._replace(schedule=job.schedule_text)
 

@@ -15,7 +15,7 @@ from timerqueue import UnknownLimit
 
 from .._control import EarlyJob, PartedRegistry, duplicate
 from .._jobs import Job, Tasks, Unfit
-from .._journal import Reading, check_interval, pause_of, read, row_of, state_of, tally_of, unreadable
+from .._journal import Reading, check_interval, known_row, pause_of, read, row_of, state_of, tally_of, unreadable
 from .._loop import Core
 from .._plan import FirstStart, Once, instant_of
 from .._values import DuplicateJob, InvalidJob, JobAdded, JobChanged, MalformedJob, error_text, loggable
@@ -106,7 +106,7 @@ class Reconciler:
 
     def begin_anew(self, job: Job) -> Job:
         """Let a job of ours go, and another begin in its place: its row has been put in the place of another."""
-        row = row_of(job) if job.unfit is None else job.unfit.row
+        row = known_row(job)
         self._registry.drop(job)
         self._without_task.pop(job, None)
         self.adopt(row, None)

@@ -213,7 +213,7 @@ class Arrivals:
             is_noted = raw.id in part.noted.ids
             if (job is None and is_noted) or (job is not None and not job.is_elsewhere):
                 continue  # it has been removed here since, or has begun
-            row = known_row(job) if job is not None and is_noted and job.unfit is None else self._intake.job(raw)
+            row = known_row(job) if job is not None and is_noted else self._intake.job(raw)
             if row is not None:
                 self._reconciler.take_over(row, self._intake.state(state), cut_off)
                 part.count += 1

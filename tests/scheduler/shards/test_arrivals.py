@@ -3,16 +3,17 @@
 import threading
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import count
 
 import pytest
 
 from agents_in_place import Place
 from kit import PATIENCE, until
 from schedule import Every, Missed
-from scheduler import Overlap, Scheduler, current_run
+from scheduler import JobState, Overlap, Scheduler, current_run
 from scheduler._loop import long_work
 from scheduler._shards import arrivals
-from scheduler.stores import StoreUnavailable
+from scheduler.stores import StoreUnavailable, shard_of
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = 60
@@ -55,10 +56,10 @@ class Held:
     def __getattr__(self, name):
         return getattr(self._sharing, name)
 
-    def take(self, *args):
-        taken = self._sharing.take(*args)
+    def take(self, shards, *args):
+        taken = self._sharing.take(shards, *args)
         if self.holds and taken.jobs:
-            self.holds = False
+            self.holds, self.shards = False, shards
             self.has_read.set()
             self.goes_on.wait(PATIENCE)
         return taken
@@ -189,6 +190,44 @@ async def test_a_job_that_is_stored_while_its_shard_is_read_starts_when_it_was_t
         one.stop(grace=0)
         two.stop(grace=0)
     assert next(due for _, id, due in place.runs if id == "late") == first
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "mend"),
+    [
+        ({"schedule": "@newer 1h"}, "@newer 1h", "UPDATE job SET schedule = '@every 50ms' WHERE id = %s"),
+        ({"task": "later"}, "no task 'later'", None),
+    ],
+    ids=["unreadable", "without its task"],
+)
+async def test_a_job_that_cannot_run_is_stored_while_its_shard_is_read(
+    postgres_server, postgres_schema, wrong, error, mend
+):
+    """It is parked, as it is when it comes at any other time. The agent that read the shard ended: an older one did so
+    with each job of a newer one that came just then.
+    """
+    place = Place(postgres_server.dsn, postgres_schema)
+    store = SlowStore(place.store("one"), Held)
+    async with place.scheduler("two") as two:
+        two.add_many("work", [(f"job {number}", Every("50ms")) for number in range(30)])
+        await two.flush()
+        async with place.scheduler("one", store) as one:
+            await until(store.sharing.has_read.is_set)
+            late = next(id for id in map("late {}".format, count()) if shard_of(id) in store.sharing.shards)
+            row = {"id": late, "task": "work", "schedule": "@every 50ms"} | wrong
+            place.execute("INSERT INTO job (id, task, schedule) VALUES (%s, %s, %s)", *row.values())
+            await until(lambda: late in one)
+            store.sharing.goes_on.set()
+            await until(lambda: one.get(late).agent == "one" and "one" in place.runners())
+            assert one.get(late).state is JobState.DISABLED
+            assert error in one.get(late).error
+            if mend is None:
+                one.register("later", place.works_on("one"))
+            else:
+                place.execute(mend, late)
+            await place.all_run([late])
+            two.stop(grace=0)
+            one.stop(grace=0)
 
 
 def order_of_take_overs(s, order):

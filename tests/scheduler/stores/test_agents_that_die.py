@@ -101,7 +101,7 @@ def test_jobs_for_labels_go_on_where_these_are(fleet):
 
     fleet.start("one", **eu)
     fleet.start("two", **eu)
-    fleet.start("us", **us, where=[EU])
+    fleet.start("us", **us, more={f"{EU}-{number}": {"where": EU} for number in range(JOBS)})
     wait_until_all_of_eu_run({"one", "two"})
     fleet.kill("one")
     wait_until(lambda: {agent for agent, job, *_ in fleet.runs()[-JOBS:] if job.startswith(EU)} == {"two"})
@@ -121,7 +121,7 @@ def test_another_takes_the_part_of_a_killed_agent(fleet):
     """Where so many are wanted; where all are it waits for its agent. The others go on as they did."""
     many = {"some": {"agents": 2}, "all": {"agents": "all"}}
     for number in range(1, 4):
-        fleet.start(f"a{number}", jobs=0, many=many, labels={"zone": str(number)})
+        fleet.start(f"a{number}", jobs=0, more=many, labels={"zone": str(number)})
 
     def runners(since, job):
         ticks = defaultdict(set)
@@ -142,7 +142,7 @@ def test_another_takes_the_part_of_a_killed_agent(fleet):
     fleet.kill(killed)
     wait_until_run_by("some", left)
     wait_until_run_by("all", left)
-    fleet.start(killed, jobs=0, many=many, labels={"zone": killed[1]})
+    fleet.start(killed, jobs=0, more=many, labels={"zone": killed[1]})
     wait_until_run_by("all", left | {killed})
     parts = {job for _, job, *_ in fleet.runs()}
     assert parts == {"some#1", "some#2", "all@a1", "all@a2", "all@a3"}

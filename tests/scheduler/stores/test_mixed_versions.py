@@ -15,6 +15,7 @@ import pytest
 
 from kit import PATIENCE, wait_until
 from older_code import code_of
+from scheduler.stores import rightful_owners
 
 ROOT = Path(__file__).parents[3]
 BEFORE = "416eaa3661ce0ec6c46362d2a62c0590928850d2"
@@ -83,6 +84,23 @@ class Agents:
         since = len(self.runs())
         wait_until(lambda: len({job for by, job, _ in self.runs()[since:] if by == name}) == JOBS)
 
+    def add(self, process, jobs):
+        """Let an agent that shares the store add jobs, once nothing moves any more between it and the other one.
+
+        Options of jobs by their ids. An older agent ends if it is reading a shard as a job comes that it cannot read.
+        """
+        wait_until(lambda: len(set(owners := self._owners())) == 2 and owners == rightful_owners(set(owners)))
+        since = len(self.runs())
+        wait_until(lambda: len({job for _, job, _ in self.runs()[since:]}) == JOBS)
+        process.stdin.write(f"{json.dumps(jobs)}\n")
+        process.stdin.flush()
+
+    def _owners(self):
+        """The owner of each shard."""
+        with psycopg.connect(self._config["dsn"]) as connection:
+            rows = connection.execute(f"SELECT owner FROM {self._config['schema']}.shard ORDER BY number")
+            return [owner for (owner,) in rows]
+
     def end(self, process):
         process.communicate(timeout=PATIENCE)
         return process.returncode
@@ -101,9 +119,13 @@ class Agents:
             assert slots <= known | set(runs)
 
     def close(self):
+        """Kill those that still run. What all have said is printed, for a test that fails."""
         for process in self._running:
             process.kill()
             process.communicate(timeout=PATIENCE)
+        for name in ("older-sharing", "newer"):
+            if (self._folder / name).exists():
+                sys.stdout.write(f"{name} said:\n{self.said(name)}\n")
 
 
 @pytest.fixture
@@ -183,12 +205,13 @@ def test_an_older_agent_leaves_jobs_for_labels_alone(postgres_server, postgres_s
     )
 
     def of_labels(since=0):
-        return {by for by, job, _ in agents.runs()[since:] if job.startswith("region=eu")}
+        return {by for by, job, _ in agents.runs()[since:] if job.startswith("eu")}
 
     try:
         older = agents.start("older-sharing")
         agents.wait_until_all_run("older-sharing")
-        newer = agents.started("newer", labels={"region": "eu"}, where=["region=eu"])
+        newer = agents.started("newer", labels={"region": "eu"})
+        agents.add(newer, {f"eu-{number}": {"where": "region=eu"} for number in range(JOBS)})
         wait_until(lambda: of_labels() and {by for by, *_ in agents.runs()[-4 * JOBS :]} == {"older-sharing", "newer"})
         assert of_labels() == {"newer"}
         newer.kill()
@@ -219,7 +242,8 @@ def test_an_older_agent_leaves_jobs_of_several_agents_alone(
     try:
         older = agents.start("older-sharing")
         agents.wait_until_all_run("older-sharing")
-        newer = agents.started("newer", many=many)
+        newer = agents.started("newer")
+        agents.add(newer, many)
         wait_until(
             lambda: len(parts()) == 2 and {by for by, *_ in agents.runs()[-4 * JOBS :]} == {"older-sharing", "newer"}
         )
