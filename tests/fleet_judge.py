@@ -385,8 +385,11 @@ def read_log(path, process):
     return begun, ended, cut_off
 
 
-def lateness(evidence, kind=""):
-    """Return the seconds by which runs were begun late, sorted: of that kind of jobs, or of all but edited ones."""
-    first = (each[0] for each in evidence.by_tick.values())
+def lateness(evidence, kind="", since=0):
+    """Return the seconds by which runs were begun late, sorted: of that kind of jobs, or of all but edited ones.
+
+    `since`: when they were due at the earliest, by the clock of `Begun.at`.
+    """
+    first = (each[0] for each in evidence.by_tick.values() if each[0].due - evidence.wall >= since)
     wanted = (each for each in first if kind_of(each.job) == kind or not (kind or is_edited(each.job)))
     return sorted((each.at + evidence.wall - each.due) / 1e6 for each in wanted)

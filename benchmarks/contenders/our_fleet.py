@@ -27,6 +27,9 @@ ON_TIME_S = 0.05
 SETTLES_S = 8.0
 """Seconds after which agents that have come have their part."""
 
+SOON_S = 0.5
+"""Seconds from one look whether they have it to the next."""
+
 SUCCEEDED = "SELECT count(*), count(DISTINCT (job_id, due_us)) FROM timerqueue.tick WHERE outcome = 'succeeded'"
 STATEMENTS = "SELECT sum(calls) FROM pg_stat_statements WHERE query !~ 'pg_stat_statements'"
 MOVED = "SELECT count(*) FROM chaos.shard WHERE owner = (SELECT max(epoch) FROM chaos.agent)"
@@ -124,10 +127,12 @@ def _closed_loop(count: int, jobs: int, warm_s: float, seconds: float) -> Values
 
 
 def fleet_share(jobs: int, every_s: float, seconds: float, agents: int) -> Values:
-    """Jobs on a grid, over three agents: lateness, statements, and each agent's part."""
+    """Jobs on a grid, over three agents: lateness, statements, and each agent's part, once they all have theirs. And
+    how long that took from the moment at which the last of them ran.
+    """
     with server(counts_statements=True) as started, members(started, agents, every=every_s, jobs=jobs) as fleet:
-        for each in fleet:
-            each.figures()
+        settled = SETTLES_S + _until_settled(started, agents)
+        settling = [each.figures() for each in fleet]
         statements = ask(started, STATEMENTS)[0]
         time.sleep(seconds)
         found = [each.figures() for each in fleet]
@@ -143,7 +148,21 @@ def fleet_share(jobs: int, every_s: float, seconds: float, agents: int) -> Value
         "least_percent": min(parts),
         "most_percent": max(parts),
         "core_percent": sum(each["cpu_s"] for each in found) / seconds * 100,
+        "settled_s": settled,
+        "settling_p99_ms": max(each["p99"] for each in settling) * 1e3,
     }
+
+
+def _until_settled(started: Any, agents: int) -> float:
+    """The seconds until each shard was with its rightful owner."""
+    from scheduler.stores import rightful_owners  # noqa: PLC0415 - peers have environments without it
+
+    began = time.monotonic()
+    while True:
+        owners = ask(started, "SELECT array_agg(owner ORDER BY number) FROM timerqueue.shard")[0]
+        if None not in owners and len(set(owners)) == agents and owners == rightful_owners(sorted(set(owners))):
+            return time.monotonic() - began
+        time.sleep(SOON_S)
 
 
 def fleet_idle(jobs: int, seconds: float, agents: int) -> Values:
@@ -316,10 +335,10 @@ def _begun_elsewhere(evidence: Any, trouble: Any) -> Iterator[tuple[float, float
 
 
 def _throughout(evidence: Any) -> Values:
-    """How late all runs began."""
+    """How late all runs began that were due since the first trouble. Before it jobs are added, and agents start."""
     from fleet_judge import lateness  # noqa: PLC0415
 
-    late: Sequence[float] = lateness(evidence)
+    late: Sequence[float] = lateness(evidence, since=evidence.troubles[0].since)
     shares = {"late_p50_ms": 0.5, "late_p99_ms": 0.99, "late_max_ms": 1.0}
     return {key: late[int(share * (len(late) - 1))] * 1e3 for key, share in shares.items()}
 
