@@ -493,8 +493,6 @@ SCENARIOS = {
                 Measure("least_percent", "the least that one had", "%", target=Target(28, at_least=True)),
                 Measure("most_percent", "the most that one had", "%", target=Target(38)),
                 Measure("core_percent", "of a core, all agents", "%"),
-                Measure("settled_s", "until each had its part", "s"),
-                Measure("settling_p99_ms", "lateness until then, 99 %, of the worst agent", "ms"),
             ),
         ),
         Scenario(

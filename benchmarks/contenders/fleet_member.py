@@ -1,8 +1,9 @@
 """One agent of a fleet that is measured: it counts its runs and their lateness, and answers for a window.
 
 `python fleet_member.py '{"dsn": ..., "jobs": 1000, "every": 20.0}'`: the agent that is told a number of jobs adds them.
-`every` is in seconds; 0: each is due again a millisecond after its end. It says a line when it runs, and answers each
-line on standard input with its figures since the line before. It ends when standard input does.
+`every` is in seconds; 0: each is due again a millisecond after its end. `paused`: they are until it reads "resume". It
+says a line when it runs, and answers each line on standard input with its figures since the line before. It ends when
+standard input does.
 """
 
 import json
@@ -46,10 +47,14 @@ async def main(config: dict[str, Any]) -> None:
     start = datetime.now(UTC) + timedelta(seconds=config["every"]) if config["every"] >= LATER else None
     options = {} if start is None else {"start": start}
     s.add_many("job", [(f"job-{number}", schedule) for number in ids], on_conflict="keep", **options)
+    if config.get("paused"):
+        s.pause()
     async with s:
         await s.flush()
         cpu = answered(late, time.process_time())
-        while await run_sync(sys.stdin.readline, abandon_on_cancel=True):
+        while line := await run_sync(sys.stdin.readline, abandon_on_cancel=True):
+            if line == "resume\n":
+                s.resume()
             cpu = answered(late, cpu)
         s.stop("5s")
 

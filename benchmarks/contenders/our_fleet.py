@@ -38,17 +38,17 @@ MOVED = "SELECT count(*) FROM chaos.shard WHERE owner = (SELECT max(epoch) FROM 
 class Member:
     """A process of fleet_member.py."""
 
-    def __init__(self, dsn: str, *, every: float, jobs: int = 0) -> None:
-        config = {"dsn": dsn, "every": every, "jobs": jobs}
+    def __init__(self, dsn: str, *, every: float, jobs: int = 0, paused: bool = False) -> None:
+        config = {"dsn": dsn, "every": every, "jobs": jobs, "paused": paused}
         self.process = subprocess.Popen(
             [sys.executable, MEMBER, json.dumps(config)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._read()
 
-    def figures(self) -> dict[str, float]:
-        """What has been since the last time."""
+    def figures(self, say: str = "") -> dict[str, float]:
+        """What has been since the last time. `say`: what it is to do before it tells that."""
         assert self.process.stdin is not None
-        self.process.stdin.write("\n")
+        self.process.stdin.write(f"{say}\n")
         self.process.stdin.flush()
         return self._read()
 
@@ -91,10 +91,10 @@ def ask(started: Any, query: str) -> Any:
 
 
 @contextmanager
-def members(started: Any, count: int, *, every: float, jobs: int) -> Iterator[list[Member]]:
+def members(started: Any, count: int, *, every: float, jobs: int, paused: bool = False) -> Iterator[list[Member]]:
     """So many agents; the first has added the jobs, and all have their part."""
     with ExitStack() as stack:
-        found = [stack.enter_context(closing(Member(started.dsn, every=every, jobs=jobs)))]
+        found = [stack.enter_context(closing(Member(started.dsn, every=every, jobs=jobs, paused=paused)))]
         found += [stack.enter_context(closing(Member(started.dsn, every=every))) for _ in range(count - 1)]
         time.sleep(SETTLES_S)
         yield found
@@ -127,12 +127,18 @@ def _closed_loop(count: int, jobs: int, warm_s: float, seconds: float) -> Values
 
 
 def fleet_share(jobs: int, every_s: float, seconds: float, agents: int) -> Values:
-    """Jobs on a grid, over three agents: lateness, statements, and each agent's part, once they all have theirs. And
-    how long that took from the moment at which the last of them ran.
+    """Jobs on a grid, over three agents: lateness, statements, and each agent's part. They are paused until all agents
+    have theirs.
     """
-    with server(counts_statements=True) as started, members(started, agents, every=every_s, jobs=jobs) as fleet:
-        settled = SETTLES_S + _until_settled(started, agents)
-        settling = [each.figures() for each in fleet]
+    with (
+        server(counts_statements=True) as started,
+        members(started, agents, every=every_s, jobs=jobs, paused=True) as fleet,
+    ):
+        _wait_until_settled(started, agents)
+        fleet[0].figures("resume")
+        time.sleep(SETTLES_S)
+        for each in fleet:
+            each.figures()
         statements = ask(started, STATEMENTS)[0]
         time.sleep(seconds)
         found = [each.figures() for each in fleet]
@@ -148,20 +154,17 @@ def fleet_share(jobs: int, every_s: float, seconds: float, agents: int) -> Value
         "least_percent": min(parts),
         "most_percent": max(parts),
         "core_percent": sum(each["cpu_s"] for each in found) / seconds * 100,
-        "settled_s": settled,
-        "settling_p99_ms": max(each["p99"] for each in settling) * 1e3,
     }
 
 
-def _until_settled(started: Any, agents: int) -> float:
-    """The seconds until each shard was with its rightful owner."""
+def _wait_until_settled(started: Any, agents: int) -> None:
+    """Each shard is with its rightful owner."""
     from scheduler.stores import rightful_owners  # noqa: PLC0415 - peers have environments without it
 
-    began = time.monotonic()
     while True:
         owners = ask(started, "SELECT array_agg(owner ORDER BY number) FROM timerqueue.shard")[0]
         if None not in owners and len(set(owners)) == agents and owners == rightful_owners(sorted(set(owners))):
-            return time.monotonic() - began
+            return
         time.sleep(SOON_S)
 
 
