@@ -1,5 +1,6 @@
-"""What the tests of the scheduler share: processes that die."""
+"""What the tests of the scheduler share: processes that die, and quiet about runs that are meant to fail."""
 
+import logging
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
@@ -106,3 +107,12 @@ class Processes:
 def processes(clock):
     """Play the processes of one program, one after another."""
     return Processes(clock)
+
+
+@pytest.fixture
+def quiet():
+    """Keep pytest from collecting tens of thousands of warnings about runs that are meant to fail."""
+    logger = logging.getLogger("scheduler")
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(logging.NOTSET)

@@ -315,15 +315,6 @@ def path_of(name):
     return HERE / "seeded_year" / f"{name}.txt"
 
 
-@pytest.fixture
-def quiet():
-    """Keep pytest from collecting the warnings about runs that are meant to fail."""
-    logger = logging.getLogger("scheduler")
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(logging.NOTSET)
-
-
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("name", [*YEARS, "stored", "drawn"])
 @pytest.mark.usefixtures("quiet")

@@ -1,6 +1,5 @@
 """A year in seconds, always the same."""
 
-import logging
 import os
 import threading
 from datetime import UTC, datetime, timedelta
@@ -318,15 +317,6 @@ async def mixed_year(s, clock, count):
         if n:
             s.get(f"job-{n - count // 10}").resume()
             s.get(f"new-{n - count // 10}").remove()
-
-
-@pytest.fixture
-def quiet():
-    """Keep pytest from collecting tens of thousands of warnings about runs that were meant to fail."""
-    logger = logging.getLogger("scheduler")
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(logging.NOTSET)
 
 
 YEAR = {

@@ -1,6 +1,5 @@
 """Trio draws lots for the order of tasks. A simulation on it is the same each time, whatever else the loop does."""
 
-import logging
 import threading
 from contextlib import contextmanager, suppress
 
@@ -35,15 +34,6 @@ def calling_in():
     finally:
         is_over.set()
         thread.join()
-
-
-@pytest.fixture
-def quiet():
-    """Keep pytest from collecting thousands of warnings about runs that were meant to fail."""
-    logger = logging.getLogger("scheduler")
-    logger.setLevel(logging.CRITICAL)
-    yield
-    logger.setLevel(logging.NOTSET)
 
 
 @pytest.mark.usefixtures("quiet")
