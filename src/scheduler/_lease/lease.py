@@ -24,7 +24,7 @@ from typing import Final
 
 from timerqueue import Clock, Pulse
 
-from .._plan import Skew, is_off, skew_of
+from .._plan import ClockVerdict, Skew, skew_of
 from ..stores import LEASE, Rightful, Sharing, StoreError, StoreTakenOver, View
 from .belief import Belief
 from .hearing import Hearing
@@ -79,7 +79,7 @@ class Lease:
         the others are to have our shards. One value, which the loop may look at in any moment of a turn.
         """
         self._skew: Skew | None = None
-        self._is_off = False
+        self._verdict = ClockVerdict()
         self._clock = clock
         self._trouble = ""
         self._is_over = False
@@ -122,12 +122,13 @@ class Lease:
         """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
         self.turns += 1
         heard = self._hearing.heard()
-        view = self._sharing.last if self.is_held() else None
+        view = self._sharing.last if self.is_sure() and not self._trouble else None
         has_looked = view is None or not any(peer.epoch in heard for peer in view.peers)
         if view is None or has_looked:
             view, skew = self._looked()
             if self._judge_clock(skew, view):
                 view, _ = self._looked(must_renew=True)  # the others are to know at once
+        heard = heard if view.may_heed else ()
         if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
             logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
             if self._sharing.bury([peer.epoch for peer in dead], heard):
@@ -142,15 +143,14 @@ class Lease:
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
         """Look around, and renew the lease unless that was done just now: it costs the store a write."""
-        asked_at, doubts = self._now(), self._belief.doubts
+        doubts = self._belief.doubts
         is_due = self._due() <= EVERY / 2 or must_renew
-        view = self._sharing.renew(
-            None if self._skew is None else self._skew.seconds, is_off=self._is_off, only_look=not is_due
-        )
+        told = None if self._skew is None else self._skew.told
+        view = self._sharing.renew(told, is_off=self._verdict.is_off, only_look=not is_due)
         self._belief.dispel(doubts)
         if is_due:
-            self._belief.until = asked_at + LEASE - MARGIN
-        self._skew = skew_of(self._clock, view.at_us, self._now() - asked_at)
+            self._belief.until = view.asked + LEASE - MARGIN
+        self._skew = skew_of(self._clock, view.at_us, view.answered - view.asked, self._now() - view.answered)
         return view, self._skew
 
     def _due(self) -> float:
@@ -159,11 +159,10 @@ class Lease:
 
     def _judge_clock(self, skew: Skew, view: View) -> bool:
         """Say how our clock stands. Whether it is off, and was not, or the other way round."""
-        was_off, most = self._is_off, self._sharing.max_skew
         others = [p.skew for p in view.peers if p.epoch != view.me and p.left >= 0 and p.skew is not None]
-        self._is_off = is_off(skew, others, most, was_off=was_off)
-        self.clock_found = skew, self._is_off
-        return self._is_off != was_off
+        is_changed = self._verdict.judge(skew, others, self._sharing.max_skew)
+        self.clock_found = skew, self._verdict.is_off
+        return is_changed
 
     def _serve(self, pulse: Pulse, wait: float) -> None:
         beats = -1

@@ -9,13 +9,14 @@ from .after_restart import CrashFloor, after_crash, after_downtime, rest_until, 
 from .after_run import Verdict, after_run
 from .first_start import PLAIN, FirstStart, Plan, Planners, Start, left_out
 from .planner import Grid, Once, Planner
-from .skew import Skew, is_off, skew_of
+from .skew import ClockVerdict, Skew, skew_of
 from .timeline import AT_ONCE, JUMP, Timeline, aware, instant_of, some_instant_of, us_of
 
 __all__ = [
     "AT_ONCE",
     "JUMP",
     "PLAIN",
+    "ClockVerdict",
     "CrashFloor",
     "FirstStart",
     "Grid",
@@ -32,7 +33,6 @@ __all__ = [
     "after_run",
     "aware",
     "instant_of",
-    "is_off",
     "left_out",
     "rest_until",
     "retry_by",

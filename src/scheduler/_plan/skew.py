@@ -7,7 +7,7 @@ that is an hour ahead is off, and so is the database's if all agents agree with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from attrs import frozen
 
@@ -17,6 +17,9 @@ from .timeline import offset_of
 
 BACK_WITHIN = 0.5
 """The part of what a clock may be off to which it must come back: one at the edge would go to and fro."""
+
+MOST_DOUBT = 0.3
+"""Seconds of doubt from which on the others are not told of a skew: they would count it as a clock."""
 
 
 @frozen
@@ -29,12 +32,17 @@ class Skew:
     doubt: float
     offset: float
 
+    @property
+    def told(self) -> float | None:
+        """What the others are told: the seconds, unless the answer took too long to be a clock."""
+        return self.seconds if self.doubt <= MOST_DOUBT else None
 
-def skew_of(clock: Clock, store_us: int, round_trip: float) -> Skew:
-    """Compare with what a store's clock showed during a question that took `round_trip` seconds, until now."""
+
+def skew_of(clock: Clock, store_us: int, round_trip: float, since: float) -> Skew:
+    """Compare with what a store's clock showed in a question of `round_trip` seconds, answered `since` seconds ago."""
     offset, doubt = offset_of(clock)
-    now, half = clock.monotonic() + offset, round_trip / 2
-    return Skew(now - half - store_us * 1e-6, doubt + half, offset)
+    then, half = clock.monotonic() + offset - since, round_trip / 2
+    return Skew(then - half - store_us * 1e-6, doubt + half, offset)
 
 
 def is_off(skew: Skew, others: Iterable[float], most: float | None, *, was_off: bool) -> bool:
@@ -46,6 +54,29 @@ def is_off(skew: Skew, others: Iterable[float], most: float | None, *, was_off: 
         return False
     away = abs(skew.seconds - _middle([0.0, skew.seconds, *others]))
     return away > most * BACK_WITHIN if was_off else away - skew.doubt > most
+
+
+class ClockVerdict:
+    """Whether our clock is off, look after look.
+
+    The last of several nodes has the store's clock alone beside its own, and of two nobody can tell which is off. So it
+    keeps the middle that it found while others were there, for as long as its own skew stays what it was then.
+    """
+
+    def __init__(self) -> None:
+        self.is_off = False
+        self._middle: float | None = None
+        self._ours = 0.0
+
+    def judge(self, skew: Skew, others: Sequence[float], most: float | None) -> bool:
+        """Judge anew, and return whether that changed the verdict. `others`, `most`: as of `is_off`."""
+        if others:
+            self._middle, self._ours = _middle([0.0, skew.seconds, *others]), skew.seconds
+        elif self._middle is not None and most is not None and abs(skew.seconds - self._ours) <= most * BACK_WITHIN:
+            others = [self._middle]
+        was_off = self.is_off
+        self.is_off = is_off(skew, others, most, was_off=was_off)
+        return self.is_off != was_off
 
 
 def _middle(skews: list[float]) -> float:

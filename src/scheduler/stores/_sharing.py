@@ -86,6 +86,17 @@ class View:
     at_us: int
     """That moment by the store's clock."""
 
+    asked: float = 0.0
+    """When the store was asked, in seconds of a clock of ours that counts while the machine sleeps too."""
+
+    answered: float = 0.0
+    """When it answered, likewise."""
+
+    since: float = 0.0
+    """Since when the store has answered each look, likewise. A node that has not watched the others for a whole lease
+    takes nobody for dead.
+    """
+
     is_news: bool = False
     """Whether there is anything that `Store.changes` has not told yet."""
     labelled: Mapping[int, LabelledShard] = field(factory=dict, hash=False)
@@ -110,6 +121,11 @@ class View:
     def lacks(self, where: str) -> bool:
         """Whether the agents that are there are too few for a text of labels, or of a part."""
         return lacks(where, [peer for peer in self.peers if peer.left >= 0])
+
+    @property
+    def may_heed(self) -> bool:
+        """Whether the end of a session is a sign of a death: the store has been in reach for a whole lease."""
+        return self.answered - self.since >= LEASE
 
     def with_ours(self, shards: Iterable[int]) -> View:
         """A view like this, once these shards have become ours."""

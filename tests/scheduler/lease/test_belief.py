@@ -48,22 +48,23 @@ class Store:
     max_skew = None
 
     def __init__(self):
-        self.trouble, self.last = None, None
+        self.clock, self.trouble, self.last = ManualClock(), None, None
 
     def renew(self, skew, *, is_off, only_look):
         if self.trouble is not None:
             raise self.trouble
         us = Peer(epoch=1, name="us", left=3.0, format=2, opened_us=0)
-        self.last = View(me=1, peers=(us,), owners=(1,), at_us=0)
+        now = self.clock.monotonic()
+        self.last = View(me=1, peers=(us,), owners=(1,), at_us=0, asked=now, answered=now)
         return self.last
 
 
 def test_a_turn_of_the_lease_in_which_the_store_answers_dispels_the_doubts():
     """One in which it does not leaves them."""
-    store, clock = Store(), ManualClock()
-    belief = Belief(clock.monotonic)
+    store = Store()
+    belief = Belief(store.clock.monotonic)
     nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
-    lease = Lease(store, belief, clock=clock, **nothing)
+    lease = Lease(store, belief, clock=store.clock, **nothing)
     lease.turn()
     assert lease.is_sure()
     belief.doubt(AWAY)

@@ -31,7 +31,8 @@ class Glances:
         self.glance()
         now_us = round(self.clock.wall() * 1e6) + self.ahead_us
         us = Peer(epoch=1, name="us", left=3.0, format=2, opened_us=now_us)
-        self.last = View(me=1, peers=(us,), owners=(1,), at_us=now_us)
+        now = self.clock.monotonic()
+        self.last = View(me=1, peers=(us,), owners=(1,), at_us=now_us, asked=now, answered=now)
         return self.last
 
 

@@ -92,6 +92,8 @@ class Connection(psycopg.Connection[TupleRow]):
 
     patience = PATIENCE
     silence = 0
+    outlives_silence = False
+    """It is not closed for silence: `has_caught_up` tells when it can be used again."""
     _keeps_plans = False
 
     def is_unwanted(self) -> bool:
@@ -109,7 +111,8 @@ class Connection(psycopg.Connection[TupleRow]):
                 ready = yield wanted
                 if not ready and (reason := self._is_over()):
                     gen.close()
-                    self.close()
+                    if not self.outlives_silence:
+                        self.close()
                     raise Silent(reason)
                 wanted = gen.send(ready)
         except StopIteration as end:
@@ -121,6 +124,17 @@ class Connection(psycopg.Connection[TupleRow]):
         if self.silence >= self.patience:
             return f"PostgreSQL has not answered for {self.patience / 10} s"
         return "the store is being closed" if self.is_unwanted() else ""
+
+    def has_caught_up(self) -> bool:
+        """Whether the server has answered the question that it was silent on. Does not wait. Raises psycopg.Error if
+        the connection is broken.
+        """
+        self.pgconn.flush()
+        self.pgconn.consume_input()
+        while not self.pgconn.is_busy():
+            if self.pgconn.get_result() is None:
+                return True
+        return False
 
     def is_direct(self) -> bool:
         """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its

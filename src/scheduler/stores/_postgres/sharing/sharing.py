@@ -21,15 +21,13 @@ from ..._store import StoreError, StoreTakenOver, StoreUnusable
 from ..connection import ONE_SNAPSHOT, PID, READ_COMMITTED, Connection, one_row, sql, translated
 from ..table import Row, loaded, number_array
 from .ends import Ends, Look
+from .session import LeaseSession
 from .statements import ROUND, Presence, SharingStatements
 
 HINT: Final = "fleet"
 """Said to all who share the store; with an epoch behind it, `fleet 7`, to one of them: older versions hear both."""
 
 LATEST: Final = 2**63 - 1
-
-PATIENCE: Final = 15
-"""Tenths of a second that the server may be silent for when a lease is renewed: half of what that is worth."""
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the last commit of who is buried. If the server still waits for more of that commit
@@ -81,28 +79,25 @@ class PostgresSharing:
         self._place = place
         self._statements = statements
         self._channel = channel
-        self._lease: Connection | None = None
+        self._session = LeaseSession(place.connect, Presence(statements), now)
         self._other: Connection | None = None
         self._is_asked = Lock()
         self._waiting: Connection | None = None
         self._can_hear = False
         self._now = now
         self._ends = Ends()
-        self._presence = Presence(statements)
-        self._in_session = False
         self.last: View | None = None
         self.max_skew = max_skew
 
     def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
-        me, asked_at = self._place.epoch, self._now()
-        with translated(self._place.where):
-            seen = self._place.seen
-            clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
-            is_there, at_us, owners, agents, labelled, is_news, snapshot = self._renewed(me, seen, clock)
+        me, seen, session = self._place.epoch, self._place.seen, self._session
+        clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
+        row = self._asked_for_lease({"lease": LEASE, "me": me, "seen": seen, "agent": str(me)} | clock)
+        is_there, at_us, owners, agents, labelled, is_news, snapshot = row
         if not is_there:
             raise StoreTakenOver(f"{self._place.where}: its lease has ended, and another agent has buried it")
-        look = Look(asked=asked_at, answered=self._now(), server=at_us / 1e6)
+        look = Look(asked=session.asked, answered=session.answered, server=at_us / 1e6)
         left = self._ends.look(look, ((row[0], row[-1], row[2]) for row in agents))
         peers = tuple(
             Peer(
@@ -111,7 +106,7 @@ class PostgresSharing:
                 left=LEASE if epoch == me else left[epoch],
                 format=form,
                 opened_us=us,
-                is_heard=self._in_session if epoch == me else heard,
+                is_heard=session.in_session if epoch == me else heard,
                 labels=labels,
                 skew=skew if epoch == me else ahead,
                 is_off=is_off if epoch == me else off,
@@ -122,20 +117,25 @@ class PostgresSharing:
         if not is_news:
             self._place.see(snapshot, seen)
         found = {number: LabelledShard(where, owner) for number, where, owner in labelled or ()}
-        self.last = View(me=me, peers=peers, owners=tuple(owners), at_us=at_us, is_news=is_news, labelled=found)
+        self.last = View(
+            me=me,
+            peers=peers,
+            owners=tuple(owners),
+            labelled=found,
+            at_us=at_us,
+            asked=look.asked,
+            answered=look.answered,
+            since=self._ends.since,
+            is_news=is_news,
+        )
         return self.last
 
-    def _renewed(self, me: int, seen: str, clock: dict[str, float | None]) -> Row:
-        if self._lease is None or self._lease.closed:
-            self._lease = self._place.connect()
-        connection = self._lease
-        connection.patience, connection.silence = PATIENCE, 0
+    def _asked_for_lease(self, said: dict[str, Any]) -> Row:
         try:
-            self._in_session = self._presence.show(connection, me)  # others wait for the end of that
-            said = {"lease": LEASE, "in_session": self._in_session, "me": me, "seen": seen, "agent": str(me)} | clock
-            return one_row(connection.execute(self._statements.renew, said))
-        except BaseException:
-            connection.close()
+            with translated(self._place.where):
+                return self._session.ask(self._place.epoch, self._statements.renew, said)
+        except StoreError:
+            self._ends.lose_sight()
             raise
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
@@ -282,10 +282,11 @@ class PostgresSharing:
 
     def close(self) -> None:
         """Let go of our own connections."""
-        for connection in (self._lease, self._other, self._waiting):
+        self._session.close()
+        for connection in (self._other, self._waiting):
             if connection is not None:
                 connection.close()
-        self._lease = self._other = self._waiting = None
+        self._other = self._waiting = None
 
     def _ticks(self, statement: sql.Composed, shards: Sequence[int]) -> list[StoredTick]:
         with self._asked() as connection:

@@ -1,0 +1,92 @@
+"""The session over which the lease is renewed, and whose lock tells the other nodes that we live.
+
+Our neighbour waits for that lock, and takes the end of the session for our death. So a session is not closed because
+its server is slow: it is set aside with the question that it was asked, and a second one renews the lease, without the
+lock. Once the first has answered it is used again; if it breaks, the second takes the lock (test_slow_renewals.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ..connection import Connection, Silent, one_row, psycopg, sql
+from ..table import Row
+from .statements import Presence
+
+PATIENCE: Final = 15
+"""Tenths of a second that the server may be silent for when the lease is renewed: half of what that is worth."""
+
+
+class LeaseSession:
+    """Our session, and the one that stands in for it. One thread uses it. `connect` makes a connection to the store.
+
+    `answered` and `asked`, by `now`: when the last statement was sent, and when its answer came.
+    """
+
+    def __init__(self, connect: Callable[[], Connection], presence: Presence, now: Callable[[], float]) -> None:
+        self._connect = connect
+        self._presence = presence
+        self._now = now
+        self._current: Connection | None = None
+        self._aside: Connection | None = None
+        self.in_session = False
+        """Whether the others can hear the end of our session."""
+        self.asked = self.answered = 0.0
+
+    def ask(self, epoch: int, statement: sql.Composed, said: dict[str, Any]) -> Row:
+        """Ask for one row, as the node of that epoch. `in_session` is said with it."""
+        connection = self._chosen()
+        try:
+            self.in_session = self._presence.show(connection, epoch)  # the others wait for the end of that
+            self.asked = self._now()
+            row = one_row(connection.execute(statement, said | {"in_session": self.in_session}))
+        except Silent:
+            self._give_up(connection)
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        self.answered = self._now()
+        return row
+
+    def close(self) -> None:
+        """Let go of both. Any thread."""
+        for connection in (self._current, self._aside):
+            if connection is not None:
+                connection.close()
+        self._current = self._aside = None
+
+    def _chosen(self) -> Connection:
+        """The connection to ask over: ours if it can answer, else the one that stands in for it."""
+        if self._has_come_back():
+            if self._current is not None:
+                self._current.close()
+            self._current, self._aside = self._aside, None
+        if self._current is None or self._current.closed:
+            self._current, self.in_session = self._connect(), False
+        connection = self._current
+        connection.silence = 0
+        if self._aside is None:
+            connection.patience, connection.outlives_silence = PATIENCE, True
+        else:
+            connection.is_unwanted = self._has_come_back  # type: ignore[method-assign]
+        return connection
+
+    def _give_up(self, connection: Connection) -> None:
+        """Set the connection aside if the others hear its end, or else close it."""
+        if self._aside is None and self.in_session and not connection.closed:
+            self._current, self._aside = None, connection
+        else:
+            connection.close()
+
+    def _has_come_back(self) -> bool:
+        """Whether the session that was set aside has answered. One that is broken is forgotten."""
+        if self._aside is None:
+            return False
+        try:
+            return self._aside.has_caught_up()
+        except psycopg.Error:
+            self._aside.close()
+            self._aside = None
+            return False
