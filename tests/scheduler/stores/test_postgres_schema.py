@@ -9,7 +9,16 @@ import pytest
 from psycopg import sql
 
 from kit import no_hint, wait_until
-from scheduler.stores import RUNNING, Batch, StoredJob, StoredState, StoredTick, StoreUnavailable, StoreUnusable
+from scheduler.stores import (
+    RUNNING,
+    Batch,
+    StoredJob,
+    StoredState,
+    StoredTick,
+    StoreError,
+    StoreUnavailable,
+    StoreUnusable,
+)
 from scheduler.stores._postgres import connection, schema
 from scheduler.stores._postgres.schema import MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
@@ -305,3 +314,51 @@ def test_a_step_that_brings_the_tables_up_to_date_may_take_longer_than_other_sta
     store.open(0, no_hint)
     with pytest.raises(StoreUnavailable), store.transaction() as opened:
         opened.execute(slow)
+
+
+@pytest.fixture
+def newer(monkeypatch):
+    """Add these steps to those that bring the tables up to date."""
+
+    def newer(*steps):
+        monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, *map(sql.SQL, steps)))
+        monkeypatch.setattr(schema, "VERSION", VERSION + len(steps))
+
+    return newer
+
+
+def test_leases_are_renewed_while_a_step_takes_long(shared_store, newer, by_hand):
+    """Commits wait for it. Its lock kept the renewals waiting, too, and whoever renewed first buried all others."""
+    one, two = shared_store("one"), shared_store("two")
+    one.open(0, no_hint)
+    newer(
+        "DO $$ BEGIN WHILE NOT pg_try_advisory_xact_lock(5) LOOP PERFORM pg_sleep(0.01); END LOOP; END $$", "SELECT 1"
+    )
+    with ThreadPoolExecutor(1) as threads:
+        by_hand("SELECT pg_advisory_lock(5)")
+        opened = threads.submit(two.open, 0, no_hint)
+        step = "SELECT FROM pg_locks WHERE granted AND mode = 'ExclusiveLock' AND relation = '{}.agent'::regclass"
+        wait_until(lambda: by_hand(step).rowcount)
+        view = one.sharing.renew()
+        assert [peer.name for peer in view.peers] == ["one"]
+        with pytest.raises(StoreUnavailable, match="lock timeout"):
+            one.commit(Batch(jobs={"a": StoredJob("a", "t", "@daily")}))
+        by_hand("SELECT pg_advisory_unlock(5)")
+        opened.result()
+    assert [peer.name for peer in one.sharing.renew().peers] == ["one", "two"]
+    one.commit(Batch(jobs={"a": StoredJob("a", "t", "@daily")}))
+    one.close()
+    two.close()
+
+
+def test_each_step_is_taken_by_itself(store, newer, by_hand):
+    """What it locks it locks no longer than for itself. One that fails leaves those before it, and is tried again."""
+    store.open(0, no_hint)
+    newer("CREATE TABLE {schema}.one (id integer)", "SELECT 1 / 0", "CREATE TABLE {schema}.three (id integer)")
+    with pytest.raises(StoreError, match="division by zero"):
+        store.open(0, no_hint)
+    assert by_hand("SELECT version FROM {}.meta").fetchone() == (VERSION + 1,)
+    newer("CREATE TABLE {schema}.one (id integer)", "SELECT 1", "CREATE TABLE {schema}.three (id integer)")
+    store.open(0, no_hint)
+    assert by_hand("SELECT version FROM {}.meta").fetchone() == (VERSION + 3,)
+    by_hand("SELECT FROM {0}.one, {0}.three")

@@ -270,23 +270,17 @@ VERSION: Final = len(MIGRATIONS)
 
 
 def prepare(connection: Connection, schema: str) -> None:
-    """Make the tables, or bring them up to date, in one transaction. Where they are, no right to make any is needed.
+    """Make the tables in one transaction, or bring them up to date, one step in a transaction.
 
-    Raises StoreUnusable where the server is too old, or the schema is somebody else's or of a newer version.
+    Where the tables are up to date, no right to make any is needed. Raises StoreUnusable where the server is too old,
+    or the schema is somebody else's or of a newer version.
     """
     check_server(connection)
     with connection.transaction_as(""):
         if version_of(connection, schema) == VERSION:
             return
-    with connection.transaction_as(""):
-        # A lock of this transaction alone: of two agents that find no tables one makes them, the other finds them.
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
-        version = version_of(connection, schema)
-        if version == VERSION:
-            return
-        if version:  # commits of an older agent lock this first, too: so nobody has what the other waits for
-            connection.execute(sql.SQL("LOCK TABLE {}.agent").format(sql.Identifier(schema)))
-        _migrate(connection, schema, version)
+    while _migrate(connection, schema) < VERSION:
+        pass
 
 
 def preflight(connection: Connection, schema: str) -> None:
@@ -355,16 +349,32 @@ def _without_right(connection: Connection, schema: str) -> StoreUnusable:
     return StoreUnusable(msg)
 
 
-def _migrate(connection: Connection, schema: str, version: int | None) -> None:
+def _migrate(connection: Connection, schema: str) -> int:
+    """Take the next step, or all of them where there are no tables. Return the version of the tables then.
+
+    Nodes of an older version go on beside it. Their commits wait for a step, for each locks its row of `agent` first:
+    so nobody has what the other waits for. Their leases are renewed: EXCLUSIVE lets others read `agent`. So a step that
+    takes seconds alters neither `agent` nor `lease` (test_postgres_schema.py).
+    """
     name = sql.Identifier(schema)
-    connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(f"{LONGEST_STEP}s"))
-    connection.patience = 10 * (LONGEST_STEP + 2)  # the server speaks first
-    try:
-        if version is None:
-            connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
-        for step in MIGRATIONS[version or 0 :]:
-            connection.execute(step.format(schema=name))
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise _without_right(connection, schema) from error
-    connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [VERSION])
-    del connection.patience  # from here on that of all connections
+    with connection.transaction_as(""):
+        # A lock of this transaction alone: of two nodes that find no tables one makes them, the other finds them.
+        connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
+        version = version_of(connection, schema)
+        if version == VERSION:
+            return VERSION
+        if version:
+            connection.execute(sql.SQL("LOCK TABLE {}.agent IN EXCLUSIVE MODE").format(name))
+        new = version + 1 if version else VERSION
+        connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(f"{LONGEST_STEP}s"))
+        connection.patience = 10 * (LONGEST_STEP + 2)  # the server speaks first
+        try:
+            if version is None:
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
+            for step in MIGRATIONS[version or 0 : new]:
+                connection.execute(step.format(schema=name))
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise _without_right(connection, schema) from error
+        connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [new])
+        del connection.patience  # from here on that of all connections
+    return new
