@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
-from psycopg import connect
+from psycopg import connect, sql
 
 import agents_in_place
 from kit import check_every_slot
@@ -124,6 +124,15 @@ def end_lease(postgres_server, postgres_schema):
             )
 
     return end_lease
+
+
+@pytest.fixture
+def by_hand(postgres_server, postgres_schema):
+    """Run a statement as somebody with a client would; {} stands for the schema."""
+    with connect(postgres_server.dsn, autocommit=True) as connection:
+        yield lambda text, *args: connection.execute(
+            sql.SQL(text).format(sql.Identifier(postgres_schema)), args or None
+        )
 
 
 @pytest.fixture

@@ -47,15 +47,6 @@ def store(postgres_server, postgres_schema):
     store.close()
 
 
-@pytest.fixture
-def by_hand(postgres_server, postgres_schema):
-    """Run a statement as somebody with a client would; {} stands for the schema."""
-    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
-        yield lambda text, *args: connection.execute(
-            sql.SQL(text).format(sql.Identifier(postgres_schema)), args or None
-        )
-
-
 def jobs_of(store):
     return [job.id for page in store.load() for job, _ in page]
 

@@ -5,11 +5,12 @@ tasks.
 from collections import Counter
 
 import anyio
+import pytest
 
 from kit import until
 from schedule import Every
 from scheduler import Scheduler, current_run, fleet, rate
-from scheduler.stores import Ask, Wish
+from scheduler.stores import LEASE, Ask, Wish
 from scheduler.stores._postgres.connection import Connection
 
 LIMIT = 3
@@ -109,6 +110,21 @@ async def test_units_of_a_rate_rest_when_their_agent_has_stopped(shared_store):
         assert 0 < resting.left <= 3600
         s.stop(0)
     assert len(log.dues) == 2
+
+
+@pytest.mark.parametrize(("window", "longest"), [(0.0, LEASE), (60.0, LEASE + 60)])
+def test_a_loan_of_the_dead_ends_though_the_servers_clock_was_set_back(agent, by_hand, window, longest):
+    """By that clock it went on for an hour. Nobody knows how much of it is left, so it lasts a whole lease from now."""
+    dead, other = agent(), agent()
+    for store in (dead, other):
+        store.lending.declare({"http": 1}, {"http": window} if window else {})
+    assert dead.lending.round({"http": Ask(1, 0, (Wish(1, 1),), window=window)})["http"].held == 1
+    by_hand("UPDATE {}.lease SET until = now() - interval '1s' WHERE epoch = " + str(dead.epoch))
+    assert other.sharing.bury([dead.epoch]) == [dead.epoch]
+    by_hand("UPDATE {}.unit SET until = until + interval '1 hour'")
+    assert other.lending.round({"http": Ask(1, 0, (Wish(1, 1),), window=window)})["http"].held == 0
+    ((left,),) = by_hand("SELECT extract(epoch FROM until - clock_timestamp())::float8 FROM {}.unit")
+    assert longest - 1 < left <= longest
 
 
 def test_a_round_is_as_many_statements_for_two_hundred_units_as_for_one(shared_store, monkeypatch):

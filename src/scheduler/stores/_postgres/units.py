@@ -15,9 +15,10 @@ from threading import Lock
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from .._sharing import LEASE
 from .._store import StoreTakenOver, StoreUnavailable
 from .._units import FRESH, Ask, Books, Decision, Lent, Loan, Wish, decide
-from .connection import Connection, psycopg, translated
+from .connection import Connection, psycopg, sql, translated
 from .sharing import Place
 from .statements import Statements
 from .table import Row, number_array, text_array
@@ -121,8 +122,13 @@ class UnitStatements:
             "SELECT pg_advisory_xact_lock(hashtext('timerqueue units'), hashtext(%s) # number)"
             " FROM unnest(%s::integer[]) AS number"
         )
+        # A loan that ends later than a lease from now was written before the server's clock was set back.
+        longest = of("clock_timestamp() + ({lease} + rest) * interval '1s'", lease=sql.Literal(LEASE))
         self.forget_ended = of(
-            'DELETE FROM {schema}.unit WHERE "limit" = ANY (%s::text[]) AND until < clock_timestamp()'
+            'WITH shortened AS (UPDATE {schema}.unit SET until = {longest} WHERE "limit" = ANY (%(names)s::text[])'
+            ' AND until > {longest}) DELETE FROM {schema}.unit WHERE "limit" = ANY (%(names)s::text[])'
+            " AND until < clock_timestamp()",
+            longest=longest,
         )
         self.units = of('SELECT "limit", number, epoch FROM {schema}.unit WHERE "limit" = ANY (%s::text[])')
         self.sizes = of('SELECT "limit", epoch, units, rest FROM {schema}.fleet_limit WHERE "limit" = ANY (%s::text[])')
@@ -266,7 +272,7 @@ class PostgresLending:
             held = connection.execute(statements.hold, [me])
             begun = connection.execute(statements.begin, [number, me, number])
             connection.execute(statements.lock, [self._channel, locks])
-            connection.execute(statements.forget_ended, [names])
+            connection.execute(statements.forget_ended, {"names": names})
             units = connection.execute(statements.units, [names])
             sizes = connection.execute(statements.sizes, [text_array({*asked, *map(_family, asked)})])
             wishes = connection.execute(statements.wishes, [names, me, FRESH])
