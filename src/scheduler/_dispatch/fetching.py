@@ -17,7 +17,7 @@ from typing import Final
 from timerqueue import LifecycleError
 
 from .._loop import Core
-from .._restore import Intake, Lost, Reconciler
+from .._restore import Intake, Lost, Reconciler, let_go_of
 from ..stores import SCHEDULED, Executions, Fetched, NotTaken, StoredRequest, where_of
 from .fitting import Fitting
 from .held import Held, Hold, is_being_removed
@@ -88,19 +88,36 @@ class Fetching:
                 self._let_go(job_id, now_us)  # it may have been carried out
             return
         for (job_id, requests), answer in zip(asked.items(), answers, strict=True):
-            if isinstance(answer, Fetched):
-                if self._is_leaving(job_id, answer.due_us):
-                    self._fetch_again(requests)
-                    continue
-                self._take_up(job_id, answer)
-            else:
-                logger.debug("job %r is not fetched: %s", job_id, answer.value)
-            job = self._core.jobs.find(job_id)
-            if job is None or job.is_elsewhere:
-                continue  # the agent that has it sees to it
-            for request in requests:
-                self._carry_out(request)
-            self._core.journal.touch(job)  # so that it is released with the next commit
+            try:
+                self._heed(job_id, requests, answer)
+            except Exception:
+                logger.exception("what is asked of job %r waits for the agent that has its shard", job_id)
+                self._back_out(job_id, answer)
+
+    def _heed(self, job_id: str, requests: list[StoredRequest], answer: Fetched | NotTaken) -> None:
+        """Do what is asked of a job, if it is with us by now."""
+        if isinstance(answer, Fetched):
+            if self._is_leaving(job_id, answer.due_us):
+                self._fetch_again(requests)
+                return
+            self._take_up(job_id, answer)
+        else:
+            logger.debug("job %r is not fetched: %s", job_id, answer.value)
+        job = self._core.jobs.find(job_id)
+        if job is None or job.is_elsewhere:
+            return  # the agent that has it sees to it
+        for request in requests:
+            self._carry_out(request)
+        self._core.journal.touch(job)  # so that it is released with the next commit
+
+    def _back_out(self, job_id: str, answer: Fetched | NotTaken) -> None:
+        """Let go of a job that was fetched, and could not go on here."""
+        hold, job = self._held.by_id.get(job_id), self._core.jobs.find(job_id)
+        if isinstance(answer, Fetched) and hold is not None and hold.taken_us == answer.due_us:
+            del self._held.by_id[job_id]
+            if job is not None:
+                let_go_of(job, self._core.queue)
+            self._let_go(job_id, answer.due_us)
 
     def _is_leaving(self, job_id: str, taken_us: int) -> bool:
         """Whether it was ours already, and is about to be released."""

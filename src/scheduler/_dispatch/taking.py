@@ -11,13 +11,13 @@ Lives on the loop; the store is asked in the line of the commits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from typing import Final, assert_never
 
 from .._jobs import Job
 from .._loop import Core
-from .._restore import Intake, Lost, Reconciler
+from .._restore import Intake, Lost, Reconciler, let_go_of
 from ..queues import Delivery, Kind
 from ..stores import Executions, NotTaken, StoredJob, StoredState, Taken, where_of
 from .fitting import Fitting
@@ -94,13 +94,13 @@ class Taking:
         self._core.loop.call_soon(self._come_out, deliveries)
 
     def _come_out(self, deliveries: list[Delivery]) -> None:
-        self._wanted += [delivery for delivery in deliveries if self._is_for_us(delivery)]
+        self._wanted += _those(deliveries, self._is_for_us)
         if not self._is_taking:
             self._take()
 
     def _take(self) -> None:
         """Take what has come out; what comes out meanwhile shares the next transaction."""
-        self._wanted = [delivery for delivery in self._wanted if not self._is_with_us(delivery)]
+        self._wanted = _those(self._wanted, self._is_nobodys)
         wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
         self._is_taking, self._asked = bool(wanted), wanted
         if wanted:
@@ -130,9 +130,10 @@ class Taking:
             return False
         return True
 
-    def _is_with_us(self, delivery: Delivery) -> bool:
-        """Whether we have that execution, or are about to release it, or have its job for another one. Asked for it
-        again, the store would show our own run as one that was cut off:
+    def _is_nobodys(self, delivery: Delivery) -> bool:
+        """Tell that we neither have that execution nor are about to release it, and have its job for no other one.
+
+        Asked for it again, the store would show our own run as one that was cut off:
         test_what_comes_out_again_while_it_is_at_work_is_no_crash.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
@@ -146,8 +147,8 @@ class Taking:
         elif hold is not None and hold.due_us is not None:
             self._drop(delivery, NotTaken.RUNNING)
         else:
-            return False
-        return True
+            return True
+        return False
 
     def _answered(
         self, deliveries: Sequence[Delivery], answers: Sequence[Taken | NotTaken] | None, error: Exception | None
@@ -158,7 +159,15 @@ class Taking:
                 delivery.release(AGAIN)
             self._take()
             return
-        for delivery, answer in zip(deliveries, answers, strict=True):
+        try:
+            for delivery, answer in zip(deliveries, answers, strict=True):
+                self._heed(delivery, answer)
+        finally:
+            self._take()
+
+    def _heed(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
+        """Do what the store says of one execution. Whatever that raises, the next one is seen to."""
+        try:
             match answer:
                 case Taken():
                     self._take_up(delivery, answer)
@@ -166,7 +175,22 @@ class Taking:
                     self._drop(delivery, answer)
                 case _:
                     assert_never(answer)
-        self._take()
+        except Exception:
+            logger.exception("the execution %r could not be taken up, and goes back", delivery.tick)
+            self._back_out(delivery, answer)
+
+    def _back_out(self, delivery: Delivery, answer: Taken | NotTaken) -> None:
+        """Give back an execution that could not be taken up: nothing of it has begun."""
+        job_id, rests = delivery.tick.job_id, self._lateness(delivery, LATER)
+        hold, job = self._held.by_id.get(job_id), self._core.jobs.find(job_id)
+        if hold is not None and hold.delivery is delivery:
+            del self._held.by_id[job_id]
+            if job is not None:
+                let_go_of(job, self._core.queue)
+        if isinstance(answer, Taken) and job_id not in self._held.by_id:
+            self._let_go(delivery, answer.job, rests=rests)
+        else:
+            delivery.release(rests)
 
     def _drop(self, delivery: Delivery, why: NotTaken) -> None:
         """Let go of an execution that may not run now. Another run of its job goes on: then that one's agent sees to
@@ -175,10 +199,14 @@ class Taking:
         self.dropped[why] += 1
         logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
         if why is NotTaken.RUNNING:
-            now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
-            delivery.release(min(max(AGAIN, (now_us - delivery.tick.due_us) // 1_000_000), LONGEST_WAIT))
+            delivery.release(self._lateness(delivery, LONGEST_WAIT))
         else:
             delivery.done()
+
+    def _lateness(self, delivery: Delivery, most: int) -> int:
+        """How late it is, in whole seconds from `AGAIN` to `most`: so each wait is about as long as all before it."""
+        now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
+        return min(max(AGAIN, (now_us - delivery.tick.due_us) // 1_000_000), most)
 
     def _take_up(self, delivery: Delivery, taken: Taken) -> None:
         """Let a job go on here that nobody has had."""
@@ -211,9 +239,11 @@ class Taking:
         else:
             self._core.journal.touch(job)  # so that it is released with the next commit
 
-    def _let_go(self, delivery: Delivery, row: StoredJob | None, where: str | None = None) -> None:
-        """Release what was taken: its row makes no sense, and may be mended until it comes out again. None: the job was
-        removed here meanwhile. `where`: it is put anew for agents with these labels.
+    def _let_go(
+        self, delivery: Delivery, row: StoredJob | None, where: str | None = None, *, rests: int = LATER
+    ) -> None:
+        """Release what was taken: its row makes no sense, and may be mended until it comes out again, in `rests`
+        seconds. None: the job was removed here meanwhile. `where`: it is put anew for agents with these labels.
         """
         job_id, due_us = delivery.tick.job_id, delivery.tick.due_us
         if job_id in self._held.strays:
@@ -223,7 +253,7 @@ class Taking:
         if row is not None and where is not None:
             stray.planned = (due_us, row.schedule)
         elif row is not None:
-            stray.planned, stray.gives_back, stray.rests = (due_us, row.schedule), True, LATER
+            stray.planned, stray.gives_back, stray.rests = (due_us, row.schedule), True, rests
             self.without_task += 1
         self._core.journal.flush(lambda _lost: None)
 
@@ -241,6 +271,19 @@ class Taking:
             return not is_idle(job)
         steady = job.planner.steady
         return self._core.timeline.reported(job.due_us, steady=steady) <= due_us or not is_idle(job)
+
+
+def _those(deliveries: Iterable[Delivery], wanted: Callable[[Delivery], bool]) -> list[Delivery]:
+    """Return the deliveries that are wanted. One that cannot be looked at goes back."""
+    found = []
+    for delivery in deliveries:
+        try:
+            if wanted(delivery):
+                found.append(delivery)
+        except Exception:
+            logger.exception("the execution %r could not be looked at, and goes back", delivery.tick)
+            delivery.release(AGAIN)
+    return found
 
 
 def _standing_at(due_us: int, row: StoredJob, state: StoredState | None) -> StoredState | None:

@@ -5,13 +5,14 @@ others pass over what its rows say that it has.
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from threading import Event
 
 import anyio
 import pytest
 
 from kit import PATIENCE, settle
-from scheduler import Scheduler
+from scheduler import Scheduler, current_run
 from scheduler.queues import Kind
 from scheduler.queues.local import LocalQueue
 from scheduler.stores import PENDING, SCHEDULED, TAKEN, StoreUnavailable, Unstorable
@@ -125,6 +126,83 @@ async def test_a_row_that_makes_no_sense_runs_once_somebody_has_mended_it(world)
         await world.until(lambda: world.begun, 10)
         await world.until(lambda: world.statuses().count(SCHEDULED) == 1)
         await world.until(lambda: world.queue.census(Kind.RUN).total == 1, 10)  # a copy that an audit put is dropped
+
+
+@pytest.mark.parametrize(
+    ("part", "method"),
+    [
+        ("_core.jobs", "find"),
+        ("_fitting", "is_for_us"),
+        ("_held", "fits"),
+        ("_intake", "state"),
+        ("_reconciler", "take_over"),
+    ],
+)
+async def test_an_error_while_a_job_is_taken_costs_no_other_anything(world, monkeypatch, part, method):
+    """Nothing was asked of the store any more, and what came out was kept for ever. Its own job comes again, too."""
+    begun = []
+    async with world.scheduler() as s:
+        s.register("note", lambda: begun.append(current_run().job_id))
+        for number in range(20):
+            s.add("note", "@every 10s", id=f"job-{number}")
+        await world.until(lambda: len(set(begun)) == 20)
+        raised = fail_once_while_taking(monkeypatch, s._memory.dispatch.taking, part, method)
+        await world.until(lambda: raised)
+        for _ in range(2):
+            del begun[:]
+            await world.until(lambda: len(set(begun)) == 20)
+            assert len(begun) < 40, "some are left out"
+        await world.until(lambda: s.statistics().queue.held == 0)
+
+
+def fail_once_while_taking(monkeypatch, taking, part, method):
+    """Have the first call of that method raise which is made while something is taken."""
+    owner, depth, raised = attrgetter(part)(taking), [], []
+    come_out, answered, found = taking._come_out, taking._answered, getattr(owner, method)
+
+    def within(call):
+        def called(*args):
+            depth.append(1)
+            try:
+                call(*args)
+            finally:
+                depth.pop()
+
+        return called
+
+    def raise_once(*args, **options):
+        if depth and not raised:
+            raised.append(method)
+            raise ZeroDivisionError(method)
+        return found(*args, **options)
+
+    monkeypatch.setattr(taking, "_come_out", within(come_out))
+    monkeypatch.setattr(taking, "_answered", within(answered))
+    monkeypatch.setattr(owner, method, raise_once)
+    return raised
+
+
+async def test_an_error_while_a_job_is_fetched_costs_no_other_anything(world, monkeypatch):
+    """What is asked of the others is done, and its own start begins in time."""
+    begun = []
+    async with world.scheduler() as s:
+        s.register("note", lambda: begun.append(current_run().job_id))
+        jobs = [s.add("note", "@every 1h", id=f"job-{number}") for number in range(3)]
+        await world.until(lambda: all(world.statuses(job.id) == [SCHEDULED] and job.is_elsewhere for job in jobs))
+        errors, take_over = [ZeroDivisionError()], s._memory.dispatch.fetching._reconciler.take_over
+
+        def fail_once(*args):
+            if errors:
+                raise errors.pop()
+            take_over(*args)
+
+        monkeypatch.setattr(s._memory.dispatch.fetching._reconciler, "take_over", fail_once)
+        for job in jobs:
+            job.run_now()
+        await world.until(lambda: begun)
+        await world.until(lambda: s.statistics().queue.held == 0)
+        assert len(begun) == 2
+        await world.until(lambda: len(set(begun)) == 3, 60)
 
 
 async def test_a_row_that_makes_no_sense_is_not_kept_by_who_asks_something_of_it(world):
