@@ -1,9 +1,10 @@
 """Looking: executions that should stand in the queue are looked for there, and put again where they do not.
 
-A queue may have lost an execution, or give it out too late because its clock was set back, or not at all although who
-took it has not been heard of for longer than its time to run: a beanstalkd 1.12 does that to some of what a connection
-holds that is silent and does not end. An audit looks for all of them. It is minutes away, so those that are overdue are
-looked for every few seconds: one statement that an index answers, and nearly always there are none.
+A queue may have lost an execution, or give it out too late because its clock was set back, or not at all: a program
+that reads our tube by mistake has buried it, or the server has, which had no room; or whoever took it has not been
+heard of for longer than its time to run. A beanstalkd 1.12 does that to some of what a connection holds that is silent
+and does not end. An audit looks for all of them. It is minutes away, so those that are overdue are looked for every few
+seconds: one statement that an index answers, and nearly always there are none.
 """
 
 from __future__ import annotations
@@ -85,7 +86,9 @@ class Looking:
 
 
 def _is_late(tick: Tick, position: Position, now_us: int) -> bool:
-    """Whether a queue would give a tick out too late: its clock was set back since it was put."""
+    """Whether a queue would give a tick out too late: its clock was set back since it was put. Or not at all: it was
+    put aside.
+    """
     if position.standing is not Standing.DELAYED:
-        return False
+        return position.standing is Standing.BURIED
     return position.seconds_left > delay_of(tick.due_us, now_us, LONGEST_DELAY) + TOLERANCE

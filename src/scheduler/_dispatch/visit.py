@@ -74,7 +74,7 @@ class QueueVisit:
             after = (rows[-1].due_us, rows[-1].job_id)
 
     def _wrong(self, rows: Sequence[Execution]) -> list[Execution]:
-        """Return those that do not stand where the store says. Those that come late, or to others, are taken out."""
+        """Return those that do not stand where the store says. Late, buried and astray ones are taken out."""
         ticks = zip(rows, self._ticks(rows), strict=True)
         places = [(row, tick, place) for row, tick in ticks if (place := _place(row)) is not None]
         positions = self._queue.look([(tick, place) for _, tick, place in places])
@@ -95,6 +95,9 @@ class QueueVisit:
         return missing + [row for row, _, _ in late]
 
     def _is_late(self, row: Execution, position: Position) -> bool:
+        """Whether the queue gives it out too late, or not at all: somebody has put it aside."""
+        if position.standing is Standing.BURIED:
+            return True
         comes_us = self._now_us + position.seconds_left * 1_000_000
         return position.standing is Standing.DELAYED and comes_us > max(row.due_us, self._now_us) + TOLERANCE
 

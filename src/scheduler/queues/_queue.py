@@ -68,7 +68,10 @@ class Place:
 
 
 class Standing(Enum):
-    """How a tick stands in its queue: waits, is due, was taken by somebody, or was put aside."""
+    """How a tick stands in its queue: waits, is due, was taken by somebody, or was put aside.
+
+    Nobody gets a tick that is BURIED. An audit cancels it and puts it again.
+    """
 
     DELAYED = "delayed"
     READY = "ready"
@@ -201,8 +204,8 @@ class Queue(Protocol):
         """
 
     def cancel(self, places: Sequence[tuple[Tick, Place]]) -> list[bool]:
-        """Take ticks out again. Tell of each whether it stood there: False if it is gone, is being run, or if something
-        else stands there by now. May wait, and raise QueueUnavailable.
+        """Take ticks out again, buried ones too. Tell of each whether it stood there: False if it is gone, is being
+        run, or if something else stands there by now. May wait, and raise QueueUnavailable.
         """
 
     def look(self, places: Sequence[tuple[Tick, Place]]) -> list[Position | None]:

@@ -7,7 +7,7 @@ import pytest
 
 from kit import nothing, settle
 from scheduler import AuditEnded, AuditStarted, Scheduler, SchedulerState
-from scheduler.queues import Kind, Position, QueueUnavailable, Standing, Tick
+from scheduler.queues import Census, Kind, Position, QueueUnavailable, Standing, Tick
 from scheduler.queues.local import LocalQueue
 from scheduler.stores import PENDING, SCHEDULED, SUPERSEDED, Batch, Planned, StoredJob, StoreUnavailable
 from scheduler.stores.memory import MemoryStore
@@ -120,6 +120,38 @@ async def test_what_is_overdue_and_not_in_the_queue_is_put_again_within_seconds(
         assert s.statistics().queue.taken == 0
         await world.clock.travel(12)
         assert (s.statistics().queue.taken, s.statistics().queue.missing) == (1, 1)
+        assert world.live() == [("a", SCHEDULED)]
+
+
+class Robbed(LocalQueue):
+    """A queue out of which a program of others takes what comes out first, and buries it."""
+
+    is_robbed = True
+
+    def open(self, clock, call_at, deliver):
+        def rob(deliveries):
+            if self.is_robbed:
+                self.is_robbed = False
+                deliveries.pop(0).bury()
+            deliver(deliveries)
+
+        super().open(clock, call_at, rob)
+
+
+@pytest.mark.parametrize("audits", [False, True])
+async def test_what_somebody_has_buried_is_put_again(world, audits):
+    """Within seconds once it is overdue, and by an audit before that. It stands there once, and runs once."""
+    world.queue = Robbed()
+    async with world.scheduler() as s:
+        s.add("nothing", HOURLY, id="a", start=datetime.fromtimestamp(world.clock.wall() + 400, UTC))
+        await s.flush()
+        await world.clock.travel(400)
+        assert world.queue.census(Kind.RUN) == Census(buried=1)
+        if audits:
+            assert (await world.audit()).requeued == 1
+        await world.clock.travel(12)
+        assert (s.statistics().queue.taken, s.statistics().queue.missing) == (1, 1)
+        assert world.queue.census(Kind.RUN) == Census(delayed=1)
         assert world.live() == [("a", SCHEDULED)]
 
 

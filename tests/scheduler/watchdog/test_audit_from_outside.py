@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from anyio.to_thread import run_sync
+from greenstalk import Client
 from psycopg import connect
 
 from kit import nothing, until
@@ -258,6 +259,27 @@ async def check_lost(place, broker):
     assert queue.census(Kind.RUN).total == 40
     queue.close()
     assert (await place.audit(a_queue(broker, reservers=0))).mended == 0
+
+
+@pytest.mark.parametrize("by_an_agent", [False, True])
+async def test_what_others_have_buried_stands_in_the_queue_again(place, broker, by_an_agent):
+    """A program that reads our tube by mistake puts aside what it cannot read. What it has put and buried stays."""
+    async with place.agent(queue=a_queue(broker, reservers=0)) as s:
+        await add(s, *IDS)
+        await until(lambda: place.scheduled() == 40)
+        await s._memory.audit.audit()  # so that the one at its beginning is over
+        with Client(str(broker.path), use="timerqueue") as other:
+            numbers = [number for (number,) in place.execute("SELECT number FROM execution").fetchall()]
+            for number in (*numbers, other.put("theirs")):
+                other.bury(other.reserve_job(number))
+            assert other.stats_tube("timerqueue")["current-jobs-buried"] == 41
+            if by_an_agent:
+                assert await s._memory.audit.audit() == 40
+            else:
+                found = await place.audit(a_queue(broker, reservers=0))
+                assert (found.requeued, found.mended, found.left) == (40, 40, 0)
+            await until(lambda: other.stats_tube("timerqueue")["current-jobs-delayed"] == 40)
+            assert other.stats_tube("timerqueue")["current-jobs-buried"] == 1
 
 
 async def test_what_a_dead_agent_had_taken_stands_in_the_queue_again(place, broker):

@@ -146,6 +146,20 @@ class QueueConformance(QueueFixtures):
         assert opened.queue.kick(Kind.RUN, 10) == 1
         assert [delivery.tick for delivery in opened.wait_for(2)] == [tick] * 2
 
+    def test_a_tick_that_is_buried_can_be_taken_out_and_put_again(self, opened: Opened, world: Turned) -> None:
+        """So whoever audits has it come out, and needs not touch what others have buried beside it."""
+        tick, beside = Tick("a", world.due_in(0)), Tick("b", world.due_in(0))
+        places = opened.queue.put([tick, beside])
+        for delivery in opened.wait_for(2):
+            delivery.bury()
+        eventually(lambda: opened.queue.census(Kind.RUN) == Census(buried=2))
+        assert places[0] is not None
+        assert opened.queue.cancel([(tick, places[0])]) == [True]
+        assert opened.queue.look([(tick, places[0])]) == [None]
+        opened.queue.put([tick])
+        assert opened.wait_for(3)[2].tick == tick
+        assert opened.queue.census(Kind.RUN) == Census(reserved=1, buried=1)
+
     def test_audits_are_counted_apart_from_runs(self, opened: Opened, world: Turned) -> None:
         """Whether there is one must be seen at a glance, among a million runs."""
         audit = Tick("", world.due_in(60), Kind.AUDIT, 7)
