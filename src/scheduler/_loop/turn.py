@@ -46,10 +46,11 @@ class Turn:
         self._to_arm: list[Alarm] = []
         self._arm_at: list[float] = []
         """In monotonic seconds."""
+        self._batch: list[Alarm] = []
 
     def fire(self, batch: list[Alarm], now: float) -> None:
         """Look at the clock, fire what is due, then let all that this started begin."""
-        self._now = now
+        self._now, self._batch = now, batch
         self._loop.look_at_clock(now)
         runs = self._runs
         runs.collect()
@@ -57,7 +58,14 @@ class Turn:
             self._fire_all(batch, now)
         finally:
             self._arm_all()
+            self._batch = []
             runs.release()
+
+    def is_firing(self, job: Job) -> bool:
+        """Whether the job is due in the turn that goes on: it has left the heap, and where it stands next may not be
+        decided yet.
+        """
+        return job in self._batch
 
     def _fire_all(self, batch: list[Alarm], now: float) -> None:
         runs, timeline, arm, arm_at = self._runs, self._timeline, self._to_arm.append, self._arm_at.append

@@ -74,7 +74,7 @@ class Trust:
 
     def has_left(self, job: Job) -> bool:
         """Whether a tick of the job waits until the clock is trusted, or the job has gone to another agent."""
-        return job in self._left and (not self.is_given or job in self._withheld)
+        return job in self._left
 
     def judge(self, skew: Skew, *, is_off: bool, most: float | None, is_idle: bool) -> None:
         """The store's clock has been asked. `is_idle`: no job of the store is ours, so none is planned by our clock."""
@@ -94,11 +94,11 @@ class Trust:
         self.is_whole = self.is_given and not self._withheld
         if self.is_given and self._left:
             going = [job for job in self._left if job not in self._withheld]
-            self._left = {job: None for job in self._left if job in self._withheld}
             in_slices(self._starts.queue, iter(going), self._plan)
 
     def _plan(self, job: Job) -> None:
         """Let a tick that was left start now, unless somebody else has decided about it."""
+        self._left.pop(job, None)
         if job.slot == OUT and job.due_us is not None and not job.is_elsewhere and not job.is_removed:
             self._starts.plan(job, job.due_us)
 

@@ -1,7 +1,7 @@
 """Flaws: what may be wrong with the next start of a job, and how it is mended.
 
-A flaw counts only if it is still there a turn later: what is due in this very turn has left the heap already, and what
-another thread is adding has not reached it yet.
+A flaw counts only if it is still there a turn later: what another thread is adding has not reached the heap yet. What
+is due in the turn that goes on has left the heap already, and may be due again in the next: it is not looked at.
 """
 
 from __future__ import annotations

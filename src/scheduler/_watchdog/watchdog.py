@@ -153,7 +153,7 @@ class Watchdog:
 
     def look_at(self, job: Job) -> str | None:
         """Mend the job now, if anything is wrong with it. Return what was; None: nothing."""
-        flaw = flaw_of(job)
+        flaw = self._flaw_of(job)
         if flaw is None:
             return None
         self._mend(job, flaw, None)
@@ -240,7 +240,7 @@ class Watchdog:
 
     def _look(self, current: _Pass, job: Job) -> None:
         if job.sparse is not None or job.due_us is None or not job.is_waiting:
-            flaw = flaw_of(job)
+            flaw = self._flaw_of(job)
             if flaw is not None:
                 current.suspects.append((job, flaw))
                 return
@@ -249,9 +249,17 @@ class Watchdog:
         job.audited = current.at
         current.jobs += 1
 
+    def _flaw_of(self, job: Job) -> Flaw | None:
+        """Say what is wrong with the job. Nothing is while it is due, while its tick is left until the clock is
+        trusted, and once nothing starts any more.
+        """
+        flaw = flaw_of(job)
+        is_known = flaw is None or self._is_over or self._core.turn.is_firing(job) or self._core.trust.has_left(job)
+        return None if is_known else flaw
+
     def _look_again(self, current: _Pass) -> None:
         for job, flaw in current.suspects:
-            if flaw_of(job) is flaw and not self._core.trust.has_left(job):
+            if self._flaw_of(job) is flaw:
                 self._mend(job, flaw, current)
             if not (job.is_paused or job.is_removed) and job.id not in current.failing:
                 job.audited = current.at
