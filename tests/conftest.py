@@ -6,6 +6,7 @@ import itertools
 import os
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import settings
 
@@ -94,6 +95,9 @@ def postgres_server():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     with module.PostgresServer() as server:
+        with psycopg.connect(server.dsn, autocommit=True) as hand:
+            # As for logical replication. From now on PostgreSQL changes and deletes no row without a primary key.
+            hand.execute("CREATE PUBLICATION everything FOR ALL TABLES")
         yield server
 
 

@@ -295,12 +295,7 @@ class PostgresStore:
         """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after
         `open` those of all jobs, later those of jobs with new records.
         """
-        pruning = self._pruning
-        self._pruning = Pruning(self._statements)  # a failure leaves one that knows nothing and looks at all
-        with self.transaction() as connection:
-            gone = pruning.prune(connection, retention, now_us, self._seen)
-        self._pruning = pruning
-        return gone
+        return self._pruning.prune(self.transaction, retention, now_us, self._seen)
 
     def close(self) -> None:
         """Let go of everything within some seconds. If another thread reads, its reading is broken off."""

@@ -7,7 +7,16 @@ import pytest
 from psycopg import sql
 
 from kit import PATIENCE
-from scheduler.stores import Batch, Changes, Retention, StoredJob, StoredPause, StoreUnusable
+from scheduler.stores import (
+    Batch,
+    Changes,
+    Retention,
+    StoredJob,
+    StoredPause,
+    StoredTick,
+    StoreUnavailable,
+    StoreUnusable,
+)
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -175,6 +184,22 @@ def test_the_log_of_changes_is_pruned_after_an_hour(store, hand):
     assert set(store.changes().jobs) == {"old", "new"}
     store.prune(Retention(), 0)
     assert editor.edit("SELECT key FROM {}.change").fetchall() == [("new",)]
+
+
+@pytest.mark.parametrize("stuck", ["change", "tick"])
+def test_history_and_the_log_of_changes_are_pruned_apart(store, hand, stuck):
+    """Where one cannot be deleted, the other goes all the same. History stayed for as long as the log could not go."""
+    editor = hand(autocommit=True)
+    insert(editor, "job")
+    assert set(store.changes().jobs) == {"job"}
+    store.commit(Batch(missed=[StoredTick("job", 0, 1, 1, "missed")]))
+    editor.edit("UPDATE {}.change SET made_at = now() - interval '61 minutes'")
+    editor.edit("CREATE FUNCTION {}.refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END'")
+    editor.edit(f"CREATE TRIGGER refuse BEFORE DELETE ON {{0}}.{stuck} EXECUTE FUNCTION {{0}}.refuse()")
+    with pytest.raises(StoreUnavailable, match="no"):
+        store.prune(Retention(age=1.0), 10_000_000)
+    left = {table: editor.edit(f"SELECT count(*) FROM {{}}.{table}").fetchone()[0] for table in ("change", "tick")}
+    assert left == {"change": 0, "tick": 0} | {stuck: 1}
 
 
 def test_the_second_who_opens_takes_over(store, postgres_server, postgres_schema):

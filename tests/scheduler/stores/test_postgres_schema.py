@@ -180,6 +180,40 @@ def test_of_the_second_version_what_may_be_a_lower_bound_is_one(store, by_hand, 
     assert states == {"few": True, "many": False, "known": False, "counted": True, "cut": False}
 
 
+def test_every_table_has_a_primary_key(store, by_hand, postgres_schema):
+    """Where a publication holds all tables, PostgreSQL changes and deletes no row of a table without one."""
+    store.open(0, no_hint)
+    tables = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = %s::regnamespace"
+    keyed = " AND EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)"
+    every, with_key = (set(by_hand(text, postgres_schema)) for text in (tables, tables + keyed))
+    assert ("change",) in every
+    assert every == with_key
+
+
+def test_a_key_for_the_log_of_changes_loses_none_that_an_agent_has_not_seen(
+    store, by_hand, postgres_server, postgres_schema
+):
+    """The table is written anew, and an agent that had begun to read finds it empty. What is an hour old goes."""
+    by_hand("CREATE SCHEMA {}")
+    before = MIGRATIONS[: MIGRATIONS.index(sql.SQL(schema.KEYED))]
+    with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
+        for script in before:
+            connection.execute(script.format(schema=sql.Identifier(postgres_schema)))
+    by_hand("UPDATE {}.meta SET version = %s", len(before))
+    log = "INSERT INTO {}.change (\"table\", key, made_at) VALUES ('job', %s, now() - %s::interval)"
+    for key, age in (("old", "2 hours"), ("seen", "5 minutes"), ("new", "0")):
+        by_hand(log, key, age)
+    with psycopg.connect(postgres_server.dsn) as older:
+        older.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        (snapshot,) = older.execute("SELECT pg_current_snapshot()::text").fetchone()
+        store.open(0, no_hint)
+        found = older.execute(sql.SQL("SELECT key FROM {}.change").format(sql.Identifier(postgres_schema)))
+        assert found.fetchall() == []
+    assert by_hand("SELECT key FROM {}.change ORDER BY made_at").fetchall() == [("seen",), ("new",)]
+    news = "SELECT key FROM {}.change WHERE NOT pg_visible_in_snapshot(xid, %s::pg_snapshot)"
+    assert by_hand(news, snapshot).fetchall() == [("new",)]
+
+
 def test_a_newer_version_is_refused(store, by_hand):
     """It may mean what this program does not know."""
     store.open(0, no_hint)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Final, LiteralString
 
@@ -10,8 +12,10 @@ from .connection import Connection, sql
 from .statements import Statements
 from .table import text_array
 
+Transaction = Callable[[], AbstractContextManager[Connection]]
+
 ROWS: Final = 2_000
-"""Records that one statement takes away."""
+"""Records, or changes, that one statement takes away."""
 
 JOBS: Final = 1_000
 """Jobs that one call counts the records of."""
@@ -75,8 +79,11 @@ class Pruning:
         )
         self._changes = statements.of(
             "DELETE FROM {schema}.change WHERE ctid = ANY (ARRAY(SELECT ctid FROM {schema}.change"
-            " WHERE made_at < now() - interval '1 hour' AND pg_visible_in_snapshot(xid, %s::pg_snapshot) LIMIT 2000))"
+            " WHERE made_at < now() - interval '1 hour' AND pg_visible_in_snapshot(xid, %s::pg_snapshot) LIMIT %s))"
         )
+        self._know_nothing()
+
+    def _know_nothing(self) -> None:
         self._new: dict[str, int] = {}
         """New records of a job since they were counted, if there are some."""
         self._grown: set[str] = set()
@@ -107,9 +114,24 @@ class Pruning:
             self._grown.update(self._new)
             self._new.clear()
 
-    def prune(self, connection: Connection, retention: Retention, now_us: int, seen: str) -> int:
-        """How many records went. Of the log of changes goes what is an hour old and visible in the snapshot `seen`."""
-        connection.execute(self._changes, [seen])
+    def prune(self, transaction: Transaction, retention: Retention, now_us: int, seen: str) -> int:
+        """Delete records that are over the bounds, and changes an hour old that the snapshot `seen` shows.
+
+        Each kind has a transaction of its own, and goes when the other cannot. Return how many records
+        went.
+        """
+        try:
+            with transaction() as connection:
+                gone = self._prune_records(connection, retention, now_us)
+        except BaseException:
+            self._know_nothing()
+            raise
+        finally:
+            with transaction() as connection:
+                connection.execute(self._changes, [seen, ROWS])
+        return gone
+
+    def _prune_records(self, connection: Connection, retention: Retention, now_us: int) -> int:
         gone = 0
         if retention.age is not None:
             before_us = now_us - int(retention.age * 1e6)

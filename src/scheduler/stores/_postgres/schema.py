@@ -244,6 +244,23 @@ SKEW: Final = "ALTER TABLE {schema}.lease ADD COLUMN skew float8, ADD COLUMN is_
 UNSETTLED: Final = "ALTER TABLE {schema}.lease ADD COLUMN is_unsettled boolean NOT NULL DEFAULT false;"
 """An agent still reads the store, or is about to leave."""
 
+KEYED: Final = """
+LOCK TABLE {schema}.change;
+CREATE UNLOGGED TABLE {schema}.kept_change AS SELECT CASE WHEN made_at > now() - interval '1 minute'
+    THEN pg_current_xact_id() ELSE xid END AS xid, made_at, writer, "table", key
+    FROM {schema}.change WHERE made_at > now() - interval '1 hour';
+TRUNCATE {schema}.change;
+ALTER TABLE {schema}.change ADD COLUMN number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY;
+INSERT INTO {schema}.change (xid, made_at, writer, "table", key) SELECT * FROM {schema}.kept_change;
+DROP TABLE {schema}.kept_change;
+"""
+"""Changes have a primary key: PostgreSQL deletes nothing without one where a publication holds all tables.
+
+The step copies the changes of the last hour and drops the older ones. A new column rewrites the table, and in days
+without pruning it may have grown to millions of rows. The copy is unlogged, for a publication never holds such a table.
+A transaction that began before the step finds the table empty. So the changes of the last minute are news once more.
+"""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -263,6 +280,7 @@ MIGRATIONS: Final = (
     sql.SQL(OVERDUE),
     sql.SQL(LABELLED),
     sql.SQL(UNSETTLED),
+    sql.SQL(KEYED),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 
