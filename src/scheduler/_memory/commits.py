@@ -118,6 +118,10 @@ class Commits:
         if now - self._sent_at > STALLED and self._looks > LOOKS:
             self._is_down(f"{self.store!r} has not answered for {STALLED:g} s")
 
+    def changed(self, rows: int) -> None:
+        """Take note that others have changed so many rows."""
+        self._pruning.changed(rows, self._queue.clock.monotonic())
+
     def answered(self) -> None:
         """Take note that the store has answered something else than a commit."""
         if not self._failures and not self._is_sending:

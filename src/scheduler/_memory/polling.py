@@ -124,6 +124,7 @@ class Polling:
             if not self._journal.unfollowed:
                 self._reconciler.has_followed(self._answered_at)
             return
+        self._commits.changed(len(changes.jobs) + len(changes.pauses))
         self._states |= changes.states
         for scope, pause in changes.pauses.items():
             self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))

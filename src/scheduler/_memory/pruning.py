@@ -1,4 +1,5 @@
-"""When history is pruned: after each thousand records, or after so many bytes of them, and each hour if there is one.
+"""When history is pruned: after a thousand records and changed rows, or after so many bytes of records, and each hour
+if there is one.
 
 The store forgets some at a time, so that no commit waits for long; it is asked again until all is within the bounds.
 """
@@ -39,9 +40,14 @@ class Pruning:
     def written(self, batch: Batch, now: float) -> None:
         """Count a batch that has been committed, and prune if it is time: `now`, in monotonic seconds."""
         new = [*batch.ended, *batch.missed]
-        self._records += len(new)
         if self._retention.total_bytes is not None:
             self._bytes += sum(map(size_of, new))
+        changed = len(batch.jobs) + len(batch.paused) + len(batch.finished) + len(batch.pauses)
+        self.changed(len(new) + changed, now)
+
+    def changed(self, rows: int, now: float) -> None:
+        """Count rows that anybody has changed: a store may keep a log of these. Prune if it is time."""
+        self._records += rows
         if self._is_due(now):
             self._began_at = now
             self.begin()

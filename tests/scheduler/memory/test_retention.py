@@ -5,8 +5,9 @@ from datetime import timedelta
 import pytest
 
 from scheduler import MissedReason, Retention, Scheduler
-from scheduler.stores import size_of
+from scheduler.stores import StoredJob, size_of
 from scheduler.stores.memory import MemoryStore
+from scheduler.testing.flaky import FlakyStore
 from timerqueue.testing import ManualClock
 
 
@@ -64,6 +65,36 @@ async def test_a_long_gap_is_remembered_from_when_it_was_recorded():
         await clock.travel(32 * 86_400)
         await s.flush()
         assert [record.due for record in await s.history(limit=10_000) if record.due == gap.due] == []
+
+
+async def test_a_store_is_pruned_where_jobs_come_and_go_unrun(clock):
+    """Timers that are taken back in time leave no record, and two rows each in PostgreSQL's log of changes."""
+    store = FlakyStore(MemoryStore())
+    async with scheduler(store, clock) as s:
+        s.add("work", "@every 1h", id="job")
+        await s.flush()
+        before = store.calls["prune"]
+        for number in range(2_000):
+            s.add("work", "@every 1h", id=f"timer {number}")
+            if not number % 10:
+                await s.flush()
+                s.remove(f"timer {number}")
+        await s.flush()
+        assert store.calls["prune"] - before >= 2
+
+
+async def test_a_store_is_pruned_where_others_change_its_rows(clock):
+    """By hand, while nothing runs."""
+    memory = MemoryStore()
+    store = FlakyStore(memory)
+    async with scheduler(store, clock) as s:
+        s.add("work", "@every 1h", id="job")
+        await s.flush()
+        before = store.calls["prune"]
+        for number in range(3_000):
+            memory.edit(StoredJob(f"job {number}", "work", "@every 1h"))
+        await clock.travel(1)
+        assert store.calls["prune"] > before
 
 
 @pytest.mark.parametrize("wrong", ["30d", 1_000, Retention])

@@ -186,6 +186,16 @@ def test_the_log_of_changes_is_pruned_after_an_hour(store, hand):
     assert editor.edit("SELECT key FROM {}.change").fetchall() == [("new",)]
 
 
+def test_a_long_log_of_changes_is_pruned_to_its_end(store, hand):
+    """A call that deletes a full page asks for another one. It said 0, and the next page waited for 1,000 records."""
+    editor = hand(autocommit=True)
+    old = "INSERT INTO {}.change (\"table\", key, made_at) SELECT 'job', n::text, now() - interval '2 hours'"
+    editor.edit(old + " FROM generate_series(1, 5000) n")
+    store.changes()
+    assert list(iter(lambda: store.prune(Retention(), 0), 0)) == [2_000, 2_000]
+    assert editor.edit("SELECT count(*) FROM {}.change").fetchone() == (0,)
+
+
 @pytest.mark.parametrize("stuck", ["change", "tick"])
 def test_history_and_the_log_of_changes_are_pruned_apart(store, hand, stuck):
     """Where one cannot be deleted, the other goes all the same. History stayed for as long as the log could not go."""

@@ -117,8 +117,8 @@ class Pruning:
     def prune(self, transaction: Transaction, retention: Retention, now_us: int, seen: str) -> int:
         """Delete records that are over the bounds, and changes an hour old that the snapshot `seen` shows.
 
-        Each kind has a transaction of its own, and goes when the other cannot. Return how many records
-        went.
+        Each kind has a transaction of its own, and goes when the other cannot. Return how many went: of changes a full
+        page or none. Where some grow old all the time, a call always finds a few.
         """
         try:
             with transaction() as connection:
@@ -128,8 +128,8 @@ class Pruning:
             raise
         finally:
             with transaction() as connection:
-                connection.execute(self._changes, [seen, ROWS])
-        return gone
+                changes = connection.execute(self._changes, [seen, ROWS]).rowcount
+        return gone + (changes if changes == ROWS else 0)
 
     def _prune_records(self, connection: Connection, retention: Retention, now_us: int) -> int:
         gone = 0
