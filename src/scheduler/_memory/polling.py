@@ -9,7 +9,7 @@ before: see `Journal.unfollowed`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from logging import getLogger
 from math import inf
@@ -20,7 +20,7 @@ from timerqueue import LifecycleError
 from .._loop import Core
 from .._restore import Intake, Reconciler
 from .._starts import in_slices
-from ..stores import Changes, Store, StoredJob, StoredRequest, StoredState
+from ..stores import MOST_REQUESTS, Changes, Store, StoredJob, StoredRequest, StoredState
 from .commits import Commits
 from .requests import Requests, Unheeded
 from .writer import Writer
@@ -65,6 +65,8 @@ class Polling:
         self._requests = requests
         self._fetch = fetch
         self._unheeded = Unheeded()
+        self._left: list[StoredRequest] = []
+        """Requests for jobs that others have, of the pages that were read."""
         self._states: dict[str, StoredState] = {}
         """Of jobs whose rows are still to be followed."""
         self._has_begun = False
@@ -91,6 +93,8 @@ class Polling:
         """Ask now, unless an answer is on its way."""
         if self._has_begun and not self._is_asking and not self._is_over:
             self._is_asking = True
+            if self._requests is not None:
+                self._requests.leave_out_begun()
             self._asked_at = self._core.monotonic()
             self._writer.submit(self._store.changes, self._polled)
 
@@ -120,7 +124,7 @@ class Polling:
         self._answered_at = self._asked_at
         if self._requests is not None:
             self._requests.look()
-        if not changes:
+        if changes is None or not (changes or self._left):
             if not self._journal.unfollowed:
                 self._reconciler.has_followed(self._answered_at)
             return
@@ -138,14 +142,18 @@ class Polling:
         if self._requests is not None:
             self._carry_out(self._requests, changes.requests)
 
-    def _carry_out(self, requests: Requests, asked: Iterable[StoredRequest]) -> None:
+    def _carry_out(self, requests: Requests, asked: Collection[StoredRequest]) -> None:
         """Do what other agents ask of our jobs, as their rows say that they are by now."""
-        unfollowed, left = self._journal.unfollowed, list[StoredRequest]()
+        unfollowed = self._journal.unfollowed
         for each in asked:
             if each.job_id in unfollowed:
                 self._follow((each.job_id, unfollowed.pop(each.job_id)))
             if not requests.carry_out(each):
-                left.append(each)
+                self._left.append(each)
+        if len(asked) == MOST_REQUESTS:
+            self.poll()  # there may be more
+            return
+        left, self._left = self._left, []
         if self._fetch is not None and (still := self._unheeded.still(left)):
             self._fetch(still)
 

@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from logging import getLogger
 from typing import assert_never
+from weakref import WeakValueDictionary
 
 from .._control import duplicate, skip, supersede
 from .._jobs import AskedRun, Job
@@ -41,6 +42,7 @@ class RequestedRun(AskedRun):
 
     def __init__(self, request: StoredRequest, done: Done) -> None:
         super().__init__(request.job_id, set(), request.number)
+        self._open.discard(self)  # or it would be part of a circle
         self._done = done
 
     def settle(self, answer: RunEnded | RunMissed) -> None:
@@ -75,6 +77,8 @@ class Requests:
         self._reconciler = reconciler
         self._audit_job = audit_job
         self._is_asking = False
+        self._begun = WeakValueDictionary[int, RequestedRun]()
+        """Runs that were asked for and whose jobs know of them. A job that goes to another agent forgets them."""
         self._audited = set[int]()
         """Requests for audits that go on."""
 
@@ -97,6 +101,11 @@ class Requests:
 
     # -- for our jobs --------------------------------------------------------------------------------------------------
 
+    def leave_out_begun(self) -> None:
+        """Let the store not tell again of the requests that are being carried out."""
+        if self._sharing is not None:
+            self._sharing.begun = [*self._begun, *self._audited]
+
     def carry_out(self, request: StoredRequest) -> bool:
         """Do what is asked for, unless it is being done. False: it is left to others, who have the job."""
         job = self._core.jobs.find(request.job_id)
@@ -105,8 +114,7 @@ class Requests:
         if job.is_elsewhere:
             return False
         number = request.number
-        is_begun = number in self._audited or any(each.number == number for each in job.asked)
-        if is_begun or self._journal.is_doing(number):
+        if number in self._begun or number in self._audited or self._journal.is_doing(number):
             return True
         try:
             self._do(job, request, Act(request.act))
@@ -119,11 +127,11 @@ class Requests:
         logger.info("job %r: another agent asks for this: %s", job.id, act.value)
         match act:
             case Act.RUN:
-                self._core.runs.start_now(job, RequestedRun(request, self._run_done))
+                self._run(job, request)
                 return
             case Act.BEGIN:
                 if not job.is_paused and not job.runs and job.tally is None:  # else we have added it to start now, too
-                    self._core.runs.start_now(job, RequestedRun(request, self._run_done))
+                    self._run(job, request)
                     return
             case Act.START_AT:
                 self._core.starts.set_next_start(job, request.at_us or 0)
@@ -143,6 +151,10 @@ class Requests:
             case _ as never:
                 assert_never(never)
         self._journal.done(job, request.number)
+
+    def _run(self, job: Job, request: StoredRequest) -> None:
+        self._begun[request.number] = asked = RequestedRun(request, self._run_done)
+        self._core.runs.start_now(job, asked)
 
     def _audit(self, job: Job, request: StoredRequest) -> None:
         def answered(found: str | None) -> None:

@@ -217,6 +217,10 @@ class Act(enum.Enum):
     """See whether it stands as its rows say, or, if `at_us` says which, whether that tick runs. Asked by visitors."""
 
 
+MOST_REQUESTS: Final = 1_000
+"""Requests that `Store.changes` tells at once. After so many the next call tells more."""
+
+
 class StoredRequest(NamedTuple):
     """An act that an agent asks of the one that has a job: `act` is the value of an Act. It stands until it is done, by
     whoever has the job then, and is done once. `number`: of the epoch of who asks and a count, so no other has it.
@@ -303,7 +307,8 @@ class Receipt:
 class Changes:
     """The changes of others since the last call: rows as they are now, None for a row that is gone.
 
-    Of a store that agents share also `states`, of these jobs, and `requests`: those for our jobs that are not done.
+    Of a store that agents share also `states`, of these jobs, and `requests`: those for our jobs that are not done, at
+    most MOST_REQUESTS.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)

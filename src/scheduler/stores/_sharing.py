@@ -229,6 +229,9 @@ class Sharing(Protocol):
     max_skew: float | None
     """Seconds by which our wall clock may be off; None: nobody cares."""
 
+    begun: Collection[int]
+    """Requests that are being carried out here: `Store.changes` leaves them out. Any thread."""
+
     last: View | None
     """What the last renewal has found, and what `bury` has changed since; None: there was none. May be read in any
     thread.

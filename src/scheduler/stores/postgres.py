@@ -35,7 +35,7 @@ from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
 from ._postgres.visits import PostgresVisit, check_made
 from ._postgres.voting import PostgresVoting, VotingStatements
-from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredRequest, StoredState, StoredTick
+from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing, waiting_of
 from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
 from ._units import Lending
@@ -253,14 +253,11 @@ class PostgresStore:
                 jobs={key: None if row is None else row[0] for key, row in rows.items()},
                 pauses={key: None if row[0] is None else StoredPause(*row) for key, *row in pauses},
                 states={key: row[1] for key, row in rows.items() if row is not None and row[1] is not None},
-                requests=self._requests(connection) if is_asked == [True] else (),
+                requests=self._sharing.read_requests(connection) if self._sharing and is_asked == [True] else (),
             )
         with self._seen_lock:
             self._seen = seen
         return changes
-
-    def _requests(self, connection: Connection) -> tuple[StoredRequest, ...]:
-        return tuple(StoredRequest(*row) for row in connection.execute(self._statements.asked, [self.epoch]))
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""

@@ -1,6 +1,10 @@
 """Requests of agents that share a store, as rows: each stands until it is done, once, and is told how it ended."""
 
+import anyio
+
+from scheduler import Scheduler
 from scheduler.stores import (
+    MOST_REQUESTS,
     Act,
     Answer,
     Batch,
@@ -43,6 +47,45 @@ def test_a_request_goes_with_the_shard(agent):
     two.sharing.hand_on([shard_of("a")], three.epoch)
     assert two.changes().requests == ()
     assert three.changes().requests == (asked(one),)
+
+
+def test_requests_are_told_page_by_page_and_those_that_are_being_carried_out_are_left_out(agent):
+    """A thousand that could not be carried out yet hid all that came after them."""
+    store = agent()
+    store.sharing.claim([shard_of("a")])
+    store.commit(added())
+    every = [asked(store, count) for count in range(1, MOST_REQUESTS * 2 + 3)]
+    for request in every[:2], every[2:]:
+        store.commit(Batch(requests=request))
+    numbers = [request.number for request in every]
+
+    def told():
+        return [request.number for request in store.changes().requests]
+
+    for _ in range(2):  # the first page comes again after the last one
+        pages = [told() for _ in range(3)]
+        assert pages[0][:2] == numbers[:2]
+        assert sorted(number for page in pages for number in page) == numbers
+        assert [*map(len, pages)] == [MOST_REQUESTS, MOST_REQUESTS, 2]
+    store.sharing.begun = numbers[:-1]
+    assert told() == numbers[-1:]
+
+
+async def test_a_request_behind_a_thousand_that_wait_is_carried_out(fleet):
+    """Of requests the oldest thousand were read each time. They waited for room, and no other was ever seen."""
+    s = Scheduler(store=fleet.store("one"), poll="50ms", limits={"api": 1})
+    s.register("work", fleet.works_on("one"))
+    s.register("wait", anyio.sleep_forever)
+    async with s:
+        await s.flush()
+        waiting = "INSERT INTO job (id, task, schedule, options) SELECT n::text, 'wait', '@every 1d', %s"
+        fleet.execute(f"{waiting} FROM generate_series(1, 1100) n", '{"needs": "api"}')
+        fleet.execute("INSERT INTO job (id, task, schedule) VALUES ('quick', 'work', '@every 1d')")
+        asking = "INSERT INTO request (number, job_id, act) SELECT n, n::text, 'run'"
+        fleet.execute(f"{asking} FROM generate_series(1, 1100) n")
+        fleet.execute("INSERT INTO request (number, job_id, act) VALUES (2000, 'quick', 'run')")
+        await fleet.all_run(["quick"], since=0)
+        s.stop(grace=0)
 
 
 def test_a_batch_that_comes_twice_asks_once(agent):

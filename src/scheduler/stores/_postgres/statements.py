@@ -246,12 +246,6 @@ class Statements:
             " AND (SELECT true FROM {schema}.job WHERE id = request.job_id) IS NULL"
         )
         self.tell = sql.SQL("SELECT pg_notify({}, 'news')").format(sql.Literal(schema))
-        self.asked = self.of(
-            "SELECT {columns} FROM {schema}.request WHERE done_at IS NULL AND job_id IN (SELECT id FROM {schema}.job"
-            " JOIN {owned} AS owned ON owned.number = job.shard WHERE owner = %s) ORDER BY asked_at, number LIMIT 1000",
-            REQUEST,
-            owned=self.owned,
-        )
         self.answers = self.of(
             "SELECT given.number, done_at IS NOT NULL, job.id IS NULL, request.due_us, request.reason,"
             " owed OR retry_due_us = request.due_us, {qualified}"

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 from typing import Any, Final, Protocol
 
 from timerqueue import boottime
 
-from ..._rows import Answer, StoredTick
+from ..._rows import MOST_REQUESTS, Answer, StoredRequest, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
@@ -28,6 +29,9 @@ HINT: Final = "fleet"
 """Said to all who share the store; with an epoch behind it, `fleet 7`, to one of them: older versions hear both."""
 
 LATEST: Final = 2**63 - 1
+
+FIRST: Final = datetime.min.replace(tzinfo=UTC), 0
+"""Before all requests: when one was asked for, and its number."""
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the last commit of who is buried. If the server still waits for more of that commit
@@ -86,6 +90,8 @@ class PostgresSharing:
         self._can_hear = False
         self._now = now
         self._ends = Ends()
+        self._asked_after = FIRST
+        self.begun: Collection[int] = ()
         self.last: View | None = None
         self.max_skew = max_skew
 
@@ -274,6 +280,13 @@ class PostgresSharing:
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are owed."""
         return self._ticks(self._statements.of_shards.owed, shards)
+
+    def read_requests(self, connection: Connection) -> tuple[StoredRequest, ...]:
+        """Read the next page of requests for our jobs, in the order of their age; after the last page the first one."""
+        asked = [*self._asked_after, number_array(self.begun), self._place.epoch, MOST_REQUESTS]
+        rows = connection.execute(self._statements.asked, asked).fetchall()
+        self._asked_after = rows[-1][:2] if len(rows) == MOST_REQUESTS else FIRST
+        return tuple(StoredRequest(*request) for _, *request in rows)
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
         """Return what is known of these requests."""

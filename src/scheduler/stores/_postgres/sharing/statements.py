@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..._store import StoreUnusable
 from ..connection import Connection, one_row, sql
 from ..statements import ShardStatements, Statements
+from ..table import REQUEST
 
 ROUND, ROUNDS = "1s", 20
 """For the end of another's session it is waited in rounds, each with a snapshot of its own; then it is asked anew."""
@@ -17,6 +18,14 @@ class SharingStatements:
         of = statements.of
         self._name = sql.Literal(f"timerqueue {schema}")
         self.answers = statements.answers
+        self.asked = of(
+            "SELECT asked_at, {columns} FROM {schema}.request WHERE done_at IS NULL AND (asked_at, number) > (%s, %s)"
+            " AND NOT EXISTS (SELECT FROM unnest(%s::bigint[]) AS begun WHERE begun = number)"
+            " AND job_id IN (SELECT id FROM {schema}.job JOIN {owned} AS owned ON owned.number = job.shard"
+            " WHERE owner = %s) ORDER BY asked_at, number LIMIT %s",
+            REQUEST,
+            owned=statements.owned,
+        )
         self.fetch_load = statements.fetch_load
         self.join = of(
             "INSERT INTO {schema}.lease (epoch, until, format, is_unsettled)"
