@@ -38,7 +38,7 @@ thousandths, and is set right at once from about an eighth of a second on: more 
 
 @frozen(kw_only=True)
 class Peer:
-    """An agent that shares the store. `epoch`: of its incarnation, which no other has had or will have.
+    """An agent that shares the store. `epoch`: of its incarnation, which no other has that is known to the store.
 
     `left`: seconds of its lease that are left, by the store's clock; less than 0: it has ended. `opened_us`: when it
     came, by its own clock. `is_heard`: it holds a lock that goes with its session, see `Sharing.hear`. `labels`: where

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Protocol
+from uuid import UUID
 
 from attrs import frozen
 
@@ -38,11 +39,13 @@ class Unstorable(StoreUnusable):
 @frozen
 class Opened:
     """The answer of `open`. `epoch`: how often this store has been opened, this time included. `instance`: which store
-    it is; if somebody puts a copy in its place, that has another instance or an older epoch.
+    it is; if somebody puts a copy in its place, that has another instance or an older epoch. `incarnation`: tells
+    two openings of one epoch apart, for a store whose server may lose the last one and give its epoch again; else None.
     """
 
     epoch: int
     instance: str
+    incarnation: UUID | None = None
 
 
 class Store(Protocol):

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from threading import Lock
+from uuid import UUID
 
 from .._placement import checked_labels
 from ._postgres.commit import write
@@ -29,15 +30,15 @@ from ._postgres.executions import PostgresExecutions
 from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
-from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, make_way
+from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, check_ours, make_way
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
-from ._postgres.units import HINT, PostgresLending, UnitStatements, loans_of
-from ._postgres.visits import PostgresVisit, check_made
+from ._postgres.units import HINT, PostgresLending, UnitStatements
+from ._postgres.visits import PostgresVisit, read_fleet
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, MAX_SKEW, AgentRow, FleetView, HandOver, Sharing, waiting_of
-from ._store import Opened, StoreTakenOver, StoreUnavailable, StoreUnusable
+from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing
+from ._store import Opened, StoreUnavailable, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
 
@@ -47,12 +48,6 @@ LONGEST_NAME = 63
 """Bytes of an identifier in PostgreSQL, which cuts the rest off without a word."""
 
 LATEST = 2**63 - 1
-_AGENT = (
-    *("name", "epoch", "labels", "opened_us", "format", "left", "shards"),
-    *("jobs", "lag", "skew", "is_off", "version"),
-)
-_HAND_OVER = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "seconds")
-
 LONGEST_WAIT = 5.0
 """Seconds that one reader of history waits for another."""
 
@@ -105,6 +100,7 @@ class PostgresStore:
         self._lending = PostgresLending(self, UnitStatements(self._statements), schema) if shared else None
         self._of_executions = ExecutionStatements(self._statements)
         self._opened: Opened | None = None
+        self._last_epoch = 0  # of ours: what we had by it is told apart from what we have by a later one
         self._seen = ""
         self._seen_lock = Lock()
         self._connection: Connection | None = None
@@ -152,6 +148,11 @@ class PostgresStore:
         return self._is_open.epoch
 
     @property
+    def incarnation(self) -> UUID | None:
+        """The UUID of this opening: another agent may have its epoch. Raises StoreUnusable unless it is open."""
+        return self._is_open.incarnation
+
+    @property
     def epoch_now(self) -> int:
         """Our epoch; 0 while it is not open."""
         opened = self._opened
@@ -186,7 +187,7 @@ class PostgresStore:
         except BaseException:
             self.close()
             raise
-        self._opened = opened
+        self._opened, self._last_epoch = opened, opened.epoch
         self._pruning = Pruning(self._statements)
         others = {} if self._lending is None else {HINT: self._lending.hint}
         is_for_us = None if self._sharing is None else self._sharing.is_for_us
@@ -194,14 +195,15 @@ class PostgresStore:
         return opened
 
     def _take(self, connection: Connection, now_us: int) -> Opened:
-        epoch, instance = one_row(connection.execute(self._statements.take_epoch))
+        epoch, instance = one_row(connection.execute(self._statements.take_epoch, [self._last_epoch]))
         make_way(connection, self._of_sharing, self._where, shared=self._sharing is not None)
-        connection.execute(self._statements.add_agent, [epoch, self._name, now_us, self._labels, software()])
+        us = [epoch, self._name, now_us, self._labels, software()]
+        incarnation = one_row(connection.execute(self._statements.add_agent, us))[0]
         if self._sharing is None:
             self._presence.show(connection, epoch)
         else:
             connection.execute(self._of_sharing.join, [epoch, LEASE, FORMAT])
-        return Opened(epoch, instance)
+        return Opened(epoch, instance, incarnation)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
         """Yield all jobs as they were at one moment, over a connection of its own."""
@@ -272,15 +274,7 @@ class PostgresStore:
     def fleet(self) -> FleetView:
         """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""
         with self._reading() as reader:
-            check_made(reader, self._schema)
-            rows = reader.execute(self._statements.agents)
-            agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
-            free, requests = one_row(reader.execute(self._statements.open_work))
-            rows = reader.execute(self._statements.hand_overs)
-            overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in rows)
-            loans = tuple(loans_of(reader, UnitStatements(self._statements)))
-            waiting = waiting_of(reader.execute(self._statements.without_owner), agents)
-        return FleetView(agents=agents, free=free, requests=requests, hand_overs=overs, loans=loans, waiting=waiting)
+            return read_fleet(reader, self._statements, self._schema)
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:
@@ -345,7 +339,7 @@ class PostgresStore:
         opened, hold = self._is_open, self._statements.hold if reads_all else self._statements.hold_by_keys
         # The lock keeps others from taking over in between, and two commits apart: the server may still be busy with
         # one that was given up here. So nothing is sent to be written before we are known to have it.
-        return self.transaction(first=(hold, [opened.epoch, opened.instance]))
+        return self.transaction(first=(hold, [opened.epoch, opened.incarnation, opened.instance]))
 
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
@@ -356,14 +350,8 @@ class PostgresStore:
         return connection
 
     def _check(self, connection: Connection, *, only_reads: bool = False) -> None:
-        opened = self._is_open
-        instance, epoch, is_ours, name = one_row(connection.execute(self._statements.who, [opened.epoch]))
-        if instance != opened.instance or epoch < opened.epoch:
-            msg = f"{self._where}: it is not what was opened: it has been replaced, or restored from an older copy"
-            raise StoreUnusable(msg)
-        if not is_ours and not only_reads:
-            msg = f"{self._where}: another agent has taken it over: {name or 'it has left since'}"
-            raise StoreTakenOver(msg)
+        is_shared = self._sharing is not None
+        check_ours(connection, self._statements, self._where, self._is_open, is_shared=is_shared, only_reads=only_reads)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -261,6 +261,9 @@ without pruning it may have grown to millions of rows. The copy is unlogged, for
 A transaction that began before the step finds the table empty. So the changes of the last minute are news once more.
 """
 
+INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NOT NULL DEFAULT gen_random_uuid();"
+"""What no other agent has or will have. A failover to a standby that knew nothing of an epoch gives it once more."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -281,6 +284,7 @@ MIGRATIONS: Final = (
     sql.SQL(LABELLED),
     sql.SQL(UNSETTLED),
     sql.SQL(KEYED),
+    sql.SQL(INCARNATIONS),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

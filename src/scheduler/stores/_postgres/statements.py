@@ -6,14 +6,8 @@ from functools import cached_property
 from typing import Any, Final, LiteralString
 
 from .connection import sql
+from .news import IS_NEW
 from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, Table
-
-IS_NEW: Final = sql.SQL(
-    "xid >= pg_snapshot_xmin(%(seen)s::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, %(seen)s::pg_snapshot)"
-    " AND writer IS DISTINCT FROM %(agent)s"
-)
-"""Of a change: others have made it, and it was not visible in the snapshot that was seen last."""
-
 
 HAND_OVERS: Final = """
 ALTER TABLE {schema}.agent ADD COLUMN version text;
@@ -136,13 +130,14 @@ class Statements:
         self.owned = self.of(
             "(SELECT number, owner FROM {schema}.shard UNION ALL SELECT number, owner FROM {schema}.labelled_shard)"
         )
-        self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = epoch + 1 RETURNING epoch, instance")
+        self.take_epoch = self.of("UPDATE {schema}.meta SET epoch = greatest(epoch, %s) + 1 RETURNING epoch, instance")
         self.add_agent = self.of(
             "INSERT INTO {schema}.agent (epoch, name, opened_us, labels, version) VALUES (%s, %s, %s, %s, %s)"
+            " RETURNING incarnation"
         )
         ours: LiteralString = (
-            " FROM {schema}.agent, {schema}.meta WHERE agent.epoch = %s AND meta.instance = %s"
-            " FOR NO KEY UPDATE OF agent"
+            " FROM {schema}.agent, {schema}.meta WHERE agent.epoch = %s AND agent.incarnation = %s"
+            " AND meta.instance = %s FOR NO KEY UPDATE OF agent"
         )
         self.hold = self.of("SELECT" + ours)
         # What commits and takes ask for they know by keys. By its guess PostgreSQL would rather read a whole table, of
@@ -153,8 +148,11 @@ class Statements:
         )
         self.hold_by_keys = self.of("SELECT " + by_keys + ours)
         self.who = self.of(
-            "SELECT instance, epoch, EXISTS (SELECT FROM {schema}.agent WHERE agent.epoch = %s),"
+            "SELECT instance, epoch, EXISTS (SELECT FROM {schema}.agent WHERE agent.epoch = %s AND incarnation = %s),"
             " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1) FROM {schema}.meta"
+        )
+        self.is_ours = self.of(
+            "EXISTS (SELECT FROM {schema}.agent WHERE epoch = %(me)s AND incarnation = %(incarnation)s)"
         )
         self.put_jobs = self._put(JOB_BUT_ITS_PAUSE if shared else JOB)
         self.pause_jobs = self.of(
@@ -365,7 +363,8 @@ class ShardStatements:
         )
         self.give = of(  # whoever has a row of these locked gives it, too: nobody waits for anybody
             "WITH given AS (SELECT number, epoch FROM unnest(%s::bigint[], %s::bigint[]) AS asked (number, epoch)"
-            " JOIN {schema}.agent USING (epoch)), one AS ({give}), other AS ({give_labelled})"
+            " JOIN {schema}.agent USING (epoch) WHERE coalesce(incarnation = %s, true)),"
+            " one AS ({give}), other AS ({give_labelled})"
             " SELECT number, owner FROM one UNION ALL SELECT number, owner FROM other",
             give=of(give, where=sql.SQL("shard")),
             give_labelled=of(give, where=sql.SQL("labelled_shard")),
@@ -382,13 +381,13 @@ class ShardStatements:
         )
         hand_on: LiteralString = (
             "UPDATE {schema}.{where} SET owner = (SELECT epoch FROM {schema}.agent WHERE epoch = %(to)s)"
-            " WHERE number = ANY (%(shards)s::bigint[]) AND owner = %(me)s RETURNING number"
+            " WHERE number = ANY (%(shards)s::bigint[]) AND owner = %(me)s AND {is_ours} RETURNING number"
         )
         self.hand_on = of(
             "WITH one AS ({hand_on}), other AS ({hand_on_labelled}),"
             " moved AS (SELECT FROM one UNION ALL SELECT FROM other)"
             " SELECT count(*), pg_notify(%(channel)s, concat_ws(' ', %(hint)s::text,"
             " (SELECT epoch FROM {schema}.agent WHERE epoch = %(to)s))) FROM moved",
-            hand_on=of(hand_on, where=sql.SQL("shard")),
-            hand_on_labelled=of(hand_on, where=sql.SQL("labelled_shard")),
+            hand_on=of(hand_on, where=sql.SQL("shard"), is_ours=statements.is_ours),
+            hand_on_labelled=of(hand_on, where=sql.SQL("labelled_shard"), is_ours=statements.is_ours),
         )

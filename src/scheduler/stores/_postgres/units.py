@@ -109,7 +109,7 @@ class UnitStatements:
 
     def __init__(self, statements: Statements) -> None:
         of = statements.of
-        self.hold = of("SELECT FROM {schema}.agent WHERE epoch = %s FOR KEY SHARE")
+        self.hold = of("SELECT FROM {schema}.agent WHERE epoch = %s AND incarnation = %s FOR KEY SHARE")
         self.join = of("INSERT INTO {schema}.borrower (epoch, round) VALUES (%s, 0) ON CONFLICT DO NOTHING")
         self.forget_sizes = of("DELETE FROM {schema}.fleet_limit WHERE epoch = %s")
         self.put_sizes = of(
@@ -230,12 +230,15 @@ class PostgresLending:
         """Give back all that we have."""
         me, number = self._place.epoch, next(self._numbers)
         try:
-            with self._transaction() as connection, connection.pipeline():
-                connection.execute(self._statements.begin, [number, me, number])
-                connection.execute(self._statements.let_rest, [me])
-                connection.execute(self._statements.give_all, [me])
-                connection.execute(self._statements.forget_all_wishes, [me])
-                connection.execute(self._statements.hint, [self._channel, HINT])
+            with self._transaction() as connection:
+                if not self._hold(connection, me).rowcount:
+                    return
+                with connection.pipeline():
+                    connection.execute(self._statements.begin, [number, me, number])
+                    connection.execute(self._statements.let_rest, [me])
+                    connection.execute(self._statements.give_all, [me])
+                    connection.execute(self._statements.forget_all_wishes, [me])
+                    connection.execute(self._statements.hint, [self._channel, HINT])
         finally:
             self.close()
 
@@ -253,7 +256,7 @@ class PostgresLending:
 
     def _declare(self, connection: Connection, me: int) -> None:
         """Say which limits we know, and how many units each has."""
-        self._check(connection.execute(self._statements.hold, [me]))
+        self._check(self._hold(connection, me))
         with connection.pipeline():
             connection.execute(self._statements.join, [me])
             connection.execute(self._statements.forget_sizes, [me])
@@ -269,7 +272,7 @@ class PostgresLending:
         statements, names, number = self._statements, text_array(asked), next(self._numbers)
         locks = number_array(sorted({crc32(name.encode()) % LOCKS for name in asked}))
         with connection.pipeline():
-            held = connection.execute(statements.hold, [me])
+            held = self._hold(connection, me)
             begun = connection.execute(statements.begin, [number, me, number])
             connection.execute(statements.lock, [self._channel, locks])
             connection.execute(statements.forget_ended, {"names": names})
@@ -281,6 +284,9 @@ class PostgresLending:
             msg = f"{self._place.where}: round {number} of units has come after a later one"
             raise StoreUnavailable(msg)
         return _books(asked, units, sizes, wishes)
+
+    def _hold(self, connection: Connection, me: int) -> Cursor:
+        return connection.execute(self._statements.hold, [me, self._place.incarnation])
 
     def _check(self, held: Cursor) -> None:
         if not held.rowcount:

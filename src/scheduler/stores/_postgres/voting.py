@@ -28,7 +28,7 @@ class VotingStatements:
             "INSERT INTO {schema}.vote (subject, due_us, epoch, said)"
             " SELECT subject, due_us, epoch, said"
             " FROM unnest(%s::text[], %s::bigint[], %s::text[], %s::bigint[]) AS given (subject, due_us, said, epoch)"
-            " JOIN {schema}.agent USING (epoch) ON CONFLICT DO NOTHING"
+            " JOIN {schema}.agent USING (epoch) WHERE incarnation = %s ON CONFLICT DO NOTHING"
         )
         self.votes = of(
             "SELECT subject, due_us, epoch, said FROM {schema}.vote"
@@ -62,6 +62,7 @@ class PostgresVoting:
             number_array([vote.due_us for vote in votes]),
             text_array(vote.said for vote in votes),
             number_array([vote.epoch for vote in votes]),
+            self._place.incarnation,
         ]
         self._ask(lambda connection: connection.execute(self._statements.cast, asked))
 

@@ -4,6 +4,6 @@ It does not know limits, votes, jobs or schedules.
 """
 
 from .sharing import Place, PostgresSharing
-from .statements import Presence, SharingStatements, make_way
+from .statements import Presence, SharingStatements, check_ours, make_way
 
-__all__ = ["Place", "PostgresSharing", "Presence", "SharingStatements", "make_way"]
+__all__ = ["Place", "PostgresSharing", "Presence", "SharingStatements", "check_ours", "make_way"]

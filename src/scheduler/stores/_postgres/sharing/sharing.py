@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from threading import Event, Lock, Thread
 from typing import Any, Final, Protocol
+from uuid import UUID
 
 from timerqueue import boottime
 
@@ -50,6 +51,10 @@ class Place(Protocol):
     @property
     def epoch(self) -> int:
         """Our epoch, since it was opened."""
+
+    @property
+    def incarnation(self) -> UUID | None:
+        """The UUID of this opening: another agent may have its epoch."""
 
     @property
     def epoch_now(self) -> int:
@@ -139,6 +144,7 @@ class PostgresSharing:
     def _asked_for_lease(self, said: dict[str, Any]) -> Row:
         try:
             with translated(self._place.where):
+                said["incarnation"] = self._place.incarnation
                 return self._session.ask(self._place.epoch, self._statements.renew, said)
         except StoreError:
             self._ends.lose_sight()
@@ -190,7 +196,7 @@ class PostgresSharing:
 
     def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
         """Let shards that nobody has be these agents'. Those that are now, once that has been done."""
-        return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values())])
+        return connection.execute(self._statements.of_shards.give, [number_array(to), number_array(to.values()), None])
 
     def _break_off(self, pid: int, is_over: Event) -> None:
         """End the sessions for whose locks that one waits for too long, and that wait for their own process."""
@@ -204,17 +210,17 @@ class PostgresSharing:
 
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
-        said = [number_array(shards), number_array([self._place.epoch] * len(shards))]
+        said = [number_array(shards), number_array([self._place.epoch] * len(shards)), self._place.incarnation]
         return sorted(row[0] for row in self._at_once(self._statements.of_shards.give, said))
 
     def settle(self, *, stays: bool) -> None:
         """Have a right to shards from now on, or none any more, and let the others look around."""
-        self._at_once(self._statements.settle, [not stays, self._place.epoch, self._channel, HINT])
+        self._at_once(self._statements.settle, self._us() | {"is_unsettled": not stays})
 
     def leave(self) -> None:
         """Say good-bye."""
         with self._asked() as connection, connection.pipeline():
-            connection.execute(self._statements.leave, [self._place.epoch])
+            connection.execute(self._statements.leave, [self._place.epoch, self._place.incarnation])
             if self.last is not None:
                 self._give(connection, heirs(self.last, [self._place.epoch]))
             self._tell_others(connection)
@@ -226,8 +232,15 @@ class PostgresSharing:
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. The others have nothing to do, and see it when they look next."""
-        said = {"to": to, "shards": number_array(shards), "me": self._place.epoch}
-        self._at_once(self._statements.of_shards.hand_on, said | {"channel": self._channel, "hint": HINT})
+        self._at_once(self._statements.of_shards.hand_on, self._us() | {"to": to, "shards": number_array(shards)})
+
+    def _us(self) -> dict[str, Any]:
+        return {
+            "me": self._place.epoch,
+            "incarnation": self._place.incarnation,
+            "channel": self._channel,
+            "hint": HINT,
+        }
 
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
         """Read what was cut off in these shards, and the jobs that start soonest: in one transaction, asked at once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._store import StoreUnusable
+from ..._store import Opened, StoreTakenOver, StoreUnusable
 from ..connection import Connection, one_row, sql
 from ..statements import ShardStatements, Statements
 from ..table import REQUEST
@@ -32,7 +32,9 @@ class SharingStatements:
             " VALUES (%s, clock_timestamp() + %s * interval '1s', %s, true)"
         )
         self.settle = of(
-            "WITH told AS (UPDATE {schema}.lease SET is_unsettled = %s WHERE epoch = %s) SELECT pg_notify(%s, %s)"
+            "WITH told AS (UPDATE {schema}.lease SET is_unsettled = %(is_unsettled)s"
+            " WHERE epoch = %(me)s AND {is_ours}) SELECT pg_notify(%(channel)s, %(hint)s)",
+            is_ours=statements.is_ours,
         )
         self.others = of(
             "SELECT name FROM {schema}.agent JOIN {schema}.lease USING (epoch) WHERE until > clock_timestamp() LIMIT 1"
@@ -49,11 +51,11 @@ class SharingStatements:
         until_us = sql.SQL("floor(extract(epoch FROM lease.until) * 1000000)::bigint")
         self.renew = of(
             "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
-            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s"
+            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s AND {is_ours}"
             " AND NOT %(only_look)s RETURNING"
             " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'),"
             " true)) SELECT EXISTS (SELECT FROM renewed)"
-            " OR %(only_look)s AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = %(me)s),"
+            " OR %(only_look)s AND EXISTS (SELECT FROM {schema}.lease WHERE epoch = %(me)s) AND {is_ours},"
             " floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint,"
             " (SELECT array_agg(coalesce(owner, 0) ORDER BY number) FROM {schema}.shard),"
             " (SELECT json_agg(json_build_array(epoch, name, extract(epoch FROM until - clock_timestamp()), format,"
@@ -62,6 +64,7 @@ class SharingStatements:
             " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
             " {is_news}, pg_current_snapshot()::text",
             is_news=statements.is_news,
+            is_ours=statements.is_ours,
             until_us=until_us,
         )
         self.wait_for_last = of("SELECT FROM {schema}.agent WHERE epoch = ANY (%s::bigint[]) ORDER BY epoch FOR UPDATE")
@@ -80,7 +83,10 @@ class SharingStatements:
         self.round = sql.SQL(
             "SELECT set_config('lock_timeout', %s, false), set_config('statement_timeout', '0', false)"
         )
-        self.leave = of("DELETE FROM {schema}.agent WHERE epoch = %s AND set_config('timerqueue.goes', 'y', true) > ''")
+        self.leave = of(
+            "DELETE FROM {schema}.agent WHERE epoch = %s AND incarnation = %s"
+            " AND set_config('timerqueue.goes', 'y', true) > ''"
+        )
         self.break_off = sql.SQL(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
             " AND wait_event_type = 'Client'"
@@ -116,6 +122,25 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
         raise StoreUnusable(f"{where}: {why}, such as {found[0]}: open it as they do (shared={not shared})")
     # Either waits for a commit of theirs that is under way.
     connection.execute(statements.forget_unshared if shared else statements.forget)
+
+
+def check_ours(
+    connection: Connection, statements: Statements, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
+) -> None:
+    """Raise StoreTakenOver if we have this store no more that was opened, StoreUnusable if it is another one.
+
+    A store that agents share may know nothing of one that has joined: its server was replaced by a standby, which did
+    not follow to the end. Then it joins again. One that has the store for itself cannot tell that from an old copy.
+    """
+    asked = [opened.epoch, opened.incarnation]
+    instance, epoch, is_ours, name = one_row(connection.execute(statements.who, asked))
+    is_older = epoch < opened.epoch
+    if instance != opened.instance or (is_older and not is_shared):
+        raise StoreUnusable(f"{where}: it is not what was opened: it has been replaced, or restored from an older copy")
+    if is_older and not only_reads:
+        raise StoreTakenOver(f"{where}: it has lost its last changes, and with them that we have joined")
+    if not is_ours and not only_reads:
+        raise StoreTakenOver(f"{where}: another agent has taken it over: {name or 'it has left since'}")
 
 
 class Presence:

@@ -4,7 +4,7 @@ It does not know agents, jobs or schedules: it says which rows are doubted, and 
 thread of whoever visits.
 """
 
-from .tables import check_made
+from .fleet import read_fleet
 from .visit import PostgresVisit
 
-__all__ = ["PostgresVisit", "check_made"]
+__all__ = ["PostgresVisit", "read_fleet"]

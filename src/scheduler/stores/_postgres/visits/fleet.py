@@ -1,0 +1,30 @@
+"""The agents of a fleet, and what each has, as the tables say."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..._sharing import AgentRow, FleetView, HandOver, waiting_of
+from ..connection import Connection, one_row
+from ..statements import Statements
+from ..units import UnitStatements, loans_of
+from .tables import check_made
+
+_AGENT: Final = (
+    *("name", "epoch", "labels", "opened_us", "format", "left", "shards"),
+    *("jobs", "lag", "skew", "is_off", "version"),
+)
+_HAND_OVER: Final = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "seconds")
+
+
+def read_fleet(reader: Connection, statements: Statements, schema: str) -> FleetView:
+    """Return the agents that have the store by now, in the transaction that is open. Raises NoTables."""
+    check_made(reader, schema)
+    rows = reader.execute(statements.agents)
+    agents = tuple(AgentRow(**dict(zip(_AGENT, row, strict=True))) for row in rows)
+    free, requests = one_row(reader.execute(statements.open_work))
+    rows = reader.execute(statements.hand_overs)
+    overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in rows)
+    loans = tuple(loans_of(reader, UnitStatements(statements)))
+    waiting = waiting_of(reader.execute(statements.without_owner), agents)
+    return FleetView(agents=agents, free=free, requests=requests, hand_overs=overs, loans=loans, waiting=waiting)
