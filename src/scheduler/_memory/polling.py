@@ -23,6 +23,7 @@ from .._starts import in_slices
 from ..stores import MOST_REQUESTS, Changes, Store, StoredJob, StoredRequest, StoredState
 from .commits import Commits
 from .requests import Requests, Unheeded
+from .rereading import Rereading
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -67,6 +68,7 @@ class Polling:
         self._unheeded = Unheeded()
         self._left: list[StoredRequest] = []
         """Requests for jobs that others have, of the pages that were read."""
+        self._rereading = Rereading(store, writer, core, follow=self._take_up, failed=commits.failed)
         self._states: dict[str, StoredState] = {}
         """Of jobs whose rows are still to be followed."""
         self._has_begun = False
@@ -84,6 +86,7 @@ class Polling:
     def end(self) -> None:
         """Ask no more."""
         self._is_over = True
+        self._rereading.end()
 
     def hint(self) -> None:
         """Ask soon: somebody has changed something. Any thread."""
@@ -129,6 +132,15 @@ class Polling:
                 self._reconciler.has_followed(self._answered_at)
             return
         self._commits.changed(len(changes.jobs) + len(changes.pauses))
+        if changes.is_behind:
+            self._rereading.begin()
+            return
+        self._take_up(changes)
+        if self._requests is not None:
+            self._carry_out(self._requests, changes.requests)
+
+    def _take_up(self, changes: Changes) -> None:
+        """Have pauses and jobs follow their changed rows, jobs some at a time."""
         self._states |= changes.states
         for scope, pause in changes.pauses.items():
             self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
@@ -139,8 +151,6 @@ class Polling:
                 unfollowed[id] = self._journal.as_it_will_be(id, None if row is None else self._intake.job(row))
         if not is_going_on:
             in_slices(self._core.queue, self._rows_to_follow(), self._follow)
-        if self._requests is not None:
-            self._carry_out(self._requests, changes.requests)
 
     def _carry_out(self, requests: Requests, asked: Collection[StoredRequest]) -> None:
         """Do what other agents ask of our jobs, as their rows say that they are by now."""

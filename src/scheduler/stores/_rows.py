@@ -308,16 +308,18 @@ class Changes:
     """The changes of others since the last call: rows as they are now, None for a row that is gone.
 
     Of a store that agents share also `states`, of these jobs, and `requests`: those for our jobs that are not done, at
-    most MOST_REQUESTS.
+    most MOST_REQUESTS. `is_behind`: the store has forgotten changes that were told of already. All its rows are to be
+    read anew.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
     pauses: dict[str, StoredPause | None] = Factory(dict)
     states: dict[str, StoredState] = Factory(dict)
     requests: tuple[StoredRequest, ...] = ()
+    is_behind: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.jobs or self.pauses or self.requests)
+        return bool(self.jobs or self.pauses or self.requests or self.is_behind)
 
 
 def _seconds(age: timedelta | float | str | None) -> float | None:

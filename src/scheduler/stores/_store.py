@@ -106,7 +106,10 @@ class Store(Protocol):
         """
 
     def changes(self) -> Changes:
-        """Return what others than this store object have changed in jobs and pauses since the last call or `load`."""
+        """Return what others than this store object have changed in jobs and pauses since the last call or `load`.
+
+        A store whose server may forget changes that it has told of says so, until `load` is called.
+        """
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks due before `before_us`, latest first, at most `limit`; of one job or of all.

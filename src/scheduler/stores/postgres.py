@@ -160,7 +160,7 @@ class PostgresStore:
 
     @property
     def seen(self) -> str:
-        """The snapshot that holds all changes of others that we have been told of."""
+        """The place in the log of changes up to which we have been told of all: see news.py."""
         return self._seen
 
     def see(self, snapshot: str, after: str) -> None:
@@ -241,15 +241,19 @@ class PostgresStore:
             return write(connection, self._statements, self._of_executions, batch, self.epoch)
 
     def changes(self) -> Changes:
-        """Return what others have changed since the last call: by hand, or an older agent that still committed."""
+        """Return what others have changed since the last call: by hand, or an older agent that still committed. They
+        are behind, until `load` is called, if a standby has taken the server's place that missed the last changes.
+        """
         asked = {"seen": self._seen, "agent": self._agent}
         with self.transaction(ONE_SNAPSHOT) as connection:
             self._check(connection)
             with connection.pipeline():
-                snapshot = connection.execute(self._statements.snapshot)
+                look = connection.execute(self._statements.look, asked)
                 jobs = connection.execute(self._statements.changed_jobs, asked)
                 pauses = connection.execute(self._statements.changed_pauses, asked)
-            seen, *is_asked = one_row(snapshot)
+            seen, is_behind, *is_asked = one_row(look)
+            if is_behind:
+                return Changes(is_behind=True)
             rows = {key: None if row[0] is None else loaded(tuple(row)) for key, *row in jobs}
             changes = Changes(
                 jobs={key: None if row is None else row[0] for key, row in rows.items()},

@@ -5,6 +5,7 @@ through that, and the tests look at what came of it.
 from types import SimpleNamespace
 
 import pytest
+from psycopg import connect
 
 from kit import no_hint
 from postgres_pair import Pair
@@ -23,11 +24,45 @@ def story():
             return found
 
         stays = store("joins", shared=True)
+        behind, caught_up = store("behind"), store("caught_up", shared=True)
         pair.fall_behind()
         lost = store("joins", shared=True)
         lost.sharing.renew()
+        put(pair.primary, "behind", "forgotten")
+        pass_by(pair.primary, 1_000)
+        told = [set(behind.changes().jobs), set(caught_up.changes().jobs)]
+        assert told == [{"forgotten"}, set()]
         pair.fail_over()
-        yield SimpleNamespace(store=store, stays=stays, lost=lost)
+        put(pair.standby, "behind", "new")
+        put(pair.standby, "caught_up", "new")
+        first = asked(behind.changes), asked(behind.changes)
+        rows = [row.id for page in behind.load() for row, _ in page]
+        pass_by(pair.standby, 2_000)
+        yield SimpleNamespace(
+            store=store,
+            stays=stays,
+            lost=lost,
+            first=first,
+            rows=rows,
+            then=asked(behind.changes),
+            is_news=asked(caught_up.sharing.renew).is_news,
+            caught_up=asked(caught_up.changes),
+        )
+        behind.close()
+        caught_up.close()
+
+
+def put(server, schema, job_id):
+    """Write a job by hand."""
+    with connect(server.dsn, autocommit=True) as hand:
+        hand.execute(f"INSERT INTO {schema}.job (id, task, schedule) VALUES (%s, 't', 's')", [job_id])
+
+
+def pass_by(server, count):
+    """Let transactions pass that have nothing to do with any store."""
+    with connect(server.dsn, autocommit=True) as hand, hand.pipeline():
+        for _ in range(count):
+            hand.execute("SELECT pg_current_xact_id()")
 
 
 def asked(call):
@@ -55,3 +90,16 @@ def test_an_agent_whose_joining_was_lost_joins_again(story):
         asked(store.sharing.renew)
         asked(lambda store=store: store.commit(Batch()))
         store.close()
+
+
+def test_who_has_seen_what_the_standby_did_not_is_to_read_all_rows_anew(story):
+    """The standby gives the numbers of these transactions again, and what is changed by them would count as seen."""
+    assert [changes.is_behind for changes in story.first] == [True, True]
+    assert story.rows == ["new"]
+    assert not story.then
+
+
+def test_what_is_changed_after_a_failover_is_seen_even_if_the_standby_counts_as_far_by_now(story):
+    """That it has forgotten transactions does not show in its count any more. All that its log has is news, once."""
+    assert story.is_news
+    assert set(story.caught_up.jobs) == {"new"}

@@ -222,3 +222,44 @@ def test_the_second_who_opens_takes_over(store, postgres_server, postgres_schema
     assert list(second.load()) == []
     second.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))
     second.close()
+
+
+def foresee(store, transactions=1_000):
+    """Let the store have seen that many transactions more than there are: those that a standby does not know of."""
+    snapshot, life = store._seen.split(" ")
+    store._seen = f"{int(snapshot.split(':')[1]) + transactions}:{int(snapshot.split(':')[1]) + transactions}: {life}"
+
+
+def test_a_server_that_has_forgotten_transactions_is_told(store, hand):
+    """What it counts now counts as seen otherwise. It is told until all rows have been read anew."""
+    foresee(store)
+    insert(hand(autocommit=True), "a")
+    assert store.changes().is_behind
+    assert store.changes() == Changes(is_behind=True)
+    assert [[job.id for job, _ in page] for page in store.load()] == [["a"]]
+    assert not store.changes()
+    insert(hand(autocommit=True), "b")
+    assert set(store.changes().jobs) == {"b"}
+
+
+def test_who_shares_the_store_is_told_so_with_its_lease(agent):
+    """It asks for changes when it is told that there are some."""
+    store = agent()
+    assert not store.sharing.renew().is_news
+    foresee(store)
+    assert store.sharing.renew().is_news
+    assert store.sharing.renew().is_news
+    assert store.changes().is_behind
+    list(store.load())
+    assert not store.sharing.renew().is_news
+
+
+def test_in_another_life_of_the_server_all_that_the_log_has_is_news(store, hand, postgres_server):
+    """Another server may have taken its place, and count as far by now with other transactions."""
+    insert(hand(autocommit=True), "a")
+    store.commit(Batch(jobs={"ours": StoredJob("ours", "t", "s")}))
+    assert set(store.changes().jobs) == {"a"}
+    foresee(store, 0)
+    store._seen = store._seen.partition(" ")[0] + " 1"
+    assert set(store.changes().jobs) == {"a"}
+    assert not store.changes()

@@ -9,6 +9,7 @@ from typing import Final, LiteralString
 
 from .._rows import Batch, Retention, size_of
 from .connection import Connection, sql
+from .news import snapshot_of
 from .statements import Statements
 from .table import text_array
 
@@ -115,7 +116,7 @@ class Pruning:
             self._new.clear()
 
     def prune(self, transaction: Transaction, retention: Retention, now_us: int, seen: str) -> int:
-        """Delete records that are over the bounds, and changes an hour old that the snapshot `seen` shows.
+        """Delete records that are over the bounds, and changes an hour old that are visible in what was `seen`.
 
         Each kind has a transaction of its own, and goes when the other cannot. Return how many went: of changes a full
         page or none. Where some grow old all the time, a call always finds a few.
@@ -128,7 +129,7 @@ class Pruning:
             raise
         finally:
             with transaction() as connection:
-                changes = connection.execute(self._changes, [seen, ROWS]).rowcount
+                changes = connection.execute(self._changes, [snapshot_of(seen), ROWS]).rowcount
         return gone + (changes if changes == ROWS else 0)
 
     def _prune_records(self, connection: Connection, retention: Retention, now_us: int) -> int:

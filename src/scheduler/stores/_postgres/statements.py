@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final, LiteralString
 
 from .connection import sql
-from .news import IS_NEW
+from .news import IS_NEW, NEWS
 from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, Table
 
 HAND_OVERS: Final = """
@@ -187,9 +187,10 @@ class Statements:
             " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
         )
         is_asked: LiteralString = "EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)"
-        self.snapshot = self.of("SELECT pg_current_snapshot()::text" + (", " + is_asked if shared else ""))
+        self.snapshot = self.of("SELECT {now}", None, **NEWS)
+        self.look = self.of("SELECT {now}, {is_behind}" + (", " + is_asked if shared else ""), None, **NEWS)
         self.is_news = self.of(
-            "(" + is_asked + " OR EXISTS (SELECT FROM {schema}.change WHERE {is_new}))", is_new=IS_NEW
+            "({is_behind} OR " + is_asked + " OR EXISTS (SELECT FROM {schema}.change WHERE {is_new}))", None, **NEWS
         )
         self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
         self.changed_pauses = self._changed(PAUSE)

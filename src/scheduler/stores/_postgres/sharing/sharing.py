@@ -68,7 +68,7 @@ class Place(Protocol):
 
     @property
     def seen(self) -> str:
-        """The snapshot that holds all changes of others that we have been told of."""
+        """The place in the log of changes up to which we have been told of all."""
 
     def see(self, snapshot: str, after: str) -> None:
         """Take note that between these two others have changed nothing."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..._store import Opened, StoreTakenOver, StoreUnusable
 from ..connection import Connection, one_row, sql
+from ..news import NOW
 from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
@@ -62,8 +63,9 @@ class SharingStatements:
             " opened_us, in_session, labels, skew, is_off, is_unsettled, {until_us}) ORDER BY epoch)"
             " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
             " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
-            " {is_news}, pg_current_snapshot()::text",
+            " {is_news}, {now}",
             is_news=statements.is_news,
+            now=NOW,
             is_ours=statements.is_ours,
             until_us=until_us,
         )

@@ -1,0 +1,105 @@
+"""Rereading: a store has forgotten changes that were told of, and all jobs and pauses follow its rows anew.
+
+Its server was replaced by a standby that missed the last changes, and the log of changes has forgotten them, too. Rows
+are read in lists, by the writer, between commits. What is put or removed here meanwhile is known better. On the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from functools import partial
+from logging import getLogger
+from typing import Final
+
+from timerqueue import LifecycleError
+
+from .._journal import Noted
+from .._loop import Core
+from ..stores import Changes, Store, StoredJob, StoredPause, StoredState
+from .writer import Writer
+
+logger = getLogger(__name__)
+
+Chunk = list[tuple[StoredJob, StoredState | None]]
+Rows = Iterator[Chunk]
+
+AGAIN: Final = 1.0
+"""Seconds after which rows that could not be read are read from their beginning."""
+
+
+class Rereading:
+    """The rereading of one store. `follow`: has jobs and pauses follow changed rows. `failed`: told why it failed."""
+
+    def __init__(
+        self,
+        store: Store,
+        writer: Writer,
+        core: Core,
+        *,
+        follow: Callable[[Changes], object],
+        failed: Callable[[Exception], object],
+    ) -> None:
+        self._store = store
+        self._writer = writer
+        self._core = core
+        self._journal = core.journal
+        self._follow = follow
+        self._failed = failed
+        self._gone: set[str] = set()
+        """Jobs of which no row has been read so far."""
+        self._going_on: ExitStack | None = None
+
+    def begin(self) -> None:
+        """Read all rows, unless that is going on."""
+        if self._going_on is not None:
+            return
+        logger.warning("the store has forgotten changes that were made in it: all of its rows are read anew")
+        self._going_on = ExitStack()
+        noted = self._going_on.enter_context(self._journal.noting_rows())
+        self._gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
+        self._writer.submit(self._store.pauses, partial(self._pauses_read, noted))
+
+    def end(self) -> None:
+        """Read no more."""
+        if self._going_on is not None:
+            self._going_on.close()
+            self._going_on = None
+
+    def _pauses_read(self, noted: Noted, pauses: list[StoredPause] | None, error: Exception | None) -> None:
+        if self._going_on is None or self._has_failed(error):
+            return
+        found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in self._core.pausing.pauses)
+        found |= {pause.scope: pause for pause in pauses or ()}
+        for ours in (*(sealed.batch.pauses for sealed in self._journal.sealed), self._journal.pending.pauses):
+            for scope in ours:
+                found.pop(scope, None)
+        self._follow(Changes(pauses=found))
+        self._read_on(self._store.load(), noted)
+
+    def _read_on(self, rows: Rows, noted: Noted) -> None:
+        self._writer.submit(lambda: next(rows, None), partial(self._read, rows, noted))
+
+    def _read(self, rows: Rows, noted: Noted, chunk: Chunk | None, error: Exception | None) -> None:
+        if self._going_on is None or self._has_failed(error):
+            return
+        known, newer = noted.ids, self._journal.unfollowed  # what was polled meanwhile is newer
+        if chunk is None:
+            self.end()
+            gone = [id for id in self._gone if id not in known and id not in newer]
+            self._follow(Changes(jobs=dict.fromkeys(gone)))
+            return
+        self._gone.difference_update(row.id for row, _ in chunk)
+        news = [(row, state) for row, state in chunk if row.id not in known and row.id not in newer]
+        states = {row.id: state for row, state in news if state is not None}
+        self._follow(Changes(jobs={row.id: row for row, _ in news}, states=states))
+        self._read_on(rows, noted)
+
+    def _has_failed(self, error: Exception | None) -> bool:
+        if error is None:
+            return False
+        self.end()
+        self._failed(error)
+        with suppress(LifecycleError):
+            self._core.queue.push(self._core.monotonic() + AGAIN, self.begin)
+        return True
