@@ -106,7 +106,7 @@ class Commits:
         self._ask()
 
     def suspend(self) -> None:
-        """Write nothing for now. No commit is under way."""
+        """Send no commit from now on. The answer to a commit that is under way still comes."""
         self._is_open = False
 
     def look(self, now: float) -> None:
@@ -176,7 +176,7 @@ class Commits:
     def _turn(self) -> None:
         self._is_turn_near = False
         journal = self._journal
-        if not journal.pending or journal.sealed:
+        if not journal.pending or journal.sealed or not self._is_open:
             return
         starts, now = len(journal.pending.marks), self._queue.clock.monotonic()
         later = None if self._is_pressing else self._gathering.next_look(starts, now)
@@ -205,7 +205,7 @@ class Commits:
             self._try_again(error)
         elif error is not None:
             self._take_apart(error)
-        if self._is_sending or self._failures:
+        if self._is_sending or self._failures or not self._is_open:
             return
         if self._journal.sealed:
             self._send()

@@ -56,8 +56,8 @@ class Rejoining:
 
     async def let_go(self) -> None:
         """Have no job any more that others have, too."""
-        await in_turn(self._writer, lambda: None)  # a commit that was under way has been answered
         self._commits.suspend()
+        await in_turn(self._writer, lambda: None)  # a commit that was under way has been answered
         self._shares.give(self._shares.all())
         for number, job in enumerate(self._core.jobs.jobs()):
             if job.task is not None and not job.is_elsewhere:

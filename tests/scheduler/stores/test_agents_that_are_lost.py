@@ -12,6 +12,7 @@ from kit import PATIENCE, settle, until, wait_until
 from proxy import Proxy
 from schedule import Every
 from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
+from scheduler._memory.commits import RETRY
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = 40
@@ -135,6 +136,40 @@ async def test_an_agent_that_was_buried_joins_again_and_runs_its_jobs(shared_sto
         await s.flush()
         await until(lambda: "late" in {name for name, _ in ticks})
     assert twice(ticks) == []
+
+
+async def test_no_commit_is_sent_from_when_an_agent_is_lost_until_it_joins_again(shared_store, bury):
+    """A listener keeps the loop until the commit that failed last is to be sent again."""
+    ticks, store, while_lost, is_lost = [], shared_store("one"), [], threading.Event()
+    agent = Agent(store, ticks)
+    commits, now = agent.scheduler._memory._commits, agent.scheduler._memory._core.monotonic
+    commit, reopen = store.commit, store.open
+
+    def lost(event):
+        if event.is_us:
+            due = now() + RETRY.after(commits._failures)
+            wait_until(lambda: now() > due)
+            is_lost.set()
+
+    def noting_commit(batch):
+        if is_lost.is_set():
+            while_lost.append(batch)
+        return commit(batch)
+
+    def open_again(*args):
+        is_lost.clear()
+        return reopen(*args)
+
+    store.commit, store.open = noting_commit, open_again
+    agent.scheduler.listen(lost, AgentLost)
+    async with agent.scheduler as s:
+        for times in (2, 3, 4):
+            since = len(ticks)
+            await until(lambda since=since: len(ticks) > since + JOBS)
+            bury("one")
+            await until(lambda times=times: len(agent.heard(AgentJoined, is_us=True)) == times)
+        await s.flush()
+    assert while_lost == []
 
 
 async def test_what_runs_when_an_agent_is_lost_is_cancelled_and_its_end_is_not_written(shared_store, bury):
