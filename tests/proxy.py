@@ -83,6 +83,10 @@ class Proxy:
         """Reset all connections, and each new one as it comes. What has been held back is not passed."""
         self._do(self._refuse())
 
+    def fill(self):
+        """Reset each new connection as it comes, as if the server were full. Those that are there go on."""
+        self._do(self._become(is_open=True, refuses=True))
+
     # -- what it does once ---------------------------------------------------------------------------------------------
 
     def reset(self):

@@ -170,6 +170,7 @@ class Agent:
             writer=self.writer,
             core=core,
             holds_lease=lambda: self.is_held,
+            tried=lambda _error: None,
         )
 
     async def __aenter__(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from timerqueue import Alarm, Clock, Random, Rests, TaskPool, TimerQueue, boottime
@@ -11,7 +12,7 @@ from ._control import PartedRegistry
 from ._dispatch import Dispatch, Held, QueueAudit
 from ._jobs import JobList, Tasks, some_seconds_of
 from ._journal import Journal
-from ._lease import Belief
+from ._lease import Belief, Ways
 from ._lending import Units
 from ._loop import Core, Loop, Turn
 from ._memory import (
@@ -127,12 +128,14 @@ def memory_of(
         (None, None) if queue is None else of_queue(queue, store, writer, registry, requests, **parts)
     )
     belief = Belief(boottime)
+    ways = Ways(belief)
     commits = Commits(
         store,
         writer,
         core,
         retention,
         doubt=None if sharing is None or shares is None else belief.doubt,
+        tried=partial(ways.tried, "commits"),
         committed=None if dispatch is None else dispatch.committed,
         lost=None if dispatch is None else dispatch.lost,
         give_way=None if requests is None else requests.give_way,
@@ -147,7 +150,7 @@ def memory_of(
     shards = None
     if sharing is not None and shares is not None:
         rejoining = Rejoining(lambda now_us: store.open(now_us, hint), sharing, shares, writer, **parts)
-        of_shards: dict[str, Any] = {"crashes": crashes, "rejoining": rejoining, "belief": belief}
+        of_shards: dict[str, Any] = {"crashes": crashes, "rejoining": rejoining, "belief": belief, "ways": ways}
         shards = membership_of(sharing, shares, dispatch, queue_audit, on_news=polling.hint, **of_shards, **parts)
     memory = Memory(
         store,
@@ -263,7 +266,8 @@ def units_of(of_fleet: Mapping[str, int], rests: Rests, store: Store, core: Core
     if not of_fleet or lending is None:
         return None
     writer = ThreadWriter(core.loop.call_soon)
-    return Units(lending, of_fleet, rests=rests, writer=writer, core=core, holds_lease=shards.lease.is_held)
+    of_shards: dict[str, Any] = {"holds_lease": shards.lease.is_held, "tried": partial(shards.ways.tried, "units")}
+    return Units(lending, of_fleet, rests=rests, writer=writer, core=core, **of_shards)
 
 
 def lending_of(store: Store | None) -> Lending | None:

@@ -25,6 +25,8 @@ class Belief:
         self.until = 0.0
         self.hint = Event()
         self.doubts = 0
+        self.heard_since: float | None = None
+        """Since when the store has answered each look; None: it did not answer the last one."""
         self._dispelled = 0
 
     def is_held(self) -> bool:
@@ -45,3 +47,5 @@ class Belief:
     def dispel(self, doubts: int) -> None:
         """Take note that we are there, as the store says that was asked when there were so many doubts."""
         self._dispelled = doubts
+        if self.heard_since is None:
+            self.heard_since = self.now()

@@ -61,7 +61,7 @@ class Lease:
         *,
         seen: Callable[[View, int], object],
         lost: Callable[[StoreTakenOver], object],
-        failed: Callable[[], object],
+        failed: Callable[[StoreError], object],
         buried: Callable[[], object],
         clock: Clock,
     ) -> None:
@@ -83,6 +83,7 @@ class Lease:
         self._clock = clock
         self._trouble = ""
         self._is_over = False
+        self._resigns: str | None = None
         self._hint = belief.hint
         self._hearing = Hearing(sharing, self._hint)
         self._thread: Thread | None = None
@@ -97,7 +98,7 @@ class Lease:
 
     def begin(self, wait: float) -> None:
         """Take turns from now on, for as long as the loop of this thread moves, the next one in `wait` seconds."""
-        self._is_over = False
+        self._is_over, self._resigns = False, None
         self._hearing.begin()
         self._thread = Thread(target=self._serve, args=[Pulse(), wait], name="scheduler lease", daemon=True)
         self._thread.start()
@@ -118,8 +119,15 @@ class Lease:
         """Look around soon. Any thread."""
         self._hint.set()
 
+    def resign(self, why: str) -> None:
+        """Act as if the others had buried us, so that they do: renew the lease no more, and call `lost`. Any thread."""
+        self._resigns = why
+        self._hint.set()
+
     def turn(self) -> float:
         """Renew it, and do what is to be done at once. Seconds until the next turn. Raises StoreError."""
+        if self._resigns is not None:
+            raise StoreTakenOver(self._resigns)
         self.turns += 1
         heard = self._hearing.heard()
         view = self._sharing.last if self.is_sure() and not self._trouble else None
@@ -146,7 +154,11 @@ class Lease:
         doubts = self._belief.doubts
         is_due = self._due() <= EVERY / 2 or must_renew
         told = None if self._skew is None else self._skew.told
-        view = self._sharing.renew(told, is_off=self._verdict.is_off, only_look=not is_due)
+        try:
+            view = self._sharing.renew(told, is_off=self._verdict.is_off, only_look=not is_due)
+        except StoreError:
+            self._belief.heard_since = None
+            raise
         self._belief.dispel(doubts)
         if is_due:
             self._belief.until = view.asked + LEASE - MARGIN
@@ -185,7 +197,7 @@ class Lease:
                 self._lost(exc)
         except StoreError as exc:
             self._speak_of(str(exc))
-            self._failed()
+            self._failed(exc)
         except Exception:
             logger.exception("the lease could not be renewed")
         else:

@@ -58,7 +58,9 @@ class Writer(Protocol):
 
 
 class Units:
-    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too."""
+    """The units that are lent to one scheduler. `sizes`: of the fleet's limits, families too. `tried`: told the outcome
+    of each round, None: it got through.
+    """
 
     def __init__(
         self,
@@ -69,6 +71,7 @@ class Units:
         writer: Writer,
         core: Core,
         holds_lease: Callable[[], bool],
+        tried: Callable[[Exception | None], object],
     ) -> None:
         self._lending = lending
         self.sizes = dict(sizes)
@@ -77,6 +80,7 @@ class Units:
         self._core = core
         self._pool = core.pool
         self._holds_lease = holds_lease
+        self._tried = tried
         self._accounts: dict[str, Account] = {}
         self._epoch = 0
         self._has_begun = False
@@ -253,6 +257,7 @@ class Units:
 
     def _answered(self, epoch: int, lent: Mapping[str, Lent] | None, error: Exception | None) -> None:
         self._is_asking = False
+        self._tried(error)
         now = self._core.monotonic()
         if lent is None or error is not None or epoch != self._lending.epoch:
             self._failed(error)

@@ -28,8 +28,8 @@ from .writer import Writer
 
 logger = getLogger(__name__)
 
-RETRY: Final = Backoff(0.05, 5.0)
-"""How long after a failure the store is asked again."""
+RETRY: Final = Backoff(0.05, 1.0)
+"""How long after a failure the store is asked again: once it is back, nothing is to wait for it for long."""
 
 STALLED: Final = 10.0
 LOOKS: Final = 3
@@ -45,10 +45,10 @@ PRUNE_EVERY: Final = 5
 class Commits:
     """The commits of one scheduler to one store.
 
-    `doubt`: told why the store fails, where agents share it: there a take-over is not the end. `committed`: told
-    of each batch that is durable, and what of it was not carried out. `lost`: told of one that no store can take.
-    `give_way`: called with a row that another agent has added at the same moment as we one, and our OnConflict; it
-    returns what is lost by that.
+    `doubt`: told why the store fails, where agents share it: there a take-over is not the end. `tried`: told the
+    outcome of each commit, None: it got through. `committed`: told of each batch that is durable, and what of it was
+    not carried out. `lost`: told of one that no store can take. `give_way`: called with a row that another agent has
+    added at the same moment as we one, and our OnConflict; it returns what is lost by that.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Commits:
         retention: Retention,
         *,
         doubt: Callable[[StoreError], object] | None = None,
+        tried: Callable[[Exception | None], object] | None = None,
         committed: Callable[[Batch, Receipt], object] | None = None,
         lost: Callable[[Batch], object] | None = None,
         give_way: Callable[[StoredJob, str], Exception | None] | None = None,
@@ -88,6 +89,7 @@ class Commits:
         """Why something is not stored that was noted before the next flush."""
         self._down_since: float | None = None
         self._doubt = doubt
+        self._tried = tried
         self._tell_committed = committed
         self._tell_lost = lost
         self._give_way = give_way
@@ -199,6 +201,8 @@ class Commits:
     def _answered(self, receipt: Receipt | None, error: Exception | None) -> None:
         self._is_sending = False
         self._looks = 0
+        if self._tried is not None:
+            self._tried(error)
         if error is None and receipt is not None:
             self._committed(receipt)
         elif isinstance(error, StoreError) and not isinstance(error, Unstorable):

@@ -7,7 +7,7 @@ from typing import Any
 
 from anyio.abc import TaskGroup
 
-from ..stores import Shares, Sharing, View
+from ..stores import Shares, Sharing, StoreError, View
 from .shards import Shards
 
 
@@ -53,8 +53,8 @@ class Membership(Shards):
             self._tell_view(view)
         return None
 
-    def _failed(self) -> None:
-        super()._failed()
+    def _failed(self, error: StoreError) -> None:
+        super()._failed(error)
         self._core.loop.call_soon(self._tell)
 
     def _tell(self) -> None:

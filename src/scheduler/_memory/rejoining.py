@@ -24,7 +24,7 @@ from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
 
-RETRY: Final = Backoff(0.1, 5.0)
+RETRY: Final = Backoff(0.1, 1.0)
 """How long after a failure the store is opened again."""
 
 SLICE: Final = 100

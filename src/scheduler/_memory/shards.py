@@ -16,21 +16,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from logging import getLogger
+from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
 
-from .._lease import Belief, Lease
+from .._lease import Belief, Lease, Ways
 from .._loop import Core
 from .._restore import Crashes, Intake, Reconciler
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves
 from .._values import AgentJoined, AgentLost
-from ..stores import Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, View
+from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, View
 from .commits import Commits
 from .rejoining import Rejoining
 from .unplaced import Unplaced
 
 logger = getLogger(__name__)
+
+UNSETTLED_AFTER: Final = LEASE
+"""Seconds for which a way to the store is closed, while the lease is renewed, before others get what they can take."""
+
+RESIGNS_AFTER: Final = 2 * LEASE
+"""Seconds after which a node lets go of the rest as if it were dead: what it has noted of these jobs is not durable."""
+
+TO_SERVE: Final = ("commits", "shards", "rests", "claims")
+"""The ways without which jobs of ours stand still for ever. Without units, only jobs with a limit do."""
 
 
 class Shards:
@@ -53,6 +63,7 @@ class Shards:
         intake: Intake,
         rejoining: Rejoining,
         belief: Belief,
+        ways: Ways,
         on_news: Callable[[], object],
     ) -> None:
         self._rejoining = rejoining
@@ -82,6 +93,9 @@ class Shards:
         """In which turn of the lease the view was asked for."""
         self._is_settled = False
         """The others know that we have read the store, and stay. Else none of them gives us anything."""
+        self.ways = ways
+        self._is_cut_off = False
+        """Others can do what we cannot: a way of ours to the store is closed."""
         self._is_leaving = False
         self._trouble: StoreTakenOver | None = None
         self._names: dict[int, str] = {}
@@ -92,6 +106,7 @@ class Shards:
             sharing,
             moves,
             self._go_on,
+            ways.tried,
             core=core,
             crashes=crashes,
             reconciler=reconciler,
@@ -154,6 +169,7 @@ class Shards:
                             wait = await self._follow(group)
                     except StoreError as exc:
                         logger.warning("shards cannot be moved: %s", exc)
+                    self._look_at_ways()
                     if self._trouble is not None:
                         await self._begin_anew(self._trouble)
                         group.start_soon(self._read_again, name="scheduler rows of others")
@@ -164,7 +180,7 @@ class Shards:
     async def _settle(self) -> None:
         """Tell the others whether we stay. Those of an older version would give back to us what we give them."""
         view = self._view
-        stays = not self._is_leaving or view is None or not view.heeds_unsettled
+        stays = not (self._is_leaving or self._is_cut_off) or view is None or not view.heeds_unsettled
         if stays != self._is_settled:
             await self._ask(lambda: self._sharing.settle(stays=stays))
             self._is_settled = stays
@@ -191,7 +207,28 @@ class Shards:
         others = (shard for shard in self._shares.all() if owners[shard] != view.me)
         wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
         givers = len({owner for shard, owner in view.shards() if owner not in (0, owners[shard])}) if wanted else 1
-        return await departures.hand_on(wanted, givers=max(1, givers), at_once=self._is_leaving)
+        return await departures.hand_on(wanted, givers=max(1, givers), at_once=self._is_leaving or self._is_cut_off)
+
+    def _look_at_ways(self) -> None:
+        """Give to others what they can serve and we cannot, and take our part again once we can. Where nobody else can,
+        keep trying.
+        """
+        is_cut_off = self.ways.closed_for() > UNSETTLED_AFTER
+        if is_cut_off != self._is_cut_off:
+            self._is_cut_off = is_cut_off
+            self._change.set()
+            if is_cut_off:
+                logger.warning("a connection to the store cannot be made: this node's shards go to others that have it")
+            else:
+                logger.info("the connections to the store work again: this node takes its part of the shards")
+        if self.ways.closed_for(*TO_SERVE) > RESIGNS_AFTER and self._is_trouble_ours() and not self._is_leaving:
+            self.lease.resign("its lease is renewed, but it cannot connect for commits or shards, and others can")
+
+    def _is_trouble_ours(self) -> bool:
+        """Whether another node has all that it needs, as far as is known."""
+        view = self._sharing.last
+        living = [] if view is None else [each for each in view.peers if each.left >= 0 and each.epoch != view.me]
+        return not all(peer.is_unsettled or peer.is_off for peer in living)
 
     async def _begin_anew(self, trouble: StoreTakenOver) -> None:
         """Let go of everything, which others have by now, and join them again as somebody new."""
@@ -203,6 +240,8 @@ class Shards:
         await self._rejoining.let_go()
         self._view, self._trouble, self._names, self._is_settled = None, None, {}, False
         opened = await self._rejoining.open()
+        self.ways.forget()
+        self._is_cut_off = False
         self.lease.begin(0.0)
         self._commits.reopen(opened.epoch)
 
@@ -225,14 +264,21 @@ class Shards:
     # -- what the lease says, in its thread ----------------------------------------------------------------------------
 
     def _seen(self, view: View, turn: int) -> None:
+        self._core.loop.call_soon(self.ways.tried, "claims", None)
         self._core.loop.call_soon(self._look_at, view, turn)
         if view.is_news:
             self._tell_news()
         if self._view is None:  # nothing is called before the first jobs are here
             self._view, self._turn = view, turn
 
-    def _failed(self) -> None:
+    def _failed(self, error: StoreError) -> None:
         self._tell_news()
+        self._core.loop.call_soon(self._look_at_failure, error)
+
+    def _look_at_failure(self, error: StoreError) -> None:
+        """Note that others have been looked at, or not, and that nobody could be buried, nor anything claimed."""
+        self.ways.tried("claims", error)
+        self._change.set()
 
     def _buried(self) -> None:
         """Nothing is to be done: what they had comes to us, and to others, with its shards."""

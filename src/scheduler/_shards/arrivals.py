@@ -62,13 +62,16 @@ class _Part:
 
 
 class Arrivals:
-    """The arrivals of one scheduler. `again`: has it looked anew which shards are to come, or to go."""
+    """The arrivals of one scheduler. `again`: has it looked anew which shards are to come, or to go. `tried`: told the
+    outcome of each read, by the way it took: "shards" for first jobs, "rests" for the others.
+    """
 
     def __init__(
         self,
         sharing: Sharing,
         moves: Moves,
         again: Callable[[], object],
+        tried: Callable[[str, Exception | None], object],
         *,
         core: Core,
         crashes: Crashes,
@@ -78,6 +81,7 @@ class Arrivals:
         self._sharing = sharing
         self._moves = moves
         self._again = again
+        self._tried = tried
         self._core = core
         self._journal = core.journal
         self._crashes = crashes
@@ -145,7 +149,7 @@ class Arrivals:
             with self._journal.noting_rows() as noted:
                 part = _Part(shards, noted, self._core.monotonic())
                 until_us = self._soon(len(shards))
-                taken = await self._moves.ask(lambda: self._sharing.take(sorted(shards), MOST_AT_ONCE, until_us))
+                taken = await self._read_first(shards, until_us)
                 if self._core.trust.is_off:
                     task_status.started()
                     return  # our clock would tell how late they are
@@ -161,6 +165,15 @@ class Arrivals:
         if len(self._core.jobs) * shards / SHARDS < MOST_JOBS:
             return None
         return self._core.timeline.us(self._core.monotonic(), steady=False) + FIRST_US
+
+    async def _read_first(self, shards: frozenset[int], until_us: int | None) -> TakenShards:
+        try:
+            taken = await self._moves.ask(lambda: self._sharing.take(sorted(shards), MOST_AT_ONCE, until_us))
+        except StoreError as exc:
+            self._tried("shards", exc)
+            raise
+        self._tried("shards", None)
+        return taken
 
     async def _begin(self, part: _Part, taken: TakenShards) -> None:
         """Have these shards from now on, and what was read first of them."""
@@ -181,9 +194,11 @@ class Arrivals:
                 while (chunk := await self._next(rows)) is not None:
                     await self._take_up(part, chunk)
             except StoreError as exc:
+                self._tried("rests", exc)
                 logger.warning("shards that have come are not all read, and are read again: %s", exc)
                 await self._core.clock.sleep(AGAIN)
             else:
+                self._tried("rests", None)
                 return True
             finally:
                 del self._rests[scope]

@@ -52,7 +52,16 @@ from ._sharing import (
     TakenShards,
     View,
 )
-from ._store import Opened, Store, StoreError, StoreTakenOver, StoreUnavailable, StoreUnusable, Unstorable
+from ._store import (
+    Opened,
+    Store,
+    StoreError,
+    StoreTakenOver,
+    StoreUnavailable,
+    StoreUnreachable,
+    StoreUnusable,
+    Unstorable,
+)
 from ._units import MOST_UNITS, Ask, Lending, Lent, Loan, Wish
 from ._url import store_at
 from ._visit import LATE, Audience, Doubt, Doubted, Looked, NoTables, Visit
@@ -119,6 +128,7 @@ __all__ = [
     "StoreError",
     "StoreTakenOver",
     "StoreUnavailable",
+    "StoreUnreachable",
     "StoreUnusable",
     "StoredJob",
     "StoredPause",

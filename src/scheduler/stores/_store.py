@@ -22,6 +22,10 @@ class StoreUnavailable(StoreError):
     """The store does not work now, but may work later: locked, full, gone, restarting. The call is made again."""
 
 
+class StoreUnreachable(StoreUnavailable):
+    """There is no connection to the store, or it broke. Another node of the fleet may have one."""
+
+
 class StoreUnusable(StoreError):
     """The store cannot be used, and waiting does not help: another schema, another program's file, corrupt, replaced,
     or in use by another agent.

@@ -179,7 +179,7 @@ class PostgresStore:
         self.close()
         try:
             with translated(self._where):
-                self._connection = connection = connect_first(self._dsn).keeping_plans()
+                self._connection = connection = connect_first(self._dsn, is_known=bool(self._seen)).keeping_plans()
                 prepare(connection, self._schema)
                 with connection.transaction_as(""):
                     opened = self._take(connection, now_us)

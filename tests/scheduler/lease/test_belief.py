@@ -75,3 +75,29 @@ def test_a_turn_of_the_lease_in_which_the_store_answers_dispels_the_doubts():
     store.trouble = None
     lease.turn()
     assert lease.is_sure()
+
+
+def test_since_when_the_store_has_answered_each_look_is_known():
+    """One look that is not answered ends that."""
+    store, clock = Store(), ManualClock()
+    belief = Belief(clock.monotonic)
+    nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
+    lease = Lease(store, belief, clock=clock, **nothing)
+    lease.turn()
+    assert belief.heard_since == clock.monotonic()
+    store.trouble = AWAY
+    with pytest.raises(StoreUnavailable):
+        lease.turn()
+    assert belief.heard_since is None
+
+
+def test_a_lease_that_was_resigned_is_renewed_no_more():
+    """It is as if the others had buried us, so that they do."""
+    store, clock = Store(), ManualClock()
+    belief = Belief(clock.monotonic)
+    nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
+    lease = Lease(store, belief, clock=clock, **nothing)
+    lease.turn()
+    lease.resign("it cannot commit")
+    with pytest.raises(StoreTakenOver, match="it cannot commit"):
+        lease.turn()

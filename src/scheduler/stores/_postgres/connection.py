@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
-from .._store import StoreError, StoreUnavailable, StoreUnusable, Unstorable
+from .._store import StoreError, StoreUnavailable, StoreUnreachable, StoreUnusable, Unstorable
 
 try:
     import psycopg
@@ -193,9 +193,11 @@ def _conninfo(dsn: str) -> str:
     return make_conninfo(dsn, **ours)
 
 
-def connect_first(dsn: str) -> Connection:
+def connect_first(dsn: str, *, is_known: bool = False) -> Connection:
     """Connect to a server of which nothing is known yet. Raises Refused if it answers and takes no such connection as
     ours; any other error may be over soon.
+
+    `is_known`: the server has let us in before. It is not pinged: a ping keeps all threads of the process waiting.
 
     A refused connection has no code, and its words are in the server's language. But the server says without a login
     whether it takes connections at all.
@@ -203,7 +205,7 @@ def connect_first(dsn: str) -> Connection:
     try:
         return connect(dsn)
     except psycopg.OperationalError as error:
-        if _is_for_now(dsn, error):
+        if is_known or _is_for_now(dsn, error):
             raise
     try:
         return connect(dsn)  # it may have come up between the two questions
@@ -292,4 +294,5 @@ def _translation(where: str, error: psycopg.Error) -> StoreError:
         return Unstorable(f"{where}: {reason} ({code}): it was given what it cannot hold; please report this")
     if code.startswith(UNUSABLE) or (not code and isinstance(error, psycopg.ProgrammingError | psycopg.DataError)):
         return StoreUnusable(f"{where}: {reason} ({code or type(error).__name__})")
-    return StoreUnavailable(f"{where}: {reason} ({code or type(error).__name__})")
+    kind = StoreUnavailable if code else StoreUnreachable
+    return kind(f"{where}: {reason} ({code or type(error).__name__})")
