@@ -34,7 +34,7 @@ class Skew:
 
     @property
     def told(self) -> float | None:
-        """What the others are told: the seconds, unless the answer took too long to be a clock."""
+        """The skew that other nodes are told; None: the answer took too long to be a clock."""
         return self.seconds if self.doubt <= MOST_DOUBT else None
 
 

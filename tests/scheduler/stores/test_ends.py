@@ -22,7 +22,7 @@ class World:
             self.renewed[agent] = self.now
             self.until[agent] = round((self.now + self.ahead + LEASE) * 1e6)
 
-    def wait(self, seconds):
+    def turn(self, seconds):
         """Let time pass, and look as often as a node does, at the end too."""
         while seconds > EVERY:
             self.now += EVERY
@@ -48,9 +48,9 @@ def world():
 
 def test_a_lease_ends_that_is_not_renewed(world):
     """Both clocks go on alike."""
-    assert world.wait(LEASE - 0.1) == {1: pytest.approx(0.1)}
+    assert world.turn(LEASE - 0.1) == {1: pytest.approx(0.1)}
     world.renew(1)
-    assert world.wait(1) == {1: pytest.approx(LEASE - 1)}
+    assert world.turn(1) == {1: pytest.approx(LEASE - 1)}
 
 
 @pytest.mark.parametrize("seconds", [0.5, 5, 60])
@@ -59,7 +59,7 @@ def test_a_node_that_looks_for_the_first_time_takes_nobody_for_dead(world, secon
     world.now += seconds
     world.ends = Ends()
     assert world.look() == {1: LEASE}
-    assert world.wait(LEASE + 0.1)[1] < 0
+    assert world.turn(LEASE + 0.1)[1] < 0
 
 
 @pytest.mark.parametrize("seconds", [GAP + 0.1, 10, 3600])
@@ -68,7 +68,7 @@ def test_a_lease_that_ended_while_nobody_could_look_is_whole_again(world, second
     world.now += seconds
     assert world.look() == {1: LEASE}
     assert world.ends.since == world.now
-    assert world.wait(LEASE + 0.1)[1] < 0
+    assert world.turn(LEASE + 0.1)[1] < 0
 
 
 def test_a_lease_is_whole_again_after_a_look_that_failed_however_short_the_gap(world):
@@ -86,7 +86,7 @@ def test_a_step_of_the_servers_clock_ends_no_lease_and_prolongs_none(world, step
     world.ahead += step
     assert world.look() == {1: pytest.approx(LEASE - 1)}
     world.renew(1)
-    assert world.wait(LEASE + 0.1)[1] < 0
+    assert world.turn(LEASE + 0.1)[1] < 0
 
 
 @pytest.mark.parametrize("step", [3600, 2, -2, -3600])
@@ -114,9 +114,9 @@ def test_a_lease_that_has_ended_is_known_by_its_end_until_it_is_renewed(world):
     world.renew(2)
     world.look()
     assert world.ends.ended([1, 2, 3], world.now) == {}
-    world.wait(LEASE - 1)
+    world.turn(LEASE - 1)
     world.renew(2)
-    world.wait(2)
+    world.turn(2)
     assert world.ends.ended([1, 2, 3], world.now) == {1: world.until[1]}
 
 
