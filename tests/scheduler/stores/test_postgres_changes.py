@@ -263,3 +263,16 @@ def test_in_another_life_of_the_server_all_that_the_log_has_is_news(store, hand,
     store._seen = store._seen.partition(" ")[0] + " 1"
     assert set(store.changes().jobs) == {"a"}
     assert not store.changes()
+
+
+def test_changes_out_of_a_dump_of_another_server_are_no_news(agent, hand):
+    """It had counted further, so no snapshot holds them. They were news in each look, and were never pruned."""
+    store, editor = agent(), hand(autocommit=True)
+    insert(editor, "old")
+    editor.edit("UPDATE {}.change SET xid = '1000000000', made_at = now() - interval '61 minutes'")
+    assert not store.sharing.renew().is_news
+    assert not store.changes()
+    insert(editor, "new")
+    assert set(store.changes().jobs) == {"new"}
+    store.prune(Retention(), 0)
+    assert editor.edit("SELECT key FROM {}.change").fetchall() == [("new",)]

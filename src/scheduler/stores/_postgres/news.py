@@ -21,10 +21,14 @@ _SEEN: Final = sql.SQL(
     "CASE WHEN split_part(%(seen)s, ' ', 2) = {life} THEN {last} ELSE '1:1:'::pg_snapshot END"
 ).format(life=_LIFE, last=_LAST_SNAPSHOT)
 
+IS_FOREIGN: Final = sql.SQL("xid >= pg_snapshot_xmax(pg_current_snapshot())")
+"""Of a change: it was made on another server, which had counted further, and came here with a dump of the tables."""
+
 IS_NEW: Final = sql.SQL(
     "xid >= pg_snapshot_xmin({seen}) AND NOT pg_visible_in_snapshot(xid, {seen}) AND writer IS DISTINCT FROM %(agent)s"
+    " AND xid < pg_snapshot_xmax(pg_current_snapshot())"
 ).format(seen=_SEEN)
-"""Of a change: others have made it, and it was not visible in what was seen last."""
+"""Of a change: others have made it, on this server, and it was not visible in what was seen last."""
 
 IS_BEHIND: Final = sql.SQL("pg_snapshot_xmax(pg_current_snapshot()) < pg_snapshot_xmax({last})").format(
     last=_LAST_SNAPSHOT

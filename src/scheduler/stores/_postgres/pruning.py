@@ -9,7 +9,7 @@ from typing import Final, LiteralString
 
 from .._rows import Batch, Retention, size_of
 from .connection import Connection, sql
-from .news import snapshot_of
+from .news import IS_FOREIGN, snapshot_of
 from .statements import Statements
 from .table import text_array
 
@@ -80,7 +80,9 @@ class Pruning:
         )
         self._changes = statements.of(
             "DELETE FROM {schema}.change WHERE ctid = ANY (ARRAY(SELECT ctid FROM {schema}.change"
-            " WHERE made_at < now() - interval '1 hour' AND pg_visible_in_snapshot(xid, %s::pg_snapshot) LIMIT %s))"
+            " WHERE made_at < now() - interval '1 hour' AND (pg_visible_in_snapshot(xid, %s::pg_snapshot)"
+            " OR {is_foreign}) LIMIT %s))",
+            is_foreign=IS_FOREIGN,
         )
         self._know_nothing()
 
