@@ -20,8 +20,9 @@ class CurrentRun:
     """The run that the calling task belongs to.
 
     `due` and `deadline` are aware, in UTC; `deadline` None: there is no timeout, or it ends after the year 9999.
-    `attempt` counts from 1. `fence` is unique, and rises with every attempt at the same tick: hand it to whatever must
-    refuse a late writer. It does not rise from one agent to another that shares its store: compare `attempt` there.
+    `attempt` counts from 1. `fence` identifies the attempt. Where one scheduler has the store it rises with every mark:
+    hand it to whatever must refuse a late writer. Where agents share the store it orders nothing, as an older agent has
+    lower fences: hand over `job_id`, `due` and `attempt`. Of one tick, the lower attempt is the late one.
     """
 
     job_id: str
@@ -37,7 +38,10 @@ class CurrentRun:
 
 
 def current_run() -> CurrentRun:
-    """Return the run of the calling task, subtask or worker thread. Raises LookupError anywhere else."""
+    """Return the run of the calling task, subtask or worker thread. Raises LookupError anywhere else.
+
+    Where agents share a store, its `fence` identifies the run and does not order it: compare `due` and `attempt`.
+    """
     try:
         run = RUN.get()
     except LookupError:
