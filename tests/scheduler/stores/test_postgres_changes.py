@@ -1,6 +1,8 @@
 """Edits by hand in PostgreSQL are seen: all of them, once, in whatever order they are committed."""
 
 import threading
+from contextlib import closing
+from queue import SimpleQueue
 
 import psycopg
 import pytest
@@ -17,6 +19,8 @@ from scheduler.stores import (
     StoreUnavailable,
     StoreUnusable,
 )
+from scheduler.stores._postgres import listener
+from scheduler.stores._postgres.listener import Listener
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -163,6 +167,43 @@ def test_a_listener_survives_a_restart_of_the_server(store, hand, hints, postgre
     assert hints.came()
     insert(hand(autocommit=True), "a")
     assert hints.came()
+
+
+@pytest.fixture
+def heard(postgres_server, postgres_schema):
+    """Listen, and say things with NOTIFY. Return which hints were given, once so many have come."""
+    hints = SimpleQueue()
+    others = {"units": lambda: hints.put("units")}
+    with (
+        closing(Listener(postgres_server.dsn, postgres_schema, lambda: hints.put("look"), others)),
+        psycopg.connect(postgres_server.dsn, autocommit=True) as hand,
+    ):
+
+        def heard(count, *payloads):
+            for said in payloads:
+                hand.execute("SELECT pg_notify(%s, %s)", [postgres_schema, said])
+            return [hints.get(timeout=PATIENCE) for _ in range(count)]
+
+        yield heard
+
+
+def test_hints_of_changed_rows_share_one_at_the_end_of_a_pause(monkeypatch, heard):
+    """Each statement by hand had each agent look around, a hundred a second. What is ours by now is told at once."""
+    monkeypatch.setattr(listener, "PAUSE", 3_600.0)
+    assert heard(2) == ["look", "units"]  # it has connected
+    assert heard(2, *[""] * 20, "units") == ["look", "units"]
+    assert heard(2, *["news"] * 20, "units") == ["look", "units"]
+    assert heard(3, "fleet 7", "", "fleet", "units") == ["look", "look", "units"]
+
+
+def test_changes_that_come_fast_are_all_hinted_at(store, hand, hints):
+    """Those that come in a pause have the hint at its end."""
+    editor, seen = hand(autocommit=True), set()
+    for number in range(30):
+        insert(editor, str(number))
+    while len(seen) < 30:
+        assert hints.came()
+        seen.update(store.changes().jobs)
 
 
 def test_close_ends_the_listener(postgres_server, postgres_schema):
