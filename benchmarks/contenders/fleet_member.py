@@ -1,9 +1,9 @@
 """One agent of a fleet that is measured: it counts its runs and their lateness, and answers for a window.
 
 `python fleet_member.py '{"dsn": ..., "jobs": 1000, "every": 20.0}'`: the agent that is told a number of jobs adds them.
-`every` is in seconds; 0: each is due again a millisecond after its end. `paused`: they are until it reads "resume". It
-says a line when it runs, and answers each line on standard input with its figures since the line before. It ends when
-standard input does.
+`every` is in seconds; 0: each is due again a millisecond after its end. `paused`: they are until it reads "resume".
+`room`: for so many runs at a time. It says a line when it runs, and answers each line on standard input with its
+figures since the line before. It ends when standard input does.
 """
 
 import json
@@ -40,7 +40,7 @@ async def main(config: dict[str, Any]) -> None:
     async def timed() -> None:
         late.append(time.time() - current_run().due.timestamp())
 
-    s = Scheduler(limit=ROOM, store=PostgresStore(config["dsn"], shared=True))
+    s = Scheduler(limit=config.get("room", ROOM), store=PostgresStore(config["dsn"], shared=True))
     s.register("job", timed if config["every"] else closed)
     schedule = schedule_of(config["every"])
     ids = range(config.get("jobs", 0))

@@ -36,10 +36,10 @@ MOVED = "SELECT count(*) FROM chaos.shard WHERE owner = (SELECT max(epoch) FROM 
 
 
 class Member:
-    """A process of fleet_member.py."""
+    """A process of fleet_member.py, which is told the rest."""
 
-    def __init__(self, dsn: str, *, every: float, jobs: int = 0, paused: bool = False) -> None:
-        config = {"dsn": dsn, "every": every, "jobs": jobs, "paused": paused}
+    def __init__(self, dsn: str, **config: Any) -> None:
+        config["dsn"] = dsn
         self.process = subprocess.Popen(
             [sys.executable, MEMBER, json.dumps(config)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

@@ -38,6 +38,9 @@ LOOKS: Final = 3
 PIECE: Final = 250
 """Jobs whose ticks are in the smallest piece of a batch that has failed."""
 
+FADES: Final = 0.9
+"""What the longest of the last commits is still worth after the next one."""
+
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
 
@@ -70,6 +73,8 @@ class Commits:
         """The trouble with the store; None: none that is known."""
         self.count = 0
         """How many batches have been committed."""
+        self.took = 0.0
+        """Seconds that the longest of the last commits took. It fades with each one after it."""
         self._journal = core.journal
         self._queue = core.queue
         self._timeline = core.timeline
@@ -220,6 +225,7 @@ class Commits:
     def _committed(self, receipt: Receipt) -> None:
         self._is_up()
         self.count += 1
+        self.took = max(self._queue.clock.monotonic() - self._sent_at, FADES * self.took)
         sealed = self._journal.taken()
         self._got_through(len(sealed.batch.states))
         refused = {tick.fence for tick in receipt.refused}

@@ -12,7 +12,7 @@ from logging import getLogger
 
 from timerqueue import TaskPool, Work
 
-from .._jobs import Attempt
+from .._jobs import Attempt, Job
 from .._journal import Journal
 from .._plan import Timeline
 from .._starts import HAS_RECORD, NOT_STORED, rename
@@ -37,6 +37,9 @@ class Marks:
         self._are_ours: Callable[[], bool] | None = None
         self._in_doubt: list[Attempt] = []
         """Runs that had room, and marks, when it was not known whether their jobs are still ours."""
+        self._stays: Callable[[Job], bool] = _none_stays
+        self._staying: list[Attempt] = []
+        """Runs that have found room, and hand it back, for one turn."""
 
     def rely_on(self, are_ours: Callable[[], bool]) -> None:
         """Let runs begin only while that says that the jobs are ours."""
@@ -55,8 +58,20 @@ class Marks:
             runs, self._in_doubt = self._in_doubt, []
             self._pool.let_begin(runs)
 
+    def let_stay(self, stays: Callable[[Job], bool]) -> None:
+        """Mark no run that waits while that says so of its job, which is about to go to another agent."""
+        self._stays = stays
+        back = [run for run in self._aside if not run.is_held and not stays(run.job)]
+        self._aside.difference_update(back)
+        self._submit(back)
+
     def mark(self, run: Attempt) -> None:
         """Let the mark of a run that has room be committed."""
+        if self._stays(run.job):
+            if not self._staying:
+                self._soon(self._hand_back_room)
+            self._staying.append(run)
+            return
         self._journal.mark(run)
         if self._is_store_down:
             if not self._held:
@@ -90,6 +105,10 @@ class Marks:
         self._pool.let_begin(runs)
         back = [run for run in runs if run in self._aside]
         self._aside.difference_update(back)
+        self._submit(back)
+
+    def _submit(self, back: list[Attempt]) -> None:
+        """Let runs that had stepped aside wait for room again."""
         for run in back:
             run.ask_as_job()
         self._pool.submit(*back)
@@ -131,7 +150,19 @@ class Marks:
         """The store works again: from now on runs wait for it in their places."""
         self._is_store_down = False
 
+    def _hand_back_room(self) -> None:
+        staying, self._staying = self._staying, []
+        self._put_aside(staying)
+        self.let_stay(self._stays)  # it may be over already
+
     def _step_aside(self) -> None:
         held, self._held = self._held, []
         if self._is_store_down:
-            self._aside.update(run for run in self._pool.step_aside(held) if isinstance(run, MarkedRun))
+            self._put_aside(held)
+
+    def _put_aside(self, runs: Iterable[Attempt]) -> None:
+        self._aside.update(run for run in self._pool.step_aside(runs) if isinstance(run, MarkedRun))
+
+
+def _none_stays(_job: Job) -> bool:
+    return False

@@ -73,26 +73,28 @@ class Departures:
         """Have nothing to hand on any more: all of it is others'."""
         self.given, self._leaving, self._newest = {}, {}, None
         self._portions.give_up()
-        self._core.trust.withhold(())
+        self._leave_ticks(())
 
-    async def hand_on(self, wanted: Mapping[int, int], *, givers: int = 1, at_once: bool = False) -> float | None:
+    async def hand_on(
+        self, wanted: Mapping[int, int], *, givers: int = 1, commit_s: float = 0.0, at_once: bool = False
+    ) -> float | None:
         """Give some of these shards of ours to whom they belong. Seconds until the next; None: there are no more.
 
-        `givers`: how many agents have shards to hand on, we among them. `at_once`: give all that can go, for we are
-        stopping.
+        `givers`: how many agents have shards to hand on, we among them. `commit_s`: seconds that a commit takes.
+        `at_once`: give all that can go, for we are stopping.
         """
         if not wanted:
             if self._leaving:
                 self._leaving, self._newest = {}, None
                 self._portions.give_up()
-                self._core.trust.withhold(())
+                self._leave_ticks(())
             return None
         await self._look_for_jobs(wanted)
         began = self._core.monotonic()
         if at_once:
             ready = self._portions.all_idle(wanted, self._jobs_in)
         else:
-            ready = self._portions.next(wanted, self._jobs_in, began, givers)
+            ready = self._portions.next(wanted, self._jobs_in, began, givers, commit_s=commit_s)
         self._withhold()
         if not ready:
             return PAUSE if len(wanted) > MOST_SHARDS or self._portions.are_withheld else WHOSE_JOBS_RUN
@@ -128,14 +130,20 @@ class Departures:
 
     def _withhold(self) -> None:
         """Leave the ticks that are withheld by now, but not for longer if the store keeps us waiting."""
-        self._core.trust.withhold(self._portions.withheld())
+        self._leave_ticks(self._portions.withheld())
         if self._portions.are_withheld:
             with suppress(LifecycleError):  # the queue has stopped
                 self._core.queue.push(self._portions.until, self._look_at_withheld)
 
     def _look_at_withheld(self) -> None:
         if self._core.monotonic() >= self._portions.until:
-            self._core.trust.withhold(())
+            self._leave_ticks(())
+
+    def _leave_ticks(self, of: Iterable[Job]) -> None:
+        """Leave the ticks of these jobs, and no longer of others: those that come due, and those that wait for room."""
+        jobs = frozenset(of)
+        self._core.trust.withhold(jobs)
+        self._core.runs.marks.let_stay(lambda job: job in jobs and self._portions.is_idle(job))
 
     def _goes_along(self, job: Job) -> bool:
         """Whether what goes on of a job may go with it: where that stands says that its ticks are still to come.

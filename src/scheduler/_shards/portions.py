@@ -6,6 +6,9 @@ with jobs that start each second, that is waited for a few times in vain, and th
 something always runs, as with jobs that start again as soon as they have ended, none can go: then the ticks of a few
 are withheld until what runs has ended, for a moment and no longer. What runs for longer than that is not waited for.
 
+Begin and end of a run are durable some commits later, so that moment is the longer the longer a commit takes, and the
+ticks of as many more are withheld: each tick waits for its commit there in any case.
+
 Decides by what it is given; knows no store.
 """
 
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
-from .._jobs import Job
+from .._jobs import Attempt, Job
 from ..stores import SHARDS
 
 MOST_JOBS: Final = 500
@@ -30,7 +33,12 @@ MOST_IN_VAIN: Final = 5
 """Goes, one after another, in which each shard that was looked at had a job that ran, or was about to start."""
 
 WITHHELD: Final = 0.5
-"""Seconds for which the ticks of a shard are withheld at most."""
+"""Seconds for which the ticks of a shard are withheld at most, apart from what is waited for commits."""
+
+COMMITS: Final = 4
+"""Commits until what has just been started is durable: one that is under way and that of the mark, and after the run
+the same for its end.
+"""
 
 RESTS: Final = 1.0
 """Seconds from then on for which they are not withheld again, if a job of it runs for longer. Each time that was so
@@ -83,16 +91,26 @@ class Portions:
         }
 
     def next(
-        self, wanted: Collection[int], jobs_in: Callable[[int], list[Job]], now: float, givers: int = 1
+        self,
+        wanted: Collection[int],
+        jobs_in: Callable[[int], list[Job]],
+        now: float,
+        givers: int = 1,
+        *,
+        commit_s: float = 0.0,
     ) -> dict[int, list[Job]]:
         """Choose some of these shards, and return them with their jobs. None of them: look again soon. `givers`: how
-        many agents hand on shards at the moment.
+        many agents hand on shards at the moment. `commit_s`: seconds that a commit takes.
         """
         if self._withheld:
             return self._next_withheld(wanted, jobs_in, now)
-        most = max(1, MOST_JOBS // givers)
-        quiet, idle, busy = _Portion(most), _Portion(most), _Portion(most)
-        for shard in sorted(wanted, key=lambda each: (each - self._first) % SHARDS)[:MOST_SHARDS]:
+        longest = WITHHELD + COMMITS * commit_s
+        most, times = max(1, MOST_JOBS // givers), int(longest / WITHHELD)
+        quiet, idle, busy = _Portion(most), _Portion(most), _Portion(times * most)
+        in_turn = sorted(wanted, key=lambda each: (each - self._first) % SHARDS)[: times * MOST_SHARDS]
+        for number, shard in enumerate(in_turn):
+            if quiet.is_full or (number >= MOST_SHARDS and busy.is_full):
+                break
             self._first = shard + 1
             jobs = jobs_in(shard)
             if self._can_go(jobs):
@@ -101,12 +119,10 @@ class Portions:
                     quiet.put(shard, jobs)
             elif self._may_end_soon(shard, jobs, now):
                 busy.put(shard, jobs)
-            if quiet.is_full:
-                break
         self._in_vain = 0 if quiet.jobs else self._in_vain + 1
         if self._in_vain <= MOST_IN_VAIN:
             return quiet.jobs
-        self._withheld, self.until = busy.jobs, now + WITHHELD
+        self._withheld, self.until = busy.jobs, now + longest
         return idle.jobs
 
     def _next_withheld(
@@ -117,16 +133,20 @@ class Portions:
         ready = {shard: jobs for shard, jobs in left.items() if self._can_go(jobs)}
         self._withheld = {shard: jobs for shard, jobs in left.items() if shard not in ready}
         if now >= self.until:
-            for shard in self._withheld:
-                seconds = min(2 * self._rests[shard][1], LONGEST_REST) if shard in self._rests else RESTS
-                self._rests[shard] = now + seconds, seconds
+            for shard, jobs in self._withheld.items():
+                if any(self._takes_long(job, now) for job in jobs):
+                    self._let_rest(shard, now)
             self._withheld = {}
         return ready
 
-    def _can_go(self, jobs: list[Job]) -> bool:
-        return all(self._is_idle(job) and self._is_durable(job) for job in jobs)
+    def _let_rest(self, shard: int, now: float) -> None:
+        seconds = min(2 * self._rests[shard][1], LONGEST_REST) if shard in self._rests else RESTS
+        self._rests[shard] = now + seconds, seconds
 
-    def _is_idle(self, job: Job) -> bool:
+    def _can_go(self, jobs: list[Job]) -> bool:
+        return all(self.is_idle(job) and self._is_durable(job) for job in jobs)
+
+    def is_idle(self, job: Job) -> bool:
         """Whether nothing of the job goes on, or waits for what goes on."""
         if job.threads or job.asked:
             return False
@@ -136,7 +156,14 @@ class Portions:
         """Whether what runs of a shard may end while its ticks are withheld."""
         if shard in self._rests and now < self._rests[shard][0]:
             return False
-        return not any(run.started is not None and now - run.started > WITHHELD for job in jobs for run in job.runs)
+        return not any(_has_run_long(run, now) for job in jobs for run in job.runs)
+
+    def _takes_long(self, job: Job, now: float) -> bool:
+        """Whether something of the job has gone on for long that waits for no commit."""
+        if self.is_idle(job):
+            return False
+        waits = any(run.started is None and not run.is_held for run in job.runs)
+        return waits or bool(job.threads or job.asked) or any(_has_run_long(run, now) for run in job.runs)
 
 
 class _Portion:
@@ -156,6 +183,10 @@ class _Portion:
         if not self.is_full:
             self.jobs[shard] = jobs
             self._count += len(jobs)
+
+
+def _has_run_long(run: Attempt, now: float) -> bool:
+    return run.started is not None and now - run.started > WITHHELD
 
 
 def _starts(job: Job, before: float) -> bool:

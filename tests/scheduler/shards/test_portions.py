@@ -2,7 +2,15 @@
 
 from types import SimpleNamespace
 
-from scheduler._shards.portions import MOST_IN_VAIN, MOST_JOBS, MOVES, RESTS, WITHHELD, Portions
+from scheduler._shards.portions import (
+    COMMITS,
+    MOST_IN_VAIN,
+    MOST_JOBS,
+    MOVES,
+    RESTS,
+    WITHHELD,
+    Portions,
+)
 
 
 def job(due=None, **going_on):
@@ -10,17 +18,18 @@ def job(due=None, **going_on):
     return SimpleNamespace(due=due, is_waiting=due is not None, is_durable=True, **parts)
 
 
-def run(started=None):
-    return SimpleNamespace(started=started)
+def run(started=None, *, is_held=False):
+    return SimpleNamespace(started=started, is_held=is_held)
 
 
 def portions():
     return Portions(lambda job: job.is_durable, lambda job: job.goes_along)
 
 
-def withheld_by(chooser, shards, now):
+def withheld_by(chooser, shards, now, **given):
     """Look often enough in vain; the shards whose ticks are withheld then."""
-    assert [chooser.next(shards, shards.get, now) for _ in range(MOST_IN_VAIN + 1)] == [{}] * (MOST_IN_VAIN + 1)
+    found = [chooser.next(shards, shards.get, now, **given) for _ in range(MOST_IN_VAIN + 1)]
+    assert found == [{}] * (MOST_IN_VAIN + 1)
     return sorted(shard for shard, jobs in shards.items() if set(map(id, jobs)) <= set(map(id, chooser.withheld())))
 
 
@@ -81,6 +90,44 @@ def test_nothing_is_withheld_for_long_and_not_soon_again():
         now += rest
         chooser.next(shards, shards.get, now)
         assert chooser.are_withheld
+
+
+def test_where_a_commit_takes_long_ticks_are_withheld_for_longer():
+    """A mark and an end that are on their way are waited for as long as that takes there, and not for half a second."""
+    shards = {1: [job(runs=[run(is_held=True)])], 2: [job()]}
+    shards[2][0].is_durable = False
+    chooser = portions()
+    assert withheld_by(chooser, shards, 5.0, commit_s=2.0) == [1, 2]
+    assert chooser.until == 5.0 + WITHHELD + COMMITS * 2.0
+    assert chooser.next(shards, shards.get, chooser.until - 0.1) == {}
+    assert chooser.are_withheld
+    shards[1][0].runs, shards[2][0].is_durable = (), True
+    assert list(chooser.next(shards, shards.get, chooser.until)) == [1, 2]
+
+
+def test_nothing_rests_that_has_waited_for_commits():
+    """One took longer than those before it: what it kept waiting is withheld again at once, and what runs is not."""
+    shards = {
+        1: [job(runs=[run(is_held=True)])],
+        2: [job()],
+        3: [job(runs=[run(5.4)])],
+        4: [job(runs=[run(5.0)])],
+        5: [job(runs=[run()])],
+    }
+    shards[2][0].is_durable = False
+    chooser = portions()
+    assert withheld_by(chooser, shards, 5.0) == [1, 2, 3, 4, 5]
+    assert chooser.next(shards, shards.get, 5.6) == {}
+    assert not chooser.are_withheld
+    chooser.next(shards, shards.get, 5.6)
+    assert list(chooser.withheld()) == shards[1] + shards[2] + shards[3]
+
+
+def test_the_longer_ticks_are_withheld_the_more_of_them_are():
+    """Else who gives could never give as much as who comes has a right to: so many go in each such time."""
+    shards = {shard: [job(runs=[run(is_held=True)])] * (MOST_JOBS // 4) for shard in range(100)}
+    assert len(withheld_by(portions(), shards, 5.0)) == 4
+    assert len(withheld_by(portions(), shards, 5.0, commit_s=WITHHELD)) == 4 * (1 + COMMITS)
 
 
 def test_what_has_run_for_long_is_not_waited_for():

@@ -2,9 +2,12 @@
 
 from contextlib import asynccontextmanager
 
+import anyio
+import pytest
+
 from kit import settle
 from schedule import Every
-from scheduler import Scheduler, current_run
+from scheduler import MissedReason, Scheduler, current_run
 from scheduler.stores.memory import MemoryStore
 from timerqueue.testing import START
 
@@ -54,3 +57,67 @@ async def test_an_audit_leaves_what_is_withheld(clock):
         assert begun == [("other", 1.0)]
         s._core.trust.withhold(())
         assert not s._core.trust.has_left(job)
+
+
+@asynccontextmanager
+async def one_waits(clock, events, begun):
+    """There is room for one run, and "long" has it. "one" waits in the line before "other", and is to stay there."""
+    s = Scheduler(1, store=MemoryStore(), clock=clock)
+    s.listen(events)
+    may_end = anyio.Event()
+
+    @s.task("work")
+    async def work():
+        begun.append((current_run().job_id, (current_run().due - START).total_seconds()))
+        if current_run().job_id == "long":
+            await may_end.wait()
+
+    for number, id in enumerate(("long", "one", "other")):
+        s.add("work", Every("1h", anchor=START), id=id, start=START.replace(second=number + 1))
+    async with s:
+        await settle()
+        await clock.travel(3)
+        s._core.runs.marks.let_stay(lambda job: job.id == "one")
+        yield s, may_end
+
+
+async def test_what_waits_for_room_gets_none_while_its_ticks_are_withheld(clock, events):
+    """It would run again and again where the line is long, and its shard could never go. Others have the room."""
+    begun = []
+    async with one_waits(clock, events, begun) as (s, may_end):
+        may_end.set()
+        await settle()
+        assert begun == [("long", 1.0), ("other", 3.0)]
+        assert s._core.journal.is_durable(s._core.jobs.find("one"))
+        s._core.runs.marks.let_stay(lambda job: False)
+        await settle()
+        assert begun[2:] == [("one", 2.0)]
+    assert events.missed() == []
+
+
+async def test_what_stays_for_a_moment_that_is_over_begins(clock, events):
+    """It had room and was about to hand it back."""
+    begun = []
+    async with one_waits(clock, events, begun) as (s, may_end):
+        marks = s._core.runs.marks
+        put_aside = marks._put_aside
+        marks._put_aside = lambda runs: (marks.let_stay(lambda job: False), put_aside(runs))
+        may_end.set()
+        await settle()
+        assert begun == [("long", 1.0), ("other", 3.0), ("one", 2.0)]
+
+
+@pytest.mark.parametrize("ends", ["removed", "stopped"])
+async def test_what_stays_ends_with_its_job_or_the_scheduler(clock, events, ends):
+    """Its tick is not begun by then."""
+    begun = []
+    async with one_waits(clock, events, begun) as (s, may_end):
+        may_end.set()
+        await settle()
+        if ends == "removed":
+            s.get("one").remove()
+            await settle()
+            s._core.runs.marks.let_stay(lambda job: False)
+            await settle()
+    assert begun == [("long", 1.0), ("other", 3.0)]
+    assert events.missed(job_id="one") == ([] if ends == "stopped" else [(1, MissedReason.REMOVED)])

@@ -8,8 +8,10 @@ import anyio
 import pytest
 
 from kit import until
+from proxy import Proxy
 from schedule import After, Every, Missed
 from scheduler import Outcome, Overlap, Scheduler, current_run
+from scheduler.stores.postgres import PostgresStore
 
 JOBS = 120
 SKIPS = {"overlap": Overlap.SKIP}
@@ -100,6 +102,23 @@ async def test_jobs_that_wait_in_a_line_go_to_who_joins(shared_store, policy):
         await one.flush()
         for number in range(0, JOBS, 10):
             await check_every_slot(one, f"job {number}", 200_000)
+    log.check()
+
+
+async def test_jobs_of_an_agent_far_from_the_server_go_to_who_joins(postgres_server, postgres_schema, shared_store):
+    """A commit takes half a second there, and its ticks were withheld for as long: the new one got nothing, ever."""
+    log, every = Log(), Every("500ms")
+    with Proxy(postgres_server.folder / ".s.PGSQL.5432") as proxy:
+        far = PostgresStore(proxy.dsn, schema=postgres_schema, shared=True, name="one")
+        async with log.scheduler(far, "one", every) as one:
+            await until(lambda: len(log.begun) == JOBS)
+            proxy.delay(0.1)
+            async with log.scheduler(shared_store("two"), "two", every) as two:
+                await until(lambda: jobs_of(two, "two") > JOBS // 4)
+                by = Counter(log.by)
+                await until(lambda: all(log.by[name] > by[name] + 10 for name in ("one", "two")))
+            proxy.pass_on()
+            await one.flush()
     log.check()
 
 
