@@ -7,6 +7,7 @@
     python3 dev.py bench [args]   run the benchmarks; args go to `python -m benchmarks`
     python3 dev.py crash [args]   kill an agent 200 times and check what is left; args go to tests/crash_loop.py
     python3 dev.py chaos [args]   trouble a fleet of agents for ten minutes; args go to tests/fleet_chaos.py
+    python3 dev.py outages [args] a table of what outages cost a fleet; args go to tests/fleet_outages.py
     python3 dev.py soak [args]    have an agent check hostile targets for ten minutes; args go to tests/hostile_soak.py
 
 Each version of Python has an environment of its own, `.venv-X.Y`, made when first needed and installed into anew
@@ -112,6 +113,11 @@ def chaos(args: list[str]) -> None:
     hand_over(folder, [str(ROOT / "tests" / "fleet_chaos.py"), *args])
 
 
+def outages(args: list[str]) -> None:
+    folder = environment("test", extra=EXTRAS, group="test")
+    hand_over(folder, [str(ROOT / "tests" / "fleet_outages.py"), *args])
+
+
 COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "demo": demo,
     "test": test,
@@ -121,6 +127,7 @@ COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
     "crash": crash,
     "soak": soak,
     "chaos": chaos,
+    "outages": outages,
 }
 
 

@@ -29,17 +29,20 @@ def program(name):
 
 
 class PgBouncer:
-    """A pooler of transactions before a PostgreSQL, on a Unix socket. `server`: a PostgresServer that has started."""
+    """A pooler of transactions before a PostgreSQL, on a Unix socket. `server`: a PostgresServer that has started.
 
-    def __init__(self, server, connections=2):
+    `leads_to`: how it finds that server, if not by its folder. `users`: who may log in, with passwords. `more`: settings.
+    """
+
+    def __init__(self, server, connections=2, *, leads_to=None, users='"postgres" ""\n', more=""):
         self.folder = Path(tempfile.mkdtemp(prefix="pooler-", dir=server.folder))  # whoever runs the server looks in
         self.dsn = f"host={self.folder} port=6432 user=postgres dbname=postgres"
-        (self.folder / "users").write_text('"postgres" ""\n')
+        (self.folder / "users").write_text(users)
         (self.folder / "config.ini").write_text(
-            f"[databases]\n* = host={server.folder}\n"
+            f"[databases]\n* = {leads_to or f'host={server.folder}'}\n"
             f"[pgbouncer]\npool_mode = transaction\ndefault_pool_size = {connections}\n"
             f"listen_addr =\nunix_socket_dir = {self.folder}\nlisten_port = 6432\n"
-            f"auth_type = trust\nauth_file = {self.folder}/users\n"
+            f"auth_type = trust\nauth_file = {self.folder}/users\n{more}"
         )
         user = {"user": "nobody", "extra_groups": []} if os.getuid() == 0 else {}
         for path in (self.folder, *self.folder.iterdir()) if user else ():

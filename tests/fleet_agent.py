@@ -8,6 +8,7 @@ CLOCK_MONOTONIC, which is one for all processes of a machine, whatever their wal
     b JOB DUE ATTEMPT FENCE AT      a run has begun
     e JOB DUE ATTEMPT FENCE AT      it has ended
     c JOB DUE ATTEMPT FENCE AT      it was cut off: its agent does not hold its lease for sure
+    x EVENT AT                      its agent was taken for dead ("lost"), or could not prune history ("unpruned")
 
 With a `broker`, the executions of the jobs that are "queued" stand in that beanstalkd. They have a scheduler and a
 schema of their own in the same process, and fences that are higher than all others.
@@ -23,13 +24,13 @@ import logging
 import os
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 
 import anyio
 from anyio.to_thread import run_sync
 
-import fleet_defects
 from schedule import Every, Missed
-from scheduler import Delivery, Overlap, Scheduler, StoreDown, StoreUp, current_run, fleet
+from scheduler import AgentLost, Delivery, Overlap, Scheduler, StoreDown, StoreUp, current_run, fleet
 from scheduler._dispatch import audit
 from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.stores import Retention
@@ -48,6 +49,9 @@ KINDS = {
     "queued_edited": {},
     "many": {"agents": 2},
     "everywhere": {"agents": "all"},
+    "long": {},
+    "queued_long": {},
+    "queued_burst": {},
 }
 """What the jobs have for options whose ids begin so."""
 
@@ -57,8 +61,22 @@ ALL = {"missed": Missed.ALL, "catch_up": 1000, "overlap": Overlap.QUEUE}
 QUEUED = "queued"
 """What the ids of jobs begin with whose executions stand in the broker."""
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Where the grid lies of jobs that are due all at once."""
+
+SOON = timedelta(seconds=3)
+"""After which a run begins that does not end."""
+
 FENCES = 1 << 52
 """Higher than all fences of the agents that share shards: a fence is that much more for agents that share a queue."""
+
+ASLEEP = "asleep"
+"""What the ids of jobs begin with that are due next month: rows for a bulk edit by hand."""
+
+ROOM = 60
+"""How many runs an agent has room for whose executions stand in the broker, unless it is told otherwise."""
+
+UNPRUNED = "could not be pruned"
 
 TTR = 5
 """Seconds after which the broker gives to others what a silent agent has taken."""
@@ -79,6 +97,18 @@ class SteppedClock(SystemClock):
         self.wall = lambda: time.time() + self.offset
 
 
+class Warnings(logging.Handler):
+    """What agents only log."""
+
+    def __init__(self, log):
+        super().__init__()
+        self.log = log
+
+    def emit(self, record):
+        if UNPRUNED in str(record.msg):
+            os.write(self.log, f"x unpruned {us_now()}\n".encode())
+
+
 class Agent:
     """A scheduler, its one task, and the verbs. `queue`: where the executions of its jobs stand, if not with itself."""
 
@@ -88,10 +118,13 @@ class Agent:
         self.takes = config.get("takes", {})
         self.is_buried = anyio.Event()
         self.is_back = anyio.Event()
+        name = config.get("name")
+        us = f"application_name={name}{'-queue' if queue else ''}" if name else ""
+        dsn = " ".join((config["dsn"], config.get("login", ""), us))
         self.scheduler = Scheduler(
-            limit=1_000,
+            limit=config.get("room", ROOM) if queue else 1_000,
             limits={} if queue else {"narrow": fleet(config["limit"])},
-            store=PostgresStore(config["dsn"], schema=schema, shared=True, name=config.get("name")),
+            store=PostgresStore(dsn, schema=schema, shared=True, name=name),
             queue=queue,
             crash_floor="50ms",
             retention=Retention(per_job=None, age=None, total_bytes=None),
@@ -106,6 +139,8 @@ class Agent:
             case StoreDown(is_taken_over=True):
                 self.is_back = anyio.Event()
                 self.is_buried.set()
+            case AgentLost(is_us=True):
+                os.write(self.log, f"x lost {us_now()}\n".encode())
             case StoreUp():
                 self.is_buried = anyio.Event()
                 self.is_back.set()
@@ -126,7 +161,9 @@ class Agent:
         os.write(self.log, f"{word} {run.job_id} {due} {run.attempt} {fence} {us_now()}\n".encode())
 
     def add(self, kind, ids, every):
-        interval = Every(every)
+        interval = Every(every, anchor=EPOCH) if kind == "queued_burst" else Every(every)
+        if self.takes.get(kind, 0) > every:  # each of them goes on for as long as anybody looks
+            interval = Every("1d", anchor=datetime.now(UTC) + SOON)
         args = (self.takes.get(kind, 0),)
         if "agents" in KINDS[kind]:
             for id in ids:
@@ -164,7 +201,10 @@ class Process:
         self.config = config
         self.clock = SteppedClock()
         log = os.open(config["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self.agents = [Agent(config, log, self.clock, schema=config["schema"])]
+        logging.getLogger("scheduler").addHandler(Warnings(log))
+        self.agents = []
+        if not config.get("has_only_queue"):
+            self.agents.append(Agent(config, log, self.clock, schema=config["schema"]))
         if config.get("broker"):
             audit.EVERY = config["audits"]
             queue = BeanstalkdQueue(config["broker"], ttr=TTR)
@@ -211,7 +251,10 @@ class Process:
 async def main(config):
     logging.basicConfig(filename=config.get("told"), format=f"%(asctime)s {os.getpid()} %(name)s %(message)s")
     logging.getLogger("scheduler").setLevel("INFO")
-    fleet_defects.plant(os.environ.get("TIMERQUEUE_DEFECT", ""))
+    if defects := os.environ.get("TIMERQUEUE_DEFECT"):
+        import fleet_defects  # noqa: PLC0415 - it names much that another version of the source may not have
+
+        fleet_defects.plant(defects)
     await Process(config).live()
 
 

@@ -35,7 +35,8 @@ if importlib.util.find_spec("anyio") is None:  # an interpreter without our depe
 
 import beanstalkd_server
 from faked_clock import FAKETIME
-from fleet_judge import judge, lateness, unexplained
+from fleet_evidence import lateness
+from fleet_judge import judge, unexplained
 from fleet_members import Fleet, us_now
 from fleet_troubles import ALSO, AT_THE_BROKER, KINDS, LEASE, ONE_AT_A_TIME
 from postgres_server import PostgresServer

@@ -19,7 +19,8 @@ UTC.
 
 from collections import Counter, defaultdict
 from itertools import groupby, pairwise
-from typing import NamedTuple
+
+from fleet_evidence import ENDS, STANDS_STILL, agent_of, is_edited, kind_of, seconds, whole_of
 
 SETTLES = 15.0
 """Seconds after which every agent that lives knows of an edit: it may have been cut off meanwhile."""
@@ -28,7 +29,6 @@ BREATH = 1.0
 """Seconds after it goes on in which an agent that was frozen may begin what it was about to begin. Its row may have
 gone meanwhile; nothing that a program looks at tells it so before the next instruction.
 """
-
 
 TURN = 20_000
 """Microseconds in which an agent in good health may begin what was durable before it was buried, as others heard the
@@ -42,121 +42,11 @@ SKEW = 1.0
 """Seconds by which the clock of an agent may be off before it is to notice."""
 
 
-ENDS = {"kill", "lose", "exit"}
-"""Troubles after which a process is no more."""
-
-STANDS_STILL = {"stop", "freeze"}
-
-
-class Begun(NamedTuple):
-    """A run has begun. `process`: whose log it stands in."""
-
-    job: str
-    due: int
-    attempt: int
-    fence: int
-    at: int
-    process: int
-
-    @property
-    def incarnation(self):
-        """The epoch of the agent that began it."""
-        return self.fence >> 32
-
-
-class Trouble(NamedTuple):
-    """The operator has troubled a process, from one instant to another: "kill", "stop", "cut" and so on."""
-
-    kind: str
-    process: int
-    since: int
-    until: int
-    in_flight: bool = False
-
-
-class Record(NamedTuple):
-    """A tick that the store has a record of, and that did not simply succeed. A missed one may stand for several."""
-
-    job: str
-    due: int
-    outcome: str
-    fence: int
-    last_due: int
-    reason: str
-
-
-class Edit(NamedTuple):
-    """An edit of a job: asked for at one instant, and durable at another; None: nobody knows whether it is."""
-
-    verb: str
-    job: str
-    every: int
-    asked: int
-    done: int | None
-
-
-class Evidence:
-    """All that there is to judge by. `quiet`: when the last trouble was over."""
-
-    def __init__(
-        self,
-        *,
-        begun,
-        ended,
-        cut_off=(),
-        troubles=(),
-        records=(),
-        edits=(),
-        gone=(),
-        quarantined=(),
-        names=None,
-        every,
-        limit,
-        batch,
-        quiet,
-        wall=0,
-    ):
-        self.begun = sorted(begun, key=lambda each: each.at)
-        self.ended = {(job, due, fence): at for job, due, fence, at in ended}
-        self.cut_off = {(job, due, fence): at for job, due, fence, at in cut_off}
-        self.troubles = sorted(troubles, key=lambda each: each.since)
-        self.records = list(records)
-        self.edits = sorted(edits, key=lambda each: each.asked)
-        self.gone = dict(gone)
-        self.quarantined = set(quarantined)
-        self.names = names or {}
-        self.every = every
-        self.limit = limit
-        self.batch = batch
-        self.quiet = quiet
-        self.wall = wall
-        self.by_tick = defaultdict(list)
-        for each in self.begun:
-            self.by_tick[each.job, each.due].append(each)
-
-    def troubled(self, process, kinds, since, until):
-        """Whether a process was in such trouble at any time between the two."""
-        return any(
-            each.process == process and each.kind in kinds and each.since <= until and each.until >= since
-            for each in self.troubles
-        )
-
-
 def judge(evidence):
     """Yield what does not hold, in words."""
     for rule in (twice, unexplained, unended, limit, buried, early, edited, parts):
         for words in rule(evidence):
             yield f"{rule.__name__}: {words}"
-
-
-def kind_of(job):
-    """Return what the job is, which its id begins with."""
-    return job.partition("-")[0]
-
-
-def is_edited(job):
-    """Whether it is a job that is edited: held by an agent, or with its executions in a broker."""
-    return kind_of(job) in {"edited", "queued_edited"}
 
 
 def twice(evidence):
@@ -353,43 +243,3 @@ def was_there(life, since, until, evidence):
     kinds = {each.kind for each in evidence.troubles}
     return not evidence.troubled(process, kinds, since - SETTLES * 1e6, until)
 
-
-def whole_of(job):
-    """Return the job of which that is one of several numbered parts, or itself."""
-    return job.partition("#")[0]
-
-
-def agent_of(job):
-    """Return the name of the agent whose part the job is, or nothing."""
-    return job.partition("@")[2]
-
-
-def seconds(at, evidence):
-    """Where an instant lies, from the first run on."""
-    return f"at {(at - evidence.begun[0].at) / 1e6:.1f} s"
-
-
-# -- what is read, and counted -----------------------------------------------------------------------------------------
-
-
-def read_log(path, process):
-    """Return what the tasks of one process wrote: begun, ended, cut off."""
-    begun, ended, cut_off = [], [], []
-    for line in path.read_text().splitlines():
-        word, job, *numbers = line.split()
-        due, attempt, fence, at = map(int, numbers)
-        if word == "b":
-            begun.append(Begun(job, due, attempt, fence, at, process))
-        else:
-            (ended if word == "e" else cut_off).append((job, due, fence, at))
-    return begun, ended, cut_off
-
-
-def lateness(evidence, kind="", since=0):
-    """Return the seconds by which runs were begun late, sorted: of that kind of jobs, or of all but edited ones.
-
-    `since`: when they were due at the earliest, by the clock of `Begun.at`.
-    """
-    first = (each[0] for each in evidence.by_tick.values() if each[0].due - evidence.wall >= since)
-    wanted = (each for each in first if kind_of(each.job) == kind or not (kind or is_edited(each.job)))
-    return sorted((each.at + evidence.wall - each.due) / 1e6 for each in wanted)

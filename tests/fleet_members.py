@@ -11,13 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from itertools import chain
+from itertools import chain, cycle
 from pathlib import Path
 
 import psycopg
 
 from fleet_agent import FENCES, QUEUED
-from fleet_judge import Edit, Evidence, Record, Trouble, read_log
+from fleet_evidence import Edit, Evidence, Record, Trouble, read_log
 from kit import PATIENCE, wait_until
 from proxy import Proxy
 
@@ -50,7 +50,8 @@ by the clock of this machine: that of the server may have been set, and its file
 """
 
 RECORDS = """
-    SELECT job_id, due_us, outcome, fence + {fences}, coalesce(last_due_us, due_us), coalesce(reason, '')
+    SELECT job_id, due_us, outcome, fence + {fences}, coalesce(last_due_us, due_us), coalesce(reason, ''),
+        coalesce(ended_us, 0)
     FROM {schema}.tick WHERE outcome <> 'succeeded'
 """
 QUARANTINED = "SELECT id FROM {schema}.job WHERE paused LIKE 'quarantined%'"
@@ -67,10 +68,10 @@ def us_now():
 class Member:
     """A place in the fleet: one agent after another lives there, all behind the same proxy."""
 
-    def __init__(self, fleet, name):
+    def __init__(self, fleet, name, distance=0.0):
         self.fleet = fleet
         self.name = name
-        self.proxy = Proxy(fleet.server.folder / ".s.PGSQL.5432")
+        self.proxy = Proxy(fleet.door or socket_of(fleet.server), distance)
         self.broker_proxy = Proxy(fleet.broker.path) if fleet.broker else None
         self.process = None
         self.number = -1
@@ -82,9 +83,9 @@ class Member:
         """What lies between it and its servers."""
         return filter(None, (self.proxy, self.broker_proxy))
 
-    def start(self, jobs=()):
+    def start(self, jobs=(), **more):
         """Start an agent here and wait until it runs, or another one that was started in its place."""
-        self.launch(jobs)
+        self.launch(jobs, **more)
         wait_until(self._runs)
 
     def _runs(self):
@@ -92,8 +93,8 @@ class Member:
             return self._answers.get_nowait() == {"runs": True}
         return False
 
-    def launch(self, jobs=()):
-        """Start an agent here."""
+    def launch(self, jobs=(), **more):
+        """Start an agent here. `more`: what it alone is told."""
         fleet = self.fleet
         self.number = fleet.new_number()
         fleet.names[self.number] = self.name
@@ -104,7 +105,7 @@ class Member:
             "told": str(fleet.folder / f"{self.name}.told"),
             "jobs": dict(jobs),
             "broker": f"127.0.0.1:{self.broker_proxy.port}" if self.broker_proxy else "",
-        }
+        } | more
         self.close()
         self._answers = queue.Queue()
         self.process = subprocess.Popen(
@@ -112,7 +113,7 @@ class Member:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"TIMERQUEUE_DEFECT": fleet.defect},
+            env=os.environ | {"TIMERQUEUE_DEFECT": fleet.defect} | fleet.environment,
         )
         self.is_wanted = True  # not before: the process of its last life has ended, and would be started again
         threading.Thread(target=self._read, args=(self.process.stdout, self._answers), daemon=True).start()
@@ -172,10 +173,27 @@ class Fleet:
     """Servers and their agents, what the operator notes of them, and the evidence in the end.
 
     `config`: what all agents are told. `broker`: a BeanstalkdServer. `defect`: which one is planted into them.
+    `distances`: of the agents from PostgreSQL, in seconds, in turn. `door`: where their proxies lead, if not to the
+    server itself. `environment`: more of theirs.
     """
 
-    def __init__(self, server, folder, *, names, config, broker=None, schema="chaos", defect=""):
+    def __init__(
+        self,
+        server,
+        folder,
+        *,
+        names,
+        config,
+        broker=None,
+        schema="chaos",
+        defect="",
+        distances=(0.0,),
+        door=None,
+        environment=(),
+    ):
         self.server = server
+        self.door = door
+        self.environment = dict(environment)
         self.broker = broker
         self.folder = Path(folder)
         self.config = config | {"schema": schema}
@@ -184,7 +202,7 @@ class Fleet:
         self.defect = defect
         self.dsn = ""
         """Where the agents find the server; empty: each through its proxy."""
-        self.members = [Member(self, name) for name in names]
+        self.members = [Member(self, name, distance) for name, distance in zip(names, cycle(distances), strict=False)]
         self.names = {}
         """Of the agents, by the numbers of their processes."""
         self.troubles = []
@@ -229,10 +247,16 @@ class Fleet:
         """The file of the tasks of a process."""
         return self.folder / f"log-{number}"
 
-    def note(self, kind, number, since, *, in_flight=False):
-        """Note what has been done to a process, from then until now."""
+    def note(self, kind, number, since, *, in_flight=False, until=None, lost=None):
+        """Note what has been done to a process, from then until now, or `until` another instant."""
         with self._lock:
-            self.troubles.append(Trouble(kind, number, since, us_now(), in_flight))
+            self.troubles.append(Trouble(kind, number, since, until or us_now(), in_flight, lost))
+
+    def move_to(self, server):
+        """Let all find that server from now on where the former one was."""
+        self.server = server
+        for member in self.members:
+            member.proxy.lead_to(socket_of(server))
 
     def note_edit(self, verb, job, every, asked, *, is_done):
         """Note what a member was asked to do with a job."""
@@ -256,15 +280,14 @@ class Fleet:
             if member.process is not None and member.process.poll() is None:
                 member.leave()
 
-    def evidence(self, *, quiet, batch, limit):
+    def evidence(self, *, quiet, batch, limit, **more):
         """All that there is to judge by, once it has ended."""
         wall = time.time_ns() // 1000 - us_now()
-        begun, ended, cut_off = [], [], []
+        written = [], [], [], []
         for number in filter(self.has, range(1, self._numbers + 1)):
-            its_begun, its_ended, its_cut_off = read_log(self.log_of(number), number)
-            begun += its_begun
-            ended += its_ended
-            cut_off += its_cut_off
+            for found, its in zip(written, read_log(self.log_of(number), number), strict=True):
+                found += its
+        begun, ended, cut_off, events = written
         quarantined = [job for (job,) in self._ask(QUARANTINED)]
         gone = [(epoch, at - wall) for epoch, at in self._ask(GONE)]
         every = round(self.config["every"] * 1e6)
@@ -277,12 +300,14 @@ class Fleet:
             edits=self.edits,
             gone=gone,
             quarantined=quarantined,
+            events=events,
             names=self.names,
             every=every,
             limit=limit,
             batch=batch,
             quiet=quiet,
             wall=wall,
+            **more,
         )
 
     def _records(self):
@@ -312,6 +337,11 @@ class Fleet:
                     self.exits += 1
                     self.note("exit", member.number, us_now())
                     member.launch()
+
+
+def socket_of(server):
+    """Return the socket of a PostgreSQL."""
+    return server.folder / ".s.PGSQL.5432"
 
 
 def freeze(member, seconds):

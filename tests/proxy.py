@@ -29,10 +29,14 @@ COMMIT = b"COMMIT\0"
 
 
 class Proxy:
-    """Between clients and the server at `leads_to`: a path, or a host and a port."""
+    """Between clients and the server at `leads_to`: a path, or a host and a port.
 
-    def __init__(self, leads_to):
+    `distance`: seconds from here to the server. Words that follow each other closely arrive as closely, that much later.
+    """
+
+    def __init__(self, leads_to, distance=0.0):
         self._leads_to = leads_to
+        self.distance = distance
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._links = set()
@@ -86,6 +90,11 @@ class Proxy:
     def fill(self):
         """Reset each new connection as it comes, as if the server were full. Those that are there go on."""
         self._do(self._become(is_open=True, refuses=True))
+
+    def lead_to(self, leads_to):
+        """Lead to another server from now on. Connections to the former one are reset."""
+        self._leads_to = leads_to
+        self.reset()
 
     # -- what it does once ---------------------------------------------------------------------------------------------
 
@@ -181,6 +190,7 @@ class Proxy:
         self._links.add(link)
         end = link.reset  # unless both sides have said all
         try:
+            await asyncio.sleep(2 * self.distance)  # a connection is made there and back
             await self._gate.wait()
             if not self._refuses:
                 await link.live(*await self._dial())
@@ -254,10 +264,11 @@ class Link:
 
     async def _pass(self, source, target, hold):
         """Pass what comes from the one side to the other, and its end."""
-        while words := await source[0].read(CHUNK):
-            await self._proxy.passes()
-            await hold(words)
-            await self._say(target[1], words)
+        async with contextlib.aclosing(travelled(source[0], self._proxy.distance)) as said:
+            async for words in said:
+                await self._proxy.passes()
+                await hold(words)
+                await self._say(target[1], words)
         await self._proxy.passes()
         if not self._is_half_open:
             target[1].write_eof()
@@ -314,6 +325,38 @@ class Link:
         if self._server is not None:
             self._is_half_open = True
             abort(side)
+
+
+async def travelled(reader, distance):
+    """Yield what a side says, `distance` seconds after it was said; what is said meanwhile is on its way, too."""
+    if not distance:
+        while words := await reader.read(CHUNK):
+            yield words
+        return
+    loop, way = asyncio.get_running_loop(), asyncio.Queue()
+
+    async def depart():
+        words = b"none yet"
+        try:
+            while words:
+                words = await reader.read(CHUNK)
+                way.put_nowait((loop.time() + distance, words))
+        except OSError:
+            way.put_nowait((loop.time() + distance, b""))
+            raise
+
+    departs = asyncio.ensure_future(depart())
+    try:
+        while True:
+            arrives, words = await way.get()
+            await asyncio.sleep(arrives - loop.time())
+            if not words:
+                break
+            yield words
+        await departs
+    finally:
+        departs.cancel()
+        await asyncio.gather(departs, return_exceptions=True)
 
 
 def abort(side):

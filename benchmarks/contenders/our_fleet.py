@@ -339,7 +339,7 @@ def _begun_elsewhere(evidence: Any, trouble: Any) -> Iterator[tuple[float, float
 
 def _throughout(evidence: Any) -> Values:
     """How late all runs began that were due since the first trouble. Before it jobs are added, and agents start."""
-    from fleet_judge import lateness  # noqa: PLC0415
+    from fleet_evidence import lateness  # noqa: PLC0415
 
     late: Sequence[float] = lateness(evidence, since=evidence.troubles[0].since)
     shares = {"late_p50_ms": 0.5, "late_p99_ms": 0.99, "late_max_ms": 1.0}

@@ -4,7 +4,8 @@ import pytest
 
 import beanstalkd_server
 import fleet_chaos
-from fleet_judge import Begun, Edit, Evidence, Record, Trouble, judge, read_log
+from fleet_evidence import Begun, Edit, Evidence, Record, Trouble, read_log
+from fleet_judge import judge
 
 FEW = ["--jobs", "20", "--rate", "10", "--limit", "2", "--audits", "3"]
 MINUTE = 60_000_000
@@ -173,7 +174,7 @@ def test_what_is_wrong_is_found(guilty, words):
 def test_a_log_is_read(tmp_path):
     """As the agents write it."""
     (tmp_path / "log").write_text(f"b once-1 5 1 {7 << 32} 6\ne once-1 5 1 {7 << 32} 9\nc once-2 5 1 {7 << 32} 9\n")
-    (run,), ends, cut_off = read_log(tmp_path / "log", 3)
+    (run,), ends, cut_off, events = read_log(tmp_path / "log", 3)
     assert (run.job, run.due, run.incarnation, run.at, run.process) == ("once-1", 5, 7, 6, 3)
     assert ends == [("once-1", 5, 7 << 32, 9)]
     assert cut_off == [("once-2", 5, 7 << 32, 9)]

@@ -1,0 +1,237 @@
+"""What an outage of PostgreSQL costs a fleet of four agents at unlike distances, as a table, row by row.
+
+    python3 tests/fleet_outages.py --lengths 1 10 --kinds stop freeze --source ../another-checkout
+
+Each row is a fleet of its own: jobs of each second, and runs that go on for as long as anybody looks. Then an outage
+befalls the server, and the row says how many agents were taken for dead, how many runs they cut off, how many are on
+record as crashes, and how long after the server's return all starts were on time again. Agents reach the server through
+proxies of their own, and with a pooler all of them through one PgBouncer, which asks a server that refused it again
+after a second.
+
+    stop        it is stopped and started
+    freeze      all its processes stand still
+    lock        the table of agents is locked
+    promotion   it crashes, and after that time an asynchronous standby is promoted in its place
+    used_up     another program has all its connections, and the connection ends over which one agent commits
+    password    the password of the agents is another one, and the connection ends over which one agent commits
+"""
+# ruff: noqa: T201 - it speaks to who started it
+
+import argparse
+import importlib.util
+import os
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, closing, contextmanager
+from itertools import product
+from pathlib import Path
+
+if importlib.util.find_spec("anyio") is None:  # an interpreter without our dependencies: dev.py has one with them
+    dev = Path(__file__).resolve().parents[1] / "dev.py"
+    os.execv(sys.executable, [sys.executable, str(dev), "outages", *sys.argv[1:]])
+
+import psycopg
+
+import server_outages
+from beanstalkd_server import BeanstalkdServer
+from debian_servers import PgBouncer
+from fleet_evidence import Evidence, kind_of
+from fleet_members import Fleet, socket_of, us_now
+from fleet_recovery import gaps, late_starts
+from postgres_server import PostgresServer
+from proxy import Proxy
+
+AGENTS = "abcd"
+DISTANCES = (0.0, 0.005, 0.06, 0.1)
+COUNTS = {"once": 100, "long": 40}
+SETTLED = 6.0
+"""Seconds after the last agent has come, until what follows is an outage and no coming."""
+
+ON_TIME = 1.0
+"""Seconds after its due instant at which a start is on time, from a tenth of a second away."""
+
+ROLE = "fleet"
+LOGIN = f"user={ROLE} password=right"
+HEAD = """\
+| outage | seconds | way | queue | buried | cut off | crashed | on time again after, s |
+|---|---|---|---|---|---|---|---|"""
+
+
+# -- outages -----------------------------------------------------------------------------------------------------------
+
+
+def stop(place):
+    return server_outages.stopped(place.server)
+
+
+def freeze(place):
+    return server_outages.still(place.server)
+
+
+def lock(place):
+    return server_outages.locked(place.server, place.fleet.schemas)
+
+
+def used_up(place):
+    return server_outages.used_up(place.server, place.victim)
+
+
+@contextmanager
+def password(place):
+    """Change the password, and back."""
+    with psycopg.connect(place.server.dsn, autocommit=True) as hand:
+        hand.execute(f"ALTER ROLE {ROLE} PASSWORD 'wrong'")
+        server_outages.end_commits(hand, place.victim)
+        yield
+        hand.execute(f"ALTER ROLE {ROLE} PASSWORD 'right'")
+
+
+@contextmanager
+def promotion(place):
+    """Have a standby follow it, and promote that one once it has crashed."""
+    place.server.stop("immediate")
+    yield
+    place.standby.promote()
+    place.move_to(place.standby)
+
+
+OUTAGES = {each.__name__: each for each in (stop, freeze, lock, promotion, used_up, password)}
+
+
+# -- one row -----------------------------------------------------------------------------------------------------------
+
+
+class Place:
+    """A server, what lies before it, and a fleet that shares it."""
+
+    def __init__(self, stack, row, options):
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-outages-")))
+        self.server = stack.enter_context(PostgresServer(settings={"max_connections": 80}))
+        self._let_in()
+        self.door = Proxy(socket_of(self.server))
+        self.leads_on = self.door if row.way == "pooler" else None
+        front = None
+        if self.leads_on:
+            stack.enter_context(self.door)
+            front = stack.enter_context(closing(self._pooler())).folder / ".s.PGSQL.6432"
+        broker = stack.enter_context(BeanstalkdServer()) if row.has_queue else None
+        config = {"every": 1.0, "limit": 7, "takes": {"long": 1e6, "queued_long": 1e6}, "audits": 10.0, "login": LOGIN}
+        source = {"PYTHONPATH": str(Path(options.source).resolve() / "src")} if options.source else {}
+        self.fleet = Fleet(
+            self.server,
+            folder,
+            names=AGENTS,
+            config=config | {"has_only_queue": row.has_queue, "room": 1_000},
+            broker=broker,
+            distances=DISTANCES,
+            door=front,
+            environment=source,
+        )
+        if row.has_queue:
+            del self.fleet.schemas["chaos"]
+        self.victim = f"{AGENTS[1]}-queue" if row.has_queue else AGENTS[1]
+        self.standby = None
+        stack.enter_context(self.fleet)
+
+    def _let_in(self):
+        """Let the agents log in with a password."""
+        rules = self.server.folder / "data" / "pg_hba.conf"
+        rules.write_text(f"local all {ROLE} scram-sha-256\n" + rules.read_text())
+        server_outages.ask(self.server, f"CREATE ROLE {ROLE} SUPERUSER LOGIN PASSWORD 'right'")
+        server_outages.ask(self.server, "SELECT pg_reload_conf()")
+
+    def _pooler(self):
+        return PgBouncer(
+            self.server,
+            20,
+            leads_to=f"host=127.0.0.1 port={self.door.port}",
+            users=f'"{ROLE}" "right"\n',
+            more="server_login_retry = 1\nignore_startup_parameters = extra_float_digits\n",
+        )
+
+    def move_to(self, server):
+        """Let all find that server where the former one was."""
+        if self.leads_on:
+            self.leads_on.lead_to(socket_of(server))
+            self.fleet.server = server
+        else:
+            self.fleet.move_to(server)
+
+
+class Row:
+    """One row of the table."""
+
+    def __init__(self, kind, length, way, has_queue):
+        self.kind = kind
+        self.length = length
+        self.way = way
+        self.has_queue = has_queue
+
+    def played(self, options):
+        """Play it. Returns the row's text."""
+        with ExitStack() as stack:
+            place = Place(stack, self, options)
+            prefix = "queued_" if self.has_queue else ""
+            counts = {prefix + "long": COUNTS["long"], "queued" if self.has_queue else "once": COUNTS["once"]}
+            place.fleet.start(len(AGENTS), counts)
+            if self.kind == "promotion":
+                place.standby = stack.enter_context(server_outages.Standby(place.server))
+                place.standby.catch_up()
+            time.sleep(SETTLED)
+            since = us_now()
+            with OUTAGES[self.kind](place):
+                time.sleep(self.length)
+            back = us_now()
+            time.sleep(options.observe)
+            until = us_now()
+            evidence = place.fleet.evidence(quiet=until, batch=0, limit=7)
+            for member in place.fleet.members:
+                member.kill()
+        return self._text(evidence, since, back, until)
+
+    def _text(self, evidence, since, back, until):
+        short = of_short_runs(evidence)
+        last = max([back, *late_starts(short, since, until), *gaps(short, back, until)])
+        after = f"{(last - back) / 1e6:.1f}" if last < until else f"not within {(until - back) / 1e6:.0f}"
+        buried = len({each.process for each in evidence.events if each.kind == "lost"})
+        cut_off = sum(1 for job, *_ in evidence.cut_off if "long" in kind_of(job))
+        crashed = sum(each.outcome == "crashed" for each in evidence.records)
+        place = f"{self.kind} | {self.length:g} | {self.way} | {'yes' if self.has_queue else 'no'}"
+        return f"| {place} | {buried} | {cut_off} | {crashed} | {after} |"
+
+
+def of_short_runs(evidence):
+    """Return the evidence of runs that end at once."""
+    begun = [each for each in evidence.begun if "long" not in kind_of(each.job)]
+    more = {"every": evidence.every, "limit": 0, "batch": 0, "quiet": evidence.quiet, "wall": evidence.wall}
+    return Evidence(begun=begun, ended=(), on_time=ON_TIME, **more)
+
+
+def arguments(given=None):
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--lengths", nargs="+", type=float, default=[0.3, 1, 3, 10, 60], help="of the outages, seconds")
+    parser.add_argument("--kinds", nargs="+", choices=OUTAGES, default=list(OUTAGES))
+    parser.add_argument("--ways", nargs="+", choices=("direct", "pooler"), default=["direct", "pooler"])
+    parser.add_argument("--queues", nargs="+", choices=("no", "yes"), default=["no", "yes"])
+    parser.add_argument("--observe", type=float, default=12.0, help="seconds from the server's return to the end")
+    parser.add_argument("--source", help="another checkout, whose source the agents run")
+    return parser.parse_args(given)
+
+
+def main(given=None):
+    """Play the rows, and print each when it has been played."""
+    options = arguments(given)
+    print(HEAD, flush=True)
+    for length, queue, way, kind in product(options.lengths, options.queues, options.ways, options.kinds):
+        row = Row(kind, length, way, queue == "yes")
+        try:
+            print(row.played(options), flush=True)
+        except Exception as error:  # noqa: BLE001 - the other rows are worth playing
+            print(f"| {kind} | {length:g} | {way} | {queue} | could not be played: {error!r} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""Outages of a PostgreSQL that agents share, and other bad days of it: for fleet_troubles.py and fleet_outages.py.
+
+Each is a block: the server is away for as long as it lasts, and back when it has ended. `Standby` is a server that
+follows another one, and can be promoted in its place.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+
+import psycopg
+from psycopg import sql
+
+from postgres_server import PATIENCE, PostgresServer, until
+
+
+def ask(server, text, *asked):
+    """Ask a server over a connection of its own. Returns the rows."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        cursor = connection.execute(text, asked or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+@contextlib.contextmanager
+def stopped(server, how="fast"):
+    """The server is stopped, and started in the end."""
+    server.stop(how)
+    try:
+        yield
+    finally:
+        server.start()
+
+
+@contextlib.contextmanager
+def still(server):
+    """All processes of the server stand still, as where its disk or its hypervisor does."""
+    os.kill(server.pid, signal.SIGSTOP)  # first: it starts no other meanwhile
+    pids = server.pids()
+    with server.frozen(*pids):
+        yield
+
+
+@contextlib.contextmanager
+def locked(server, schemas):
+    """The table of agents is locked, as a step of a migration or a VACUUM FULL locks it."""
+    with psycopg.connect(server.dsn) as connection:
+        for schema in schemas:
+            connection.execute(sql.SQL("LOCK TABLE {}.agent").format(sql.Identifier(schema)))
+        yield
+
+
+@contextlib.contextmanager
+def used_up(server, victim):
+    """Another program has all connections, and those end over which one agent commits. `victim`: its name for the
+    server, which is its application_name.
+    """
+    with contextlib.ExitStack() as stack:
+        hand = stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
+        take_all(server, stack)
+        end_commits(hand, victim)
+        take_all(server, stack)
+        yield
+
+
+def take_all(server, stack):
+    """Take each connection that the server has left."""
+    with contextlib.suppress(psycopg.OperationalError):
+        while True:
+            stack.enter_context(contextlib.closing(psycopg.connect(server.dsn)))
+
+
+def end_commits(hand, victim):
+    """End the session over which an agent has committed last. Behind a pooler that is a session of several agents."""
+    found = hand.execute(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND query = 'COMMIT'"
+        " ORDER BY state_change DESC LIMIT 1",
+        [victim],
+    ).fetchone()
+    if found:
+        hand.execute("SELECT pg_terminate_backend(%s)", found)
+
+
+@contextlib.contextmanager
+def published(server):
+    """Each table is published, and somebody reads what is published (change data capture). It needs wal_level=logical.
+
+    Yields a function that reads once.
+    """
+    with psycopg.connect(server.dsn, autocommit=True) as hand:
+        hand.execute("CREATE PUBLICATION chaos FOR ALL TABLES")
+        hand.execute("SELECT pg_create_logical_replication_slot('chaos', 'pgoutput')")
+        try:
+            yield lambda: hand.execute(
+                "SELECT count(*) FROM pg_logical_slot_get_binary_changes('chaos', NULL, 10000,"
+                " 'proto_version', '1', 'publication_names', 'chaos')"
+            ).fetchone()[0]
+        finally:
+            hand.execute("SELECT pg_drop_replication_slot('chaos')")
+            hand.execute("DROP PUBLICATION chaos")
+
+
+class Standby(PostgresServer):
+    """A server that follows another one, whose clock it shares. Start it, promote it, and close the other one."""
+
+    def __init__(self, primary):
+        self._primary = primary
+        super().__init__(settings={**primary.settings, "unix_socket_directories": ""})
+        self.settings["unix_socket_directories"] = self.folder
+        self.clock, self._offset, self._faked = primary.clock, primary._offset, primary._faked  # noqa: SLF001
+
+    def _find_programs(self):
+        return self._primary.programs
+
+    def _make_data(self, options):
+        """Copy what the primary has, and what it writes meanwhile."""
+        self.environment = self._primary.environment
+        command = ["-h", self._primary.folder, "-U", "postgres", "-D", self.folder / "data", "-R", "-c", "fast"]
+        process = self._popen("pg_basebackup", *command, "--no-sync", *options)
+        assert process.wait(PATIENCE) == 0, (self.folder / "log").read_text()
+
+    def catch_up(self):
+        """Wait until it has all that the primary has by now."""
+        (place,) = ask(self._primary, "SELECT pg_current_wal_lsn()")[0]
+        until(lambda: ask(self, "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", place)[0][0], "the standby catches up")
+
+    def become_synchronous(self):
+        """Let no commit on the primary be over before this one has it, too."""
+        ask(self._primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+        ask(self._primary, "SELECT pg_reload_conf()")
+        until(
+            lambda: ask(self._primary, "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"),
+            "the standby becomes synchronous",
+        )
+
+    def fall_behind(self):
+        """Receive nothing more."""
+        ask(self, "ALTER SYSTEM SET primary_conninfo = ''")
+        ask(self, "SELECT pg_reload_conf()")
+        until(lambda: not ask(self._primary, "SELECT FROM pg_stat_replication"), "the standby receives no more")
+
+    def promote(self):
+        """Become a primary. The other one has ended."""
+        ask(self, "SELECT pg_promote(true)")
