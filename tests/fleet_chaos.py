@@ -2,12 +2,15 @@
 
     python3 tests/fleet_chaos.py --for 10m --seed 1 --jobs 20000 --rate 1000
 
-Three agents run so many jobs, so many starts a second. A fifth of the jobs have their executions in the beanstalkd; the
+Four agents run so many jobs, so many starts a second. A fifth of the jobs have their executions in the beanstalkd; the
 rest belong to the agents by shards; some of those share a limit of the fleet, and some are run by two agents or by
-all. Each agent reaches each server
-through a proxy of its own. Every few seconds one of fleet_troubles.KINDS befalls one of them, or a server; mostly
-while a commit of that agent is in flight: its COMMIT is held on the way, or the answer to it. The same seed gives
-the same troubles, not at the same instants to the microsecond. One agent at least is left alone at any time.
+all. Each agent reaches each server through a proxy of its own, and each is as far from PostgreSQL as `--distances` says.
+Every few seconds one of fleet_troubles.KINDS befalls one of them, or a server; mostly while a commit of that agent is
+in flight: its COMMIT is held on the way, or the answer to it. The same seed gives the same troubles, not at the same
+instants to the microsecond. One agent at least is left alone at any time.
+
+The bad days of PostgreSQL (fleet_outage_troubles.py) come one at a time, when no other trouble goes on: so it is seen
+how long it takes from its return until all starts are on time again.
 
 Exits with 0 if all holds that fleet_judge.py looks at, with 1 if not, and with 2, "inconclusive", if one of the kinds
 befell nobody often enough, or never while a commit was in flight.
@@ -25,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import Counter, defaultdict
 from contextlib import ExitStack
 from pathlib import Path
@@ -35,14 +39,27 @@ if importlib.util.find_spec("anyio") is None:  # an interpreter without our depe
 
 import beanstalkd_server
 from faked_clock import FAKETIME
+import fleet_outage_troubles as bad_days
 from fleet_evidence import lateness
 from fleet_judge import judge, unexplained
 from fleet_members import Fleet, us_now
+from fleet_outage_judge import told_of_outages
 from fleet_troubles import ALSO, AT_THE_BROKER, KINDS, LEASE, ONE_AT_A_TIME
 from postgres_server import PostgresServer
 
+ALL_KINDS = KINDS | bad_days.ALONE | bad_days.BESIDE
+
 IN_FLIGHT = 0.7
 """How many of the troubles wait for a commit first; all until their kind has met one."""
+
+LOOKED_AT = 1.5
+"""Seconds after a bad day of the server, and after the time in which all has to be well again, until the next trouble."""
+
+BURST = 60
+"""Jobs that are all due at once, and take a second each."""
+
+LONG = 4.0
+"""Seconds that some runs take, if there are bad days: these would be cut off."""
 
 UNITS = {"s": 1, "m": 60, "h": 3600}
 SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
@@ -50,6 +67,9 @@ SHARES = {"again": 0.05, "limited": 0.05, "edited": 0.05}
 
 PARTED = {"many": 0.02, "everywhere": 0.01}
 """Of the jobs, if there are two agents or more: each tick is run by two of them, or by all."""
+
+LASTING = {"long": 0.005}
+"""Of the jobs, if there are bad days of the server."""
 
 QUEUED = {"queued": 0.2, "queued_edited": 0.05}
 """Of the jobs, if there is a broker."""
@@ -75,6 +95,7 @@ class Operator:
         self._met = set()
         """Kinds that have met a commit in flight."""
         self._threads = []
+        self._lasting = []
         self.errors = []
 
     def trouble(self, seconds):
@@ -83,23 +104,48 @@ class Operator:
         for number, kind in enumerate(self._plan()):
             if time.monotonic() > over or self.errors:
                 break
-            member = self._one_that_is_free(random.Random(f"{self.seed} who {number}"))
-            thread = threading.Thread(target=self._befall, args=(kind, member, number), daemon=True)
-            self._threads.append(thread)
+            if kind in bad_days.ENDS_SESSIONS:
+                self._wait_for(self._lasting)
+            if kind in bad_days.ALONE:
+                self._have_a_bad_day(kind, number)
+                continue
+            beside = kind in bad_days.BESIDE
+            member = self._one_of_all(number) if beside else self._one_that_is_free(self._dice_for(number))
+            thread = threading.Thread(target=self._befall, args=(kind, member, number, beside), daemon=True)
+            (self._lasting if kind in bad_days.LASTING else self._threads).append(thread)
             thread.start()
-            time.sleep(self.pace)
-        for thread in self._threads:
-            thread.join()
+            time.sleep(0 if beside else self.pace)
+        self._wait_for(self._threads)
+        self._wait_for(self._lasting)
         for member in self.fleet.members:
             for proxy in member.proxies():
                 proxy.pass_on()
 
+    def _have_a_bad_day(self, kind, number):
+        """Trouble a fleet that is well, and look at it until it has to be well again."""
+        self._wait_for(self._threads)
+        time.sleep(LEASE)
+        self._befall(kind, self._one_of_all(number), number, beside=True)
+        time.sleep(self.fleet.within + LOOKED_AT)
+
+    def _wait_for(self, threads):
+        while threads:
+            threads.pop().join()
+
     def _plan(self):
-        """Yield the kinds, each as often as any other."""
+        """Yield the kinds, each as often as any other: first what lasts, and last what would end it."""
         for turn in range(10_000):
             kinds = list(self.wanted)
             random.Random(f"{self.seed} turn {turn}").shuffle(kinds)
+            kinds.sort(key=lambda kind: (kind != "hold_snapshots", kind in bad_days.ENDS_SESSIONS, kind != "publish"))
             yield from kinds
+
+    def _dice_for(self, number):
+        return random.Random(f"{self.seed} who {number}")
+
+    def _one_of_all(self, number):
+        """Choose one of those that can be troubled, whatever befalls it."""
+        return self._dice_for(number).choice(self.fleet.members[:-1])
 
     def _one_that_is_free(self, dice):
         """Take one away; one has to stay that is left alone."""
@@ -108,42 +154,53 @@ class Operator:
             self._untroubled.sort(key=lambda member: member.name)
             return self._untroubled.pop(dice.randrange(len(self._untroubled)))
 
-    def _befall(self, kind, member, number):
+    def _befall(self, kind, member, number, beside):
+        """Have it befall a member; `beside`: whatever befalls that one, which is not taken away from the others."""
         dice = random.Random(f"{self.seed} {number}")
         try:
             with self._one_at_a_time[ONE_AT_A_TIME.get(kind, number)]:
                 self._befall_now(kind, member, dice)
         except Exception as error:  # noqa: BLE001 - told in the end
-            self.errors.append(f"{kind} of {member.name}: {error!r}")
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            self.errors.append(f"{kind} of {member.name}: {error!r} in {where.name}, line {where.lineno}")
+            print(self.errors[-1], file=sys.stderr)
         finally:
+            if beside:
+                return
             with self._some_are_free:
                 self._untroubled.append(member)
                 self._some_are_free.notify()
 
     def _befall_now(self, kind, member, dice):
-        member.held = ""
-        if kind not in self._met or dice.random() < IN_FLIGHT:
+        member.held, meets = "", kind not in bad_days.BESIDE
+        if meets and (kind not in self._met or dice.random() < IN_FLIGHT):
             member.hold_a_commit(answer=dice.choice((True, False)))
         if member.held:
             self._met.add(kind)
-        since, number = us_now(), member.number
-        (KINDS | ALSO)[kind](self.fleet, member, dice)
-        self.fleet.note(kind, number, since, in_flight=bool(member.held))
+        since, number, in_flight = us_now(), member.number, meets and bool(member.held)
+        span = (ALL_KINDS | ALSO)[kind](self.fleet, member, dice)
+        if kind in bad_days.ALONE or kind in bad_days.LASTING:
+            since, until, lost = span
+            self.fleet.note(kind, number, since, in_flight=in_flight, until=until, lost=lost)
+        elif kind != "narrow":  # which has noted itself, with who came
+            self.fleet.note(kind, number, since, in_flight=in_flight)
 
 
 def counts_of(options):
     """How many jobs there are of each kind."""
     shares = SHARES | (QUEUED if has_broker(options) else {})
+    shares |= LASTING if not bad_days.ALONE.keys().isdisjoint(options.kinds) else {}
     counts = {kind: max(2, round(options.jobs * share)) for kind, share in shares.items()}
     counts["limited"] = max(counts["limited"], 3 * options.limit)
     parted = {kind: max(1, round(options.jobs * share)) for kind, share in PARTED.items()}
     starts = sum(counts.values()) + 2 * parted["many"] + options.agents * parted["everywhere"]
+    counts |= {"queued_burst": BURST} if "narrow" in options.kinds else {}
     return counts | parted | {"once": max(2, options.jobs - starts)}
 
 
 def has_broker(options):
     """Whether anything is to befall a broker."""
-    return not AT_THE_BROKER.keys().isdisjoint(options.kinds)
+    return not {*AT_THE_BROKER, "narrow"}.isdisjoint(options.kinds)
 
 
 def chaos(server, broker, folder, options):
@@ -152,7 +209,12 @@ def chaos(server, broker, folder, options):
     config = {
         "every": every,
         "limit": options.limit,
-        "takes": {"again": 0.01, "limited": USED * options.limit * every / counts["limited"]},
+        "takes": {
+            "again": 0.01,
+            "limited": USED * options.limit * every / counts["limited"],
+            "long": min(LONG, every / 2),
+            "queued_burst": 1.0,
+        },
         "audits": options.audits,
     }
     fleet = Fleet(
@@ -163,13 +225,17 @@ def chaos(server, broker, folder, options):
         broker=broker,
         schema=options.schema,
         defect=options.defect,
+        distances=options.distances,
     )
-    fleet.counts = counts
+    fleet.counts, fleet.within = counts, options.within
     with fleet:
         fleet.start(options.agents, counts)
+        if "bulk_edit" in options.kinds:
+            bad_days.fall_asleep(fleet, options.asleep)
         operator = Operator(fleet, seed=options.seed, wanted=options.kinds, pace=options.pace)
         operator.trouble(options.seconds)
         found = {"quiet": us_now(), "batch": 50 + 5 * options.rate, "limit": options.limit}
+        found |= {"within": options.within, "on_time": 0.5 + 5 * max(options.distances)}
         time.sleep(every + LEASE + 2 + (options.audits if broker else 0))
         if not options.defect:
             await_the_rest(fleet, found)
@@ -193,7 +259,7 @@ def is_inconclusive(evidence, options):
     for kind in options.kinds:
         if befell[kind] < options.least:
             yield f"{kind} befell {befell[kind]} times, fewer than {options.least}"
-        if options.least and not in_flight[kind]:
+        if options.least and not in_flight[kind] and kind not in bad_days.BESIDE:
             yield f"{kind} never befell while a commit was in flight"
 
 
@@ -206,7 +272,8 @@ def told(evidence):
     )
     cut_off = sum(each.outcome == "crashed" for each in evidence.records)
     yield f"{len(evidence.begun):,} runs of {len(evidence.by_tick):,} ticks by {len(evidence.gone)} incarnations"
-    for kind in ("", "once", "again", "limited", "many", "everywhere", "queued"):
+    yield from told_of_outages(evidence)
+    for kind in ("", "once", "again", "limited", "many", "everywhere", "queued", "queued_burst"):
         if late := lateness(evidence, kind):
             shown = ", ".join(f"{share:.0%} {late[int(share * (len(late) - 1))] * 1e3:,.1f} ms" for share in SHOWN)
             yield f"begun late, {kind or 'all'}: {shown}"
@@ -219,6 +286,14 @@ def seconds(text):
     if not found:
         raise argparse.ArgumentTypeError(f"expected a length such as 30s or 10m, found {text!r}")
     return float(found[1]) * UNITS[found[2]]
+
+
+def distances(text):
+    """Read milliseconds such as 0,5,60,100. Returns seconds."""
+    try:
+        return tuple(float(each) / 1e3 for each in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected milliseconds such as 0,5,60,100, found {text!r}") from error
 
 
 def new_folder(text):
@@ -238,12 +313,17 @@ def arguments(given=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=20_000)
     parser.add_argument("--rate", type=float, default=1_000.0, help="starts a second")
-    parser.add_argument("--agents", type=int, default=3)
+    parser.add_argument("--agents", type=int, default=4)
+    parser.add_argument(
+        "--distances", type=distances, default=distances("0,5,60,100"), help="from PostgreSQL, one way, in ms, in turn"
+    )
+    parser.add_argument("--within", type=float, default=2.0, help="seconds after a server's return until all is on time")
+    parser.add_argument("--asleep", type=int, default=40_000, help="jobs beside the others that only a bulk edit touches")
     parser.add_argument("--limit", type=int, default=7, help="of the fleet, for a part of the jobs")
     parser.add_argument("--pace", type=float, default=5.0, help="seconds from one trouble to the next")
     parser.add_argument("--audits", type=float, default=10.0, help="seconds from one audit of the queue to the next")
     parser.add_argument("--least", type=int, default=5, help="how often each kind has to befall somebody")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS | ALSO, default=list(KINDS))
+    parser.add_argument("--kinds", nargs="+", choices=ALL_KINDS | ALSO, default=list(ALL_KINDS))
     parser.add_argument("--schema", default="chaos", help="in which all of it stands")
     parser.add_argument("--defect", default="", help="plant this one: the judge has to find it")
     parser.add_argument("--keep", type=new_folder, help="a folder for the files, to be looked at afterwards")
@@ -259,7 +339,8 @@ def main(given=None, server=None):
         return 2
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
-        server = server or stack.enter_context(PostgresServer(faketime=FAKETIME))
+        settings = bad_days.SETTINGS if bad_days.OF_OWN_SERVERS.intersection(options.kinds) else {}
+        server = server or stack.enter_context(PostgresServer(faketime=FAKETIME, settings=settings))
         broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
         if options.keep:
             stack.callback(lambda: shutil.copy(server.folder / "log", folder / "server.log"))

@@ -5,6 +5,7 @@ UTC.
 """
 
 from collections import defaultdict
+from functools import cached_property
 from typing import NamedTuple
 
 ENDS = {"kill", "lose", "exit"}
@@ -122,6 +123,12 @@ class Evidence:
         self.by_tick = defaultdict(list)
         for each in self.begun:
             self.by_tick[each.job, each.due].append(each)
+
+    @cached_property
+    def late(self):
+        """The first begin of each tick that was not on time, with when it was due, by the clock of `Begun.at`."""
+        found = ((first, due - self.wall) for (job, due), (first, *_) in self.by_tick.items() if not is_edited(job))
+        return [(first, was_due) for first, was_due in found if first.at - was_due > self.on_time * 1e6]
 
     def troubled(self, process, kinds, since, until):
         """Whether a process was in such trouble at any time between the two."""

@@ -13,6 +13,9 @@ A tick is a job and a due instant. Of each that was to be it holds:
     parts        of a job that two agents run, one does not begin both parts for long while another is there; the part
                  of an agent is begun by that one alone
 
+What holds when the server that all share has a bad day stands in fleet_outage_judge.py. A tick whose begin was lost by
+a failover to a standby that was behind may be begun twice; such ticks are counted apart.
+
 All times are microseconds of CLOCK_MONOTONIC; due instants are turned into it by `wall`, what has to be added to get
 UTC.
 """
@@ -20,7 +23,9 @@ UTC.
 from collections import Counter, defaultdict
 from itertools import groupby, pairwise
 
+import fleet_outage_judge
 from fleet_evidence import ENDS, STANDS_STILL, agent_of, is_edited, kind_of, seconds, whole_of
+from fleet_outage_judge import LEASE, was_lost
 
 SETTLES = 15.0
 """Seconds after which every agent that lives knows of an edit: it may have been cut off meanwhile."""
@@ -44,7 +49,7 @@ SKEW = 1.0
 
 def judge(evidence):
     """Yield what does not hold, in words."""
-    for rule in (twice, unexplained, unended, limit, buried, early, edited, parts):
+    for rule in (twice, unexplained, unended, limit, buried, early, edited, parts, *fleet_outage_judge.RULES):
         for words in rule(evidence):
             yield f"{rule.__name__}: {words}"
 
@@ -52,6 +57,8 @@ def judge(evidence):
 def twice(evidence):
     for (job, due), all_begun in evidence.by_tick.items():
         for before, after in pairwise(all_begun):
+            if was_lost(before.at, evidence):
+                continue  # that it began is lost with a failover: a standby has to be synchronous to know of it
             if kind_of(job) != "again":
                 yield f"{job} due {due} was begun by {before.incarnation} and by {after.incarnation}"
             elif after.attempt <= before.attempt or after.fence == before.fence:
@@ -109,6 +116,8 @@ def unended(evidence):
         last = all_begun[-1]
         if (job, due, last.fence) in evidence.ended or (job, due) in crashed or last.at > evidence.quiet:
             continue
+        if was_lost(last.at, evidence):
+            continue
         if (job, due, last.fence) in evidence.cut_off:
             yield f"{job} due {due} was cut off by {last.incarnation} itself, and no record says so"
         elif not evidence.troubled(last.process, ENDS, last.at, float("inf")):
@@ -128,6 +137,8 @@ def limit(evidence):
     for at, change, each in sorted(changes, key=lambda found: (found[0], found[1])):
         going_on[each.incarnation] += change
         now = sum(going_on.values())
+        if was_lost(at - 2 * LEASE * 1e6, evidence) or was_lost(at, evidence):
+            continue  # what was lent is not known any more
         if now > evidence.limit and now > most:
             most = now
             going = {name: count for name, count in going_on.items() if count}

@@ -20,6 +20,7 @@ from fleet_agent import FENCES, QUEUED
 from fleet_evidence import Edit, Evidence, Record, Trouble, read_log
 from kit import PATIENCE, wait_until
 from proxy import Proxy
+from server_outages import Standby, stand_alone
 
 PROGRAM = Path(__file__).with_name("fleet_agent.py")
 MARKS = b'{"running"'
@@ -86,6 +87,10 @@ class Member:
     def start(self, jobs=(), **more):
         """Start an agent here and wait until it runs, or another one that was started in its place."""
         self.launch(jobs, **more)
+        self.await_begin()
+
+    def await_begin(self):
+        """Wait until an agent that has been launched here runs."""
         wait_until(self._runs)
 
     def _runs(self):
@@ -131,8 +136,13 @@ class Member:
     def leave(self):
         """Ask it to end in order, and wait for that."""
         self.is_wanted = False
+        since = us_now()
         self.process.stdin.close()
-        self.process.wait(PATIENCE)
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.fleet.note("hung", self.number, since)
+            self.kill()
 
     def ask(self, meanwhile=lambda: None, **command):
         """Have it do something. Returns whether it is durable; None: nobody knows."""
@@ -251,6 +261,22 @@ class Fleet:
         """Note what has been done to a process, from then until now, or `until` another instant."""
         with self._lock:
             self.troubles.append(Trouble(kind, number, since, until or us_now(), in_flight, lost))
+
+    @contextlib.contextmanager
+    def standby(self):
+        """Let a standby follow the server for as long as the block lasts; if it was promoted meanwhile, it stays."""
+        primary, standby = self.server, Standby(self.server)
+        try:
+            standby.start()
+            standby.catch_up()
+            yield standby
+        finally:
+            if self.server is standby:
+                self._stack.callback(standby.close)
+                primary.retire()
+            else:
+                standby.close()
+                stand_alone(primary)
 
     def move_to(self, server):
         """Let all find that server from now on where the former one was."""

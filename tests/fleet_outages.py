@@ -44,9 +44,14 @@ from proxy import Proxy
 
 AGENTS = "abcd"
 DISTANCES = (0.0, 0.005, 0.06, 0.1)
-COUNTS = {"once": 100, "long": 40}
-SETTLED = 6.0
+SHORT, LONG = 100, 40
+"""Jobs of each second, and runs that go on."""
+
+SETTLED = 5.0
 """Seconds after the last agent has come, until what follows is an outage and no coming."""
+
+BEGUN = 4.0
+"""Seconds from an edit that adds the long runs until all go on."""
 
 ON_TIME = 1.0
 """Seconds after its due instant at which a start is on time, from a tenth of a second away."""
@@ -172,13 +177,18 @@ class Row:
         """Play it. Returns the row's text."""
         with ExitStack() as stack:
             place = Place(stack, self, options)
-            prefix = "queued_" if self.has_queue else ""
-            counts = {prefix + "long": COUNTS["long"], "queued" if self.has_queue else "once": COUNTS["once"]}
-            place.fleet.start(len(AGENTS), counts)
+            place.fleet.start(1, {"queued" if self.has_queue else "once": SHORT})
+            for member in place.fleet.members[1:]:
+                member.launch()
+            for member in place.fleet.members[1:]:
+                member.await_begin()
             if self.kind == "promotion":
                 place.standby = stack.enter_context(server_outages.Standby(place.server))
                 place.standby.catch_up()
             time.sleep(SETTLED)
+            long = "queued_long" if self.has_queue else "long"
+            place.fleet.members[0].ask(verb="add", id=long, ids=[f"{long}-{n}" for n in range(LONG)], every=1.0)
+            time.sleep(BEGUN)
             since = us_now()
             with OUTAGES[self.kind](place):
                 time.sleep(self.length)

@@ -19,11 +19,9 @@ def recovery(evidence, since, back, until):
 def late_starts(evidence, since, until):
     """Yield when ticks began that were late, and were due before it had to be over. What began later: `until`."""
     on_time = round(evidence.on_time * 1e6)
-    for (job, due), (first, *_) in evidence.by_tick.items():
-        was_due = due - evidence.wall
-        if is_edited(job) or was_due > until - on_time or first.at < since or first.at - was_due <= on_time:
-            continue
-        yield min(first.at, until)
+    for each, was_due in evidence.late:
+        if each.at >= since and was_due <= until - on_time:
+            yield min(each.at, until)
 
 
 def gaps(evidence, back, until):

@@ -114,6 +114,12 @@ class PostgresServer:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
 
+    def retire(self):
+        """End it at once and remove its data; its programs and its clock stay, for who has taken its place."""
+        if self._process.poll() is None:
+            self.stop("immediate")
+        shutil.rmtree(self.folder / "data")
+
     def close(self):
         """End it at once and remove its folder."""
         if self._process is not None and self._process.poll() is None:

@@ -15,6 +15,12 @@ from psycopg import sql
 from postgres_server import PATIENCE, PostgresServer, until
 
 
+def stand_alone(server):
+    """Let commits wait for no standby any more."""
+    ask(server, "ALTER SYSTEM RESET synchronous_standby_names")
+    ask(server, "SELECT pg_reload_conf()")
+
+
 def ask(server, text, *asked):
     """Ask a server over a connection of its own. Returns the rows."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
@@ -129,7 +135,7 @@ class Standby(PostgresServer):
         ask(self._primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
         ask(self._primary, "SELECT pg_reload_conf()")
         until(
-            lambda: ask(self._primary, "SELECT FROM pg_stat_replication WHERE sync_state = 'sync'"),
+            lambda: ask(self._primary, "SELECT pid FROM pg_stat_replication WHERE sync_state = 'sync'"),
             "the standby becomes synchronous",
         )
 
@@ -137,7 +143,7 @@ class Standby(PostgresServer):
         """Receive nothing more."""
         ask(self, "ALTER SYSTEM SET primary_conninfo = ''")
         ask(self, "SELECT pg_reload_conf()")
-        until(lambda: not ask(self._primary, "SELECT FROM pg_stat_replication"), "the standby receives no more")
+        until(lambda: not ask(self._primary, "SELECT pid FROM pg_stat_replication"), "the standby receives no more")
 
     def promote(self):
         """Become a primary. The other one has ended."""

@@ -1,0 +1,189 @@
+"""Bad days of the server that a fleet shares, kind by kind: for the operator of fleet_chaos.py.
+
+Each kind is a function of the fleet, of a member and of dice, as in fleet_troubles.py. It returns the Span in which it
+went on, which is what the judge counts from; what has to be done before and after does not belong to it.
+"""
+
+import time
+from typing import NamedTuple
+
+import psycopg
+from psycopg import sql
+
+import server_outages
+from fleet_agent import ASLEEP
+from fleet_members import us_now
+
+LEASE = 3.0
+LENGTHS = (1, 3, 10)
+"""Seconds of an outage: a part of a lease, a lease, and more."""
+
+BEHIND = (0.0, 0.5, 2.0)
+"""Seconds by which a standby may be behind when its primary fails."""
+
+STARVES = 14.0
+"""Seconds without a free connection: more than a lease, the time for others to take over, and some to look at."""
+
+HOLDS = 60.0
+PUBLISHES = 10.0
+NARROW = 5.0
+"""Seconds before all ticks of a burst are due at which a worker comes that has room for one, and after it until it goes."""
+
+
+class Span(NamedTuple):
+    """From when to when it went on. `lost`: from when on what was committed before it is not known any more."""
+
+    since: int
+    until: int
+    lost: int | None = None
+
+
+def outage(block, seconds):
+    """Return the kind of trouble that the server is away, by that block, for so long."""
+
+    def befall(fleet, member, _dice):
+        since = us_now()
+        with block(fleet):
+            member.proxy.let_go()
+            time.sleep(seconds)
+        return Span(since, us_now())
+
+    return befall
+
+
+BLOCKS = {
+    "stop": lambda fleet: server_outages.stopped(fleet.server),
+    "freeze": lambda fleet: server_outages.still(fleet.server),
+    "lock": lambda fleet: server_outages.locked(fleet.server, fleet.schemas),
+}
+OUTAGES = {f"outage_{name}_{seconds}": outage(block, seconds) for name, block in BLOCKS.items() for seconds in LENGTHS}
+
+
+def promote_sync(fleet, member, dice):
+    """Promote a synchronous standby."""
+    with fleet.standby() as standby:
+        standby.become_synchronous()
+        if dice.random() < 0.5:
+            standby.fall_behind()
+        return fail_over(fleet, member, standby, dice)
+
+
+def promote_async(fleet, member, dice):
+    """Promote a standby that is behind. Somebody may have joined in the seconds that are lost, and somebody else joins
+    afterwards.
+    """
+    last = fleet.members[-1]
+    with fleet.standby() as standby:
+        behind, joins = dice.choice(BEHIND), dice.random() < 0.5
+        lost = us_now()
+        if behind:
+            standby.fall_behind()
+            lost = us_now()
+            if joins:
+                last.start()
+            time.sleep(behind)
+        span = fail_over(fleet, member, standby, dice)
+    if behind and joins:
+        fleet.note("unknown", last.number, lost)
+        former = member.number
+        member.kill()
+        fleet.note("kill", former, us_now())
+        member.start()
+        time.sleep(LEASE)
+        last.leave()
+    return span._replace(lost=lost)
+
+
+def fail_over(fleet, member, standby, dice):
+    """Have the primary crash, and promote a standby. The agents find it there before it is promoted, or after."""
+    since = us_now()
+    fleet.server.stop("immediate")
+    member.proxy.let_go()
+    time.sleep(dice.choice((0.0, 1.0)))
+    if dice.random() < 0.5:
+        fleet.move_to(standby)
+        standby.promote()
+    else:
+        standby.promote()
+        fleet.move_to(standby)
+    return Span(since, us_now())
+
+
+def starve(fleet, member, _dice):
+    """Let another program have all connections, and end that over which the member commits."""
+    since = us_now()
+    with server_outages.used_up(fleet.server, member.name):
+        member.proxy.let_go()
+        time.sleep(STARVES)
+    return Span(since, us_now())
+
+
+def bulk_edit(fleet, member, dice):
+    """Change all jobs by hand, in one statement."""
+    jobs = sql.Identifier(next(iter(fleet.schemas)), "job")
+    since = us_now()
+    server_outages.ask(fleet.server, sql.SQL("UPDATE {} SET name = %s").format(jobs), f"edit {dice.random()}")
+    member.proxy.let_go()
+    return Span(since, us_now())
+
+
+def hold_snapshots(fleet, member, _dice):
+    """Keep a transaction open for a minute that has written, and reads what there was at its beginning."""
+    since = us_now()
+    with psycopg.connect(fleet.server.dsn) as hand:
+        hand.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        hand.execute("SELECT pg_current_xact_id()")
+        time.sleep(HOLDS)
+        hand.rollback()
+    return Span(since, us_now())
+
+
+def publish(fleet, member, _dice):
+    """Publish all tables, and read what is published."""
+    since = us_now()
+    with server_outages.published(fleet.server) as read:
+        over = time.monotonic() + PUBLISHES
+        while time.monotonic() < over:
+            read()
+            time.sleep(0.5)
+    return Span(since, us_now())
+
+
+def narrow(fleet, member, _dice):
+    """Let a worker come that has room for one run of those whose executions stand in the broker, and leave."""
+    last, every = fleet.members[-1], fleet.config["every"]
+    time.sleep((-time.time() - NARROW) % every)
+    since = us_now()
+    last.start(room=1)
+    time.sleep(min(every, 2 * NARROW))
+    fleet.note("narrow", last.number, since)
+    last.leave()
+
+
+def fall_asleep(fleet, count):
+    """Add jobs that are due on some leap day: rows for whoever changes all of them."""
+    jobs = sql.Identifier(next(iter(fleet.schemas)), "job")
+    add = sql.SQL(
+        "INSERT INTO {} (id, task, schedule, args) SELECT %s || number, 'work', '0 0 29 2 *', '[0]'"
+        " FROM generate_series(1, %s) AS number"
+    )
+    server_outages.ask(fleet.server, add.format(jobs), f"{ASLEEP}-", count)
+
+
+ALONE = {**OUTAGES, **{each.__name__: each for each in (promote_async, promote_sync, starve, bulk_edit)}}
+"""What befalls a fleet that is well otherwise, so that it can be seen how long it takes to be well again."""
+
+BESIDE = {each.__name__: each for each in (hold_snapshots, publish, narrow)}
+"""What goes on while other troubles befall it."""
+
+LASTING = {*BESIDE} - {"narrow"}
+"""What a restart of the server would end."""
+
+ENDS_SESSIONS = {"restart", "publish"} | {each for each in ALONE if each.startswith(("outage_stop", "promote"))}
+"""What ends sessions of the server, or waits until all transactions are over: not beside what is LASTING."""
+
+OF_OWN_SERVERS = {*ALONE, *BESIDE} - {"narrow"}
+"""What may befall only servers that nobody else uses, and that are set up for it."""
+
+SETTINGS = {"wal_level": "logical", "max_connections": 140}
+"""Of a server that all these may befall."""
