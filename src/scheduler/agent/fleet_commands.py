@@ -30,20 +30,30 @@ def _read(file: Path) -> Config:
 
 
 @click.command()
-@click.argument("target")
-@click.argument("file", type=click.Path(path_type=Path))
-def doctor(target: str, file: Path) -> None:
+@click.argument("words", nargs=-1, required=True, metavar="[TARGET] FILE")
+def doctor(words: tuple[str, ...]) -> None:
     """Run each probe once on TARGET, a [[postgres]] of FILE, and say what works and what is missing.
 
-    Exit code 1 if a probe that is on does not work.
+    Without TARGET say of the server of FILE's store, in PostgreSQL, whether a failover would lose commits: agents need
+    standbys that commits wait for. Exit code 1 if it would, or if a probe that is on does not work.
     """
-    from .checkup import check_up
+    from scheduler import StoreError
+
+    from .checkup import check_up, check_up_store
     from .tables import TablesUnread
 
+    if len(words) > len(("TARGET", "FILE")):
+        raise click.UsageError("give a TARGET and the FILE, or the FILE alone")
+    *target, file = words
+    config = _read(Path(file))
+    if not target and config.store.dsn is None:
+        end(f"{config.store} is for one process, and no server's: name a TARGET, too", BAD_USAGE)
     try:
-        lines, is_well = check_up(_read(file), target)
+        lines, is_well = check_up(config, *target) if target else check_up_store(config.store)
     except (LookupError, TablesUnread) as exc:
         end(str(exc), BAD_USAGE)
+    except StoreError as exc:
+        refuse(config.store, str(exc))
     print_lines(lines)
     sys.exit(0 if is_well else FAILED)
 

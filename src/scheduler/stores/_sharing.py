@@ -195,12 +195,52 @@ class HandOver:
     seconds: float | None
 
 
+@frozen
+class Standby:
+    """A server that follows the one of a store. `state`: "sync" or "quorum" if commits wait for it, "async" or
+    "potential" if they do not; None: our role may not know.
+    """
+
+    name: str
+    state: str | None
+
+    @property
+    def is_waited_for(self) -> bool | None:
+        """Whether commits wait for it; None: that is not known."""
+        return None if self.state is None else self.state in {"sync", "quorum"}
+
+
+@frozen(kw_only=True)
+class StoreServer:
+    """The server of a store, and the standbys that may take its place. One that commits do not wait for loses some.
+
+    `is_standby`: it follows another server itself, and takes no commits. `synchronous_commit`: what our commits wait
+    for.
+    """
+
+    is_standby: bool
+    synchronous_commit: str
+    standbys: tuple[Standby, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Whether commits wait until standbys have them on their disks, if there are any to wait for."""
+        return self.synchronous_commit in {"on", "remote_apply"}
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it takes commits, and none that it has answered is lost if any of its standbys takes its place."""
+        if self.is_standby:
+            return False
+        return not self.standbys or (self.waits and all(each.is_waited_for for each in self.standbys))
+
+
 @frozen(kw_only=True)
 class FleetView:
     """The agents that have a store. `free`: shards that nobody has. `requests`: those that are not done.
 
     `hand_overs`: the last ones, latest first. `loans`: units of the fleet's limits. `waiting`: how many jobs ask for
-    labels that no agent has.
+    labels that no agent has. `server`: of a store that has one.
     """
 
     agents: tuple[AgentRow, ...]
@@ -209,6 +249,7 @@ class FleetView:
     hand_overs: tuple[HandOver, ...] = ()
     loans: tuple[Loan, ...] = ()
     waiting: Mapping[str, int] = field(factory=dict, hash=False)
+    server: StoreServer | None = None
 
 
 def waiting_of(jobs: Iterable[tuple[str, int]], agents: Sequence[AgentRow]) -> dict[str, int]:

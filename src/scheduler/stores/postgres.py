@@ -34,10 +34,10 @@ from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, che
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements
-from ._postgres.visits import PostgresVisit, read_fleet
+from ._postgres.visits import PostgresVisit, read_fleet, read_server
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
-from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing
+from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing, StoreServer
 from ._store import Opened, StoreUnavailable, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
@@ -279,6 +279,11 @@ class PostgresStore:
         """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""
         with self._reading() as reader:
             return read_fleet(reader, self._statements, self._schema)
+
+    def server(self) -> StoreServer:
+        """Return whether a failover of its server would lose commits. The store need not be open, nor have tables."""
+        with self._reading() as reader:
+            return read_server(reader)
 
     @contextmanager
     def visit(self) -> Iterator[PostgresVisit]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .audit import audit_in_json, audit_lines
 from .choice import display_on
 from .display import Display, NotShown, View
-from .fleet import fleet_in_json, fleet_lines
+from .fleet import fleet_in_json, fleet_lines, risks
 from .history import begun, json_line, plain_line
 from .monitor import Monitor
 from .uptime import group_uptime_lines, json_uptime, plain_uptime, uptime_lines
@@ -30,5 +30,6 @@ __all__ = [
     "json_uptime",
     "plain_line",
     "plain_uptime",
+    "risks",
     "uptime_lines",
 ]

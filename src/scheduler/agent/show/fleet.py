@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 from attrs import asdict
 
-from scheduler.stores import SHARDS, AgentRow, FleetView, HandOver, Loan, lack_text
+from scheduler.stores import SHARDS, AgentRow, FleetView, HandOver, Loan, Standby, StoreServer, lack_text
+
+LOSES: Final = "a failover loses the last commits, and ticks may run twice"
 
 
 def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
@@ -27,11 +30,27 @@ def fleet_lines(view: FleetView, now: datetime) -> Iterator[str]:
         yield _loan(loan)
     if view.requests:
         yield f"{view.requests} requests to other agents are not done"
+    if view.server is not None:
+        yield from risks(view.server)
+
+
+def risks(server: StoreServer) -> Iterator[str]:
+    """Say what of a store its server would lose in a failover, if anything."""
+    if server.is_standby:
+        yield "this server is a standby, which takes no commits: no agent can work with it"
+        return
+    for standby in server.standbys:
+        if standby.is_waited_for is None:
+            yield f"{_name(standby)}: this role may not see whether commits wait for it: grant it pg_monitor"
+        elif not standby.is_waited_for:
+            yield f"{_name(standby)}: commits do not wait for it (synchronous_standby_names): {LOSES}"
+    if server.standbys and not server.waits:
+        yield f"synchronous_commit is {server.synchronous_commit}, so commits wait for no standby's disk: {LOSES}"
 
 
 def fleet_in_json(view: FleetView) -> Iterator[str]:
-    """Say of each agent what is known of it, as one object; then of each that has gone, of who has which units, and of
-    jobs that wait for labels.
+    """Say of each agent what is known of it, as one object; then of each that has gone, of who has which units, of jobs
+    that wait for labels, and of the server if it has standbys, or is one.
     """
     for agent in view.agents:
         yield json.dumps(asdict(agent) | {"labels": dict(agent.labels)}, ensure_ascii=False)
@@ -41,6 +60,12 @@ def fleet_in_json(view: FleetView) -> Iterator[str]:
         yield json.dumps({"loan": asdict(loan)}, ensure_ascii=False)
     for where, jobs in view.waiting.items():
         yield json.dumps({"waiting": {"where": where, "jobs": jobs}}, ensure_ascii=False)
+    if (server := view.server) is not None and (server.standbys or server.is_standby):
+        yield json.dumps({"server": asdict(server) | {"is_safe": server.is_safe}}, ensure_ascii=False)
+
+
+def _name(standby: Standby) -> str:
+    return f"standby {standby.name}" if standby.name else "a standby"
 
 
 def _line(agent: AgentRow, now: datetime) -> str:

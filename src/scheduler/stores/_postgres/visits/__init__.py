@@ -5,6 +5,7 @@ thread of whoever visits.
 """
 
 from .fleet import read_fleet
+from .server import read_server
 from .visit import PostgresVisit
 
-__all__ = ["PostgresVisit", "read_fleet"]
+__all__ = ["PostgresVisit", "read_fleet", "read_server"]

@@ -8,6 +8,7 @@ from ..._sharing import AgentRow, FleetView, HandOver, waiting_of
 from ..connection import Connection, one_row
 from ..statements import Statements
 from ..units import UnitStatements, loans_of
+from .server import read_server
 from .tables import check_made
 
 _AGENT: Final = (
@@ -27,4 +28,12 @@ def read_fleet(reader: Connection, statements: Statements, schema: str) -> Fleet
     overs = tuple(HandOver(**dict(zip(_HAND_OVER, row, strict=True))) for row in rows)
     loans = tuple(loans_of(reader, UnitStatements(statements)))
     waiting = waiting_of(reader.execute(statements.without_owner), agents)
-    return FleetView(agents=agents, free=free, requests=requests, hand_overs=overs, loans=loans, waiting=waiting)
+    return FleetView(
+        agents=agents,
+        free=free,
+        requests=requests,
+        hand_overs=overs,
+        loans=loans,
+        waiting=waiting,
+        server=read_server(reader),
+    )
