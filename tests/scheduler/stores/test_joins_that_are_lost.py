@@ -150,7 +150,7 @@ async def test_a_scheduler_of_whose_joining_nothing_is_known_joins_again(agent, 
     """And runs its jobs, of which the store knows as much as the other agents."""
     other, ran, lost = agent(), [], []
     store = shared_store("lost")
-    s = Scheduler(store=store, poll="50ms")
+    s = Scheduler(store=store, poll="50ms", crash_floor="50ms")  # one that was cut off is a crash
     s.register("work", lambda: ran.append(1))
     s.listen(lost.append, AgentLost)
     async with s:
