@@ -24,8 +24,14 @@ def forget(fleet):
             fleet.execute(statement)
         fleet.execute("ALTER TABLE job ENABLE TRIGGER USER")
         fleet.execute("ALTER TABLE pause ENABLE TRIGGER USER")
-        with store._seen_lock:
+        ask = store.changes
+
+        def changes():  # one that is under way says where it has come to
+            store.changes = ask
             store._seen = f"1000000000:1000000000: {store._seen.split(' ')[1]}"
+            return ask()
+
+        store.changes = changes
 
     return forget
 
