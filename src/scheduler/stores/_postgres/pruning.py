@@ -1,4 +1,4 @@
-"""Forgetting history that is over the bounds."""
+"""Forgetting history that is over the bounds, and what nobody asks for any more."""
 
 from __future__ import annotations
 
@@ -26,6 +26,12 @@ SHARE_OF_JOB: Final = 16
 
 MOST_COUNTS: Final = 200_000
 """Jobs whose new records are counted here; with more than that those of all are counted in the table."""
+
+HOUR_US: Final = 3_600_000_000
+DAY_US: Final = 24 * HOUR_US
+
+AS_BY_HAND: Final = sql.SQL("SELECT set_config('timerqueue.agent', '', true)")
+"""Our own scheduler has not asked for what follows: it is told as the others are."""
 
 BLOCKS: Final = 1_000
 """Of the table, read to estimate its size."""
@@ -84,6 +90,22 @@ class Pruning:
             " OR {is_foreign}) LIMIT %s))",
             is_foreign=IS_FOREIGN,
         )
+        self._votes = statements.of(
+            "DELETE FROM {schema}.vote WHERE ctid = ANY (ARRAY(SELECT ctid FROM {schema}.vote WHERE due_us < %s"
+            " LIMIT %s FOR UPDATE SKIP LOCKED))"
+        )
+        self._units = statements.of(
+            "DELETE FROM {schema}.unit WHERE ctid = ANY (ARRAY(SELECT ctid FROM {schema}.unit"
+            " WHERE until < clock_timestamp() - interval '1 hour' LIMIT %s FOR UPDATE SKIP LOCKED))"
+        )
+        self._parts = statements.of(
+            "DELETE FROM {schema}.job WHERE id = ANY (ARRAY(SELECT id FROM {schema}.labelled_shard"
+            " JOIN {schema}.job ON shard = number JOIN {schema}.job_state ON job_id = id"
+            " WHERE labelled_shard.labels ~ ' [|] agent process [0-9]+ on ' AND owner IS NULL AND next_us < %s"
+            " AND NOT EXISTS (SELECT FROM {schema}.agent"
+            " WHERE right(labelled_shard.labels, length(name) + 8) = '| agent ' || name)"
+            " ORDER BY id LIMIT %s FOR UPDATE OF job SKIP LOCKED))"
+        )
         self._know_nothing()
 
     def _know_nothing(self) -> None:
@@ -130,8 +152,12 @@ class Pruning:
             self._know_nothing()
             raise
         finally:
-            with transaction() as connection:
-                changes = connection.execute(self._changes, [snapshot_of(seen), ROWS]).rowcount
+            try:
+                with transaction() as connection:
+                    changes = connection.execute(self._changes, [snapshot_of(seen), ROWS]).rowcount
+            finally:
+                with transaction() as connection:
+                    self._prune_left(connection, now_us)
         return gone + (changes if changes == ROWS else 0)
 
     def _prune_records(self, connection: Connection, retention: Retention, now_us: int) -> int:
@@ -144,6 +170,15 @@ class Pruning:
         if retention.total_bytes is not None:
             gone += self._prune_bytes(connection, retention.total_bytes)
         return gone
+
+    def _prune_left(self, connection: Connection, now_us: int) -> None:
+        """Delete what nobody asks for any more: votes that were counted, units of limits that no agent knows, and jobs
+        for processes that have gone. `process 7 on web` is an agent without a name, and no other will be called so.
+        """
+        connection.execute(self._votes, [now_us - HOUR_US, ROWS])
+        connection.execute(self._units, [ROWS])
+        connection.execute(AS_BY_HAND)
+        connection.execute(self._parts, [now_us - DAY_US, ROWS])
 
     def _prune_jobs(self, connection: Connection, most: int) -> int:
         if most != self._most:
