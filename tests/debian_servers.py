@@ -31,7 +31,7 @@ def program(name):
 class PgBouncer:
     """A pooler of transactions before a PostgreSQL, on a Unix socket. `server`: a PostgresServer that has started.
 
-    `leads_to`: how it finds that server, if not by its folder. `users`: who may log in, with passwords. `more`: settings.
+    `leads_to`: how it finds that server, if not by its folder. `users`: their names and passwords. `more`: settings.
     """
 
     def __init__(self, server, connections=2, *, leads_to=None, users='"postgres" ""\n', more=""):

@@ -4,8 +4,8 @@
 
 Four agents run so many jobs, so many starts a second. A fifth of the jobs have their executions in the beanstalkd; the
 rest belong to the agents by shards; some of those share a limit of the fleet, and some are run by two agents or by
-all. Each agent reaches each server through a proxy of its own, and each is as far from PostgreSQL as `--distances` says.
-Every few seconds one of fleet_troubles.KINDS befalls one of them, or a server; mostly while a commit of that agent is
+all. Each agent reaches each server through a proxy of its own, as far from PostgreSQL as `--distances` says. Every few
+seconds one of fleet_troubles.KINDS befalls one of them, or a server; mostly while a commit of that agent is
 in flight: its COMMIT is held on the way, or the answer to it. The same seed gives the same troubles, not at the same
 instants to the microsecond. One agent at least is left alone at any time.
 
@@ -38,8 +38,8 @@ if importlib.util.find_spec("anyio") is None:  # an interpreter without our depe
     os.execv(sys.executable, [sys.executable, str(dev), "chaos", *sys.argv[1:]])
 
 import beanstalkd_server
-from faked_clock import FAKETIME
 import fleet_outage_troubles as bad_days
+from faked_clock import FAKETIME
 from fleet_evidence import lateness
 from fleet_judge import judge, unexplained
 from fleet_members import Fleet, us_now
@@ -53,7 +53,7 @@ IN_FLIGHT = 0.7
 """How many of the troubles wait for a commit first; all until their kind has met one."""
 
 LOOKED_AT = 1.5
-"""Seconds after a bad day of the server, and after the time in which all has to be well again, until the next trouble."""
+"""Seconds until the next trouble, from when all has to be well again after a bad day of the server."""
 
 BURST = 60
 """Jobs that are all due at once, and take a second each."""
@@ -165,11 +165,10 @@ class Operator:
             self.errors.append(f"{kind} of {member.name}: {error!r} in {where.name}, line {where.lineno}")
             print(self.errors[-1], file=sys.stderr)
         finally:
-            if beside:
-                return
-            with self._some_are_free:
-                self._untroubled.append(member)
-                self._some_are_free.notify()
+            if not beside:
+                with self._some_are_free:
+                    self._untroubled.append(member)
+                    self._some_are_free.notify()
 
     def _befall_now(self, kind, member, dice):
         member.held, meets = "", kind not in bad_days.BESIDE
@@ -317,8 +316,12 @@ def arguments(given=None):
     parser.add_argument(
         "--distances", type=distances, default=distances("0,5,60,100"), help="from PostgreSQL, one way, in ms, in turn"
     )
-    parser.add_argument("--within", type=float, default=2.0, help="seconds after a server's return until all is on time")
-    parser.add_argument("--asleep", type=int, default=40_000, help="jobs beside the others that only a bulk edit touches")
+    parser.add_argument(
+        "--within", type=float, default=2.0, help="seconds after a server's return until all is on time"
+    )
+    parser.add_argument(
+        "--asleep", type=int, default=40_000, help="jobs beside the others that only a bulk edit touches"
+    )
     parser.add_argument("--limit", type=int, default=7, help="of the fleet, for a part of the jobs")
     parser.add_argument("--pace", type=float, default=5.0, help="seconds from one trouble to the next")
     parser.add_argument("--audits", type=float, default=10.0, help="seconds from one audit of the queue to the next")

@@ -4,6 +4,7 @@ import contextlib
 
 from attrs import evolve
 
+from fleet_outage_defects import OUTAGES
 from scheduler._lease import lease
 from scheduler._lending import account, units as borrowing
 from scheduler.stores import StoreTakenOver
@@ -15,7 +16,7 @@ from timerqueue import SystemClock
 def plant(names):
     """Build the defects of these names, with commas between them, into this process."""
     for name in filter(None, names.split(",")):
-        DEFECTS[name]()
+        (DEFECTS | OUTAGES)[name]()
 
 
 def fence():

@@ -13,6 +13,9 @@ ENDS = {"kill", "lose", "exit"}
 
 STANDS_STILL = {"stop", "freeze"}
 
+PROMPT = {"once", "again", "long", "many", "queued"}
+"""Jobs that wait for nothing but their time."""
+
 
 class Begun(NamedTuple):
     """A run has begun. `process`: whose log it stands in."""
@@ -126,8 +129,11 @@ class Evidence:
 
     @cached_property
     def late(self):
-        """The first begin of each tick that was not on time, with when it was due, by the clock of `Begun.at`."""
-        found = ((first, due - self.wall) for (job, due), (first, *_) in self.by_tick.items() if not is_edited(job))
+        """The first begin of each tick that was not on time, with when it was due, by the clock of `Begun.at`.
+
+        Of jobs that wait for nothing else: not for units of a limit, nor for room, nor for one agent.
+        """
+        found = ((first, due - self.wall) for (job, due), (first, *_) in self.by_tick.items() if kind_of(job) in PROMPT)
         return [(first, was_due) for first, was_due in found if first.at - was_due > self.on_time * 1e6]
 
     def troubled(self, process, kinds, since, until):
@@ -161,6 +167,7 @@ def agent_of(job):
 def seconds(at, evidence):
     """Where an instant lies, from the first run on."""
     return f"at {(at - evidence.begun[0].at) / 1e6:.1f} s"
+
 
 # -- what is read, and counted -----------------------------------------------------------------------------------------
 

@@ -253,4 +253,3 @@ def was_there(life, since, until, evidence):
         return False
     kinds = {each.kind for each in evidence.troubles}
     return not evidence.troubled(process, kinds, since - SETTLES * 1e6, until)
-

@@ -103,14 +103,18 @@ class Member:
         fleet = self.fleet
         self.number = fleet.new_number()
         fleet.names[self.number] = self.name
-        config = fleet.config | {
-            "dsn": fleet.dsn or self.proxy.dsn,
-            "log": str(fleet.log_of(self.number)),
-            "name": self.name,
-            "told": str(fleet.folder / f"{self.name}.told"),
-            "jobs": dict(jobs),
-            "broker": f"127.0.0.1:{self.broker_proxy.port}" if self.broker_proxy else "",
-        } | more
+        config = (
+            fleet.config
+            | {
+                "dsn": fleet.dsn or self.proxy.dsn,
+                "log": str(fleet.log_of(self.number)),
+                "name": self.name,
+                "told": str(fleet.folder / f"{self.name}.told"),
+                "jobs": dict(jobs),
+                "broker": f"127.0.0.1:{self.broker_proxy.port}" if self.broker_proxy else "",
+            }
+            | more
+        )
         self.close()
         self._answers = queue.Queue()
         self.process = subprocess.Popen(
@@ -247,6 +251,10 @@ class Fleet:
             member.start()
         self._watch.start()
 
+    def has_joined(self, member):
+        """Whether the store knows an agent of that name."""
+        return (member.name,) in self._ask("SELECT name FROM {schema}.agent")
+
     def new_number(self):
         """Number the processes, one after another."""
         with self._lock:
@@ -312,7 +320,7 @@ class Fleet:
         written = [], [], [], []
         for number in filter(self.has, range(1, self._numbers + 1)):
             for found, its in zip(written, read_log(self.log_of(number), number), strict=True):
-                found += its
+                found.extend(its)
         begun, ended, cut_off, events = written
         quarantined = [job for (job,) in self._ask(QUARANTINED)]
         gone = [(epoch, at - wall) for epoch, at in self._ask(GONE)]

@@ -20,7 +20,21 @@ from fleet_recovery import recovery
 
 LEASE = 3.0
 
-UNWELL = {"kill", "lose", "exit", "stop", "freeze", "cut", "half_open", "reset", "delay", "leave", "starve", "unknown", "hung"}
+UNWELL = {
+    "kill",
+    "lose",
+    "exit",
+    "stop",
+    "freeze",
+    "cut",
+    "half_open",
+    "reset",
+    "delay",
+    "leave",
+    "starve",
+    "unknown",
+    "hung",
+}
 """What is done to one agent that others may take for its death, and what ends it. "unknown": the store knows nothing of
 it, as it joined in seconds that a failover has lost.
 """
@@ -37,7 +51,7 @@ AWAY = (*OUTAGES, "restart", "broker_", "server_clock")
 BESIDE = {"hold_snapshots", "publish"}
 """Troubles that may cost no start its time."""
 
-GIVES = LEASE + 4
+GIVES = 3 * LEASE
 """Seconds after which an agent that cannot commit is to have given its jobs away."""
 
 HOARDS = 4.0
@@ -68,9 +82,9 @@ def crashed(evidence):
         process = processes.get(record.fence >> 32)
         since = begun.get((record.job, record.due, record.fence), record.due - evidence.wall)
         until = record.ended - evidence.wall if record.ended else since + LINGERS * 1e6
-        if not (process and evidence.troubled(process, UNWELL, since - LINGERS * 1e6, until)):
-            if not was_lost(since, evidence):
-                found[process].append(record)
+        befell = process and evidence.troubled(process, UNWELL, since - LINGERS * 1e6, until)
+        if not befell and not was_lost(since, evidence):
+            found[process].append(record)
     for process, records in found.items():
         name = evidence.names.get(process, process)
         first = min(record.due for record in records) - evidence.wall
@@ -94,14 +108,17 @@ def lost_with_a_failover(evidence):
 def slow(evidence):
     for trouble, took in recoveries(evidence):
         if took > evidence.within:
-            yield f"{took:.1f} s until all starts were on time again after {trouble.kind} ({when(trouble.since, evidence)})"
+            where = when(trouble.since, evidence)
+            yield f"{took:.1f} s until all starts were on time again after {trouble.kind} ({where})"
 
 
 def recoveries(evidence):
     """Yield each trouble of a server with the seconds until all starts were on time again, if that was looked at."""
     for trouble in filter(is_outage, evidence.troubles):
         following = (
-            each.since for each in evidence.troubles if each.since > trouble.since and each.kind not in BESIDE | {"narrow"}
+            each.since
+            for each in evidence.troubles
+            if each.since > trouble.since and each.kind not in BESIDE | {"narrow"}
         )
         until = min([*following, evidence.quiet, trouble.until + round(LOOKED_AT * 1e6)])
         if until - trouble.until >= evidence.on_time * 1e6:

@@ -13,6 +13,7 @@ from psycopg import sql
 import server_outages
 from fleet_agent import ASLEEP
 from fleet_members import us_now
+from kit import wait_until
 
 LEASE = 3.0
 LENGTHS = (1, 3, 10)
@@ -27,7 +28,7 @@ STARVES = 14.0
 HOLDS = 60.0
 PUBLISHES = 10.0
 NARROW = 5.0
-"""Seconds before all ticks of a burst are due at which a worker comes that has room for one, and after it until it goes."""
+"""Seconds from when a worker comes that has room for one run until all ticks of a burst are due, and until it goes."""
 
 
 class Span(NamedTuple):
@@ -69,7 +70,7 @@ def promote_sync(fleet, member, dice):
 
 
 def promote_async(fleet, member, dice):
-    """Promote a standby that is behind. Somebody may have joined in the seconds that are lost, and somebody else joins
+    """Promote a standby that is behind. Another agent may have joined in the seconds that are lost, and one more joins
     afterwards.
     """
     last = fleet.members[-1]
@@ -80,7 +81,8 @@ def promote_async(fleet, member, dice):
             standby.fall_behind()
             lost = us_now()
             if joins:
-                last.start()
+                last.launch()
+                wait_until(lambda: fleet.has_joined(last))
             time.sleep(behind)
         span = fail_over(fleet, member, standby, dice)
     if behind and joins:
@@ -88,7 +90,8 @@ def promote_async(fleet, member, dice):
         former = member.number
         member.kill()
         fleet.note("kill", former, us_now())
-        member.start()
+        member.launch()
+        wait_until(lambda: fleet.has_joined(member))
         time.sleep(LEASE)
         last.leave()
     return span._replace(lost=lost)

@@ -3,16 +3,17 @@
     python3 tests/fleet_outages.py --lengths 1 10 --kinds stop freeze --source ../another-checkout
 
 Each row is a fleet of its own: jobs of each second, and runs that go on for as long as anybody looks. Then an outage
-befalls the server, and the row says how many agents were taken for dead, how many runs they cut off, how many are on
-record as crashes, and how long after the server's return all starts were on time again. Agents reach the server through
-proxies of their own, and with a pooler all of them through one PgBouncer, which asks a server that refused it again
-after a second.
+befalls the server, and the row says how long that was away, how many agents were taken for dead, how many runs they
+cut off, how many are on record as crashes, and how long after the server's return all starts were on time again. Agents
+reach the server through proxies of their own, and with a pooler all of them through one PgBouncer, which asks a server
+that refused it again after a second.
 
     stop        it is stopped and started
     freeze      all its processes stand still
     lock        the table of agents is locked
     promotion   it crashes, and after that time an asynchronous standby is promoted in its place
     used_up     another program has all its connections, and the connection ends over which one agent commits
+    nothing     befalls it: a row that has to be 0 throughout, or this machine is too slow for the others
     password    the password of the agents is another one, and the connection ends over which one agent commits
 """
 # ruff: noqa: T201 - it speaks to who started it
@@ -23,7 +24,7 @@ import os
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from itertools import product
 from pathlib import Path
 
@@ -59,8 +60,8 @@ ON_TIME = 1.0
 ROLE = "fleet"
 LOGIN = f"user={ROLE} password=right"
 HEAD = """\
-| outage | seconds | way | queue | buried | cut off | crashed | on time again after, s |
-|---|---|---|---|---|---|---|---|"""
+| outage | seconds | way | queue | away, s | buried | cut off | crashed | on time again after, s |
+|---|---|---|---|---|---|---|---|---|"""
 
 
 # -- outages -----------------------------------------------------------------------------------------------------------
@@ -101,7 +102,13 @@ def promotion(place):
     place.move_to(place.standby)
 
 
+def nothing(_place):
+    return nullcontext()
+
+
 OUTAGES = {each.__name__: each for each in (stop, freeze, lock, promotion, used_up, password)}
+CONTROL = {"nothing": nothing}
+"""What shows whether this machine is fast enough: all starts have to be on time then."""
 
 
 # -- one row -----------------------------------------------------------------------------------------------------------
@@ -190,7 +197,7 @@ class Row:
             place.fleet.members[0].ask(verb="add", id=long, ids=[f"{long}-{n}" for n in range(LONG)], every=1.0)
             time.sleep(BEGUN)
             since = us_now()
-            with OUTAGES[self.kind](place):
+            with (OUTAGES | CONTROL)[self.kind](place):
                 time.sleep(self.length)
             back = us_now()
             time.sleep(options.observe)
@@ -208,7 +215,7 @@ class Row:
         cut_off = sum(1 for job, *_ in evidence.cut_off if "long" in kind_of(job))
         crashed = sum(each.outcome == "crashed" for each in evidence.records)
         place = f"{self.kind} | {self.length:g} | {self.way} | {'yes' if self.has_queue else 'no'}"
-        return f"| {place} | {buried} | {cut_off} | {crashed} | {after} |"
+        return f"| {place} | {(back - since) / 1e6:.1f} | {buried} | {cut_off} | {crashed} | {after} |"
 
 
 def of_short_runs(evidence):
@@ -222,7 +229,7 @@ def arguments(given=None):
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--lengths", nargs="+", type=float, default=[0.3, 1, 3, 10, 60], help="of the outages, seconds")
-    parser.add_argument("--kinds", nargs="+", choices=OUTAGES, default=list(OUTAGES))
+    parser.add_argument("--kinds", nargs="+", choices=OUTAGES | CONTROL, default=list(OUTAGES))
     parser.add_argument("--ways", nargs="+", choices=("direct", "pooler"), default=["direct", "pooler"])
     parser.add_argument("--queues", nargs="+", choices=("no", "yes"), default=["no", "yes"])
     parser.add_argument("--observe", type=float, default=12.0, help="seconds from the server's return to the end")

@@ -31,7 +31,7 @@ COMMIT = b"COMMIT\0"
 class Proxy:
     """Between clients and the server at `leads_to`: a path, or a host and a port.
 
-    `distance`: seconds from here to the server. Words that follow each other closely arrive as closely, that much later.
+    `distance`: seconds from here to the server. Words arrive as closely after each other as they were said.
     """
 
     def __init__(self, leads_to, distance=0.0):

@@ -7,7 +7,6 @@ follows another one, and can be promoted in its place.
 import contextlib
 import os
 import signal
-import subprocess
 
 import psycopg
 from psycopg import sql
@@ -113,7 +112,7 @@ class Standby(PostgresServer):
         self._primary = primary
         super().__init__(settings={**primary.settings, "unix_socket_directories": ""})
         self.settings["unix_socket_directories"] = self.folder
-        self.clock, self._offset, self._faked = primary.clock, primary._offset, primary._faked  # noqa: SLF001
+        self.clock, self._offset, self._faked = primary.clock, primary._offset, primary._faked
 
     def _find_programs(self):
         return self._primary.programs

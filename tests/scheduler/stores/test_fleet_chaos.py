@@ -4,11 +4,11 @@ import pytest
 
 import beanstalkd_server
 import fleet_chaos
-from fleet_evidence import Begun, Edit, Evidence, Record, Trouble, read_log
+from fleet_evidence import Edit, Event, Trouble, read_log
 from fleet_judge import judge
+from fleet_records import MINUTE, begun, evidence, record
 
 FEW = ["--jobs", "20", "--rate", "10", "--limit", "2", "--audits", "3"]
-MINUTE = 60_000_000
 
 
 @pytest.fixture
@@ -53,25 +53,10 @@ def test_the_judge_finds_planted_defects(played, defects, kind, found):
     pytest.fail(f"not found: {missing}\n{said}")
 
 
-def begun(job="once-1", due=0, *, attempt=1, by=1, at=None, number=1, process=1):
-    """A run that begins when it is due, unless another instant is named."""
-    return Begun(job, due, attempt, by << 32 | number, due if at is None else at, process)
-
-
-def evidence(*runs, ended=True, **more):
-    """Runs that have ended at once, unless they are said not to, of jobs that are due each minute."""
-    ends = [(each.job, each.due, each.fence, each.at) for each in runs] if ended is True else ended
-    given = {"every": MINUTE, "limit": 2, "batch": 1, "quiet": max(each.due for each in runs) + 1} | more
-    return Evidence(begun=runs, ended=ends, **given)
-
-
-def record(job, due, outcome="crashed", by=1, last_due=None, reason=""):
-    return Record(job, due, outcome, by << 32 | 9, due if last_due is None else last_due, reason)
-
-
 MINUTES = [begun(due=minute * MINUTE, number=minute + 1) for minute in range(4)]
 BOTH = [begun(f"many-1#{part}", due, number=part + due) for due in (0, MINUTE) for part in (1, 2)]
 THERE = [begun("once-2", due=due, by=2, process=2, number=due + 1) for due in (0, MINUTE)]
+KILLED = Trouble("kill", 1, MINUTE, MINUTE + 9)
 LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 2) for number in (1, 2, 3)]
 
 
@@ -79,12 +64,14 @@ LIMITED = [begun(f"limited-{number}", number=number, at=number, by=1 + number % 
     "innocent",
     [
         evidence(*MINUTES),
-        evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE)]),
-        evidence(MINUTES[0], MINUTES[3], records=[
+        evidence(MINUTES[0], MINUTES[2], records=[record("once-1", MINUTE)], troubles=[KILLED]),
+        evidence(MINUTES[0], MINUTES[3], troubles=[KILLED], records=[
             record("once-1", MINUTE),
             record("once-1", 2 * MINUTE, "missed", last_due=2 * MINUTE, reason="after crash"),
         ]),
-        evidence(MINUTES[0], quiet=3 * MINUTE, records=[record("once-1", MINUTE)], quarantined=["once-1"]),
+        evidence(MINUTES[0], quiet=3 * MINUTE, records=[record("once-1", MINUTE)], quarantined=["once-1"], troubles=[
+            KILLED
+        ]),
         evidence(begun("again-1"), begun("again-1", attempt=2, by=2, at=5)),
         evidence(MINUTES[0], ended=[], records=[record("once-1", 0)], troubles=[Trouble("kill", 1, 5, 9)]),
         evidence(*LIMITED),
@@ -173,8 +160,11 @@ def test_what_is_wrong_is_found(guilty, words):
 
 def test_a_log_is_read(tmp_path):
     """As the agents write it."""
-    (tmp_path / "log").write_text(f"b once-1 5 1 {7 << 32} 6\ne once-1 5 1 {7 << 32} 9\nc once-2 5 1 {7 << 32} 9\n")
+    (tmp_path / "log").write_text(
+        f"b once-1 5 1 {7 << 32} 6\ne once-1 5 1 {7 << 32} 9\nc once-2 5 1 {7 << 32} 9\nx lost 9\n"
+    )
     (run,), ends, cut_off, events = read_log(tmp_path / "log", 3)
     assert (run.job, run.due, run.incarnation, run.at, run.process) == ("once-1", 5, 7, 6, 3)
     assert ends == [("once-1", 5, 7 << 32, 9)]
     assert cut_off == [("once-2", 5, 7 << 32, 9)]
+    assert events == [Event("lost", 9, 3)]

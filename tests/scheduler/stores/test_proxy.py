@@ -191,6 +191,32 @@ def test_a_delay_is_one_in_each_direction(connect, proxy):
     assert time.monotonic() - began >= 0.1
 
 
+def test_what_follows_closely_arrives_closely_from_afar(server):
+    """Each way takes its time, and what is said meanwhile is on its way, too: ten words take no ten times as long."""
+    with Proxy(server.address, distance=0.2) as proxy, socket.create_connection(("127.0.0.1", proxy.port)) as client:
+        client.settimeout(PATIENCE)
+        began = time.monotonic()
+        for _ in range(10):
+            client.sendall(b"a")
+            time.sleep(0.01)
+        assert heard(client, 10) == b"A" * 10
+        assert time.monotonic() - began >= 0.4
+
+
+def test_it_leads_to_another_server(connect, proxy):
+    """Connections to the former one are reset, and new ones are made there."""
+    client = connect()
+    client.sendall(b"a")
+    assert heard(client, 1) == b"A"
+    with contextlib.closing(Server()) as other:
+        proxy.lead_to(other.address)
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+        client = connect()
+        client.sendall(b"b")
+        assert (heard(client, 1), other.heard) == (b"B", b"b")
+
+
 def test_a_client_may_hang_while_the_server_knows_that_it_has_gone(connect, server, proxy):
     """What it says is lost, until it gives up."""
     client = connect()
