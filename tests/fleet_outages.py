@@ -45,6 +45,11 @@ from proxy import Proxy
 
 AGENTS = "abcd"
 DISTANCES = (0.0, 0.005, 0.06, 0.1)
+NEAR = (0.0, 0.002, 0.005, 0.01)
+"""Seconds from PostgreSQL. With a queue all are near: one that is further away takes more than it can begin on time,
+with no outage at all.
+"""
+
 SHORT, LONG = 100, 40
 """Jobs of each second, and runs that go on."""
 
@@ -136,7 +141,7 @@ class Place:
             names=AGENTS,
             config=config | {"has_only_queue": row.has_queue, "room": 1_000},
             broker=broker,
-            distances=DISTANCES,
+            distances=NEAR if row.has_queue else DISTANCES,
             door=front,
             environment=source,
         )

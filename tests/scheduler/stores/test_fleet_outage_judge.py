@@ -59,7 +59,7 @@ LATE = {12: 2.5, 13: 1.5}
         of(LOST, records=[crash_at(9)]),
         of(LOST, extra=[begun(due=9 * SECOND, at=14 * SECOND, by=2)]),
         of(LOST, extra=[begun("limited-1", at=9 * SECOND + each, number=100 + each) for each in range(3)], ended=ENDS),
-        of(LOST, Trouble("kill", 2, 14 * SECOND, 14 * SECOND), extra=[begun("once-2", 9 * SECOND, process=2)], ended=ENDS),
+        of(LOST, Trouble("kill", 2, BACK, BACK), extra=[begun("once-2", 9 * SECOND, process=2)], ended=ENDS),
         of(STARVES, late={12: 6, 18: 1.5}),
         of(PUBLISHED, Trouble("kill", 2, 9 * SECOND, 12 * SECOND), late={15: 4}),
         of(PUBLISHED, late={15: 1.5, 40: 9}),
