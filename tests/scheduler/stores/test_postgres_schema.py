@@ -19,8 +19,9 @@ from scheduler.stores import (
     StoreUnavailable,
     StoreUnusable,
 )
-from scheduler.stores._postgres import connection, schema
-from scheduler.stores._postgres.schema import MIGRATIONS, VERSION
+from scheduler.stores._postgres import connection
+from scheduler.stores._postgres.schema import preparing
+from scheduler.stores._postgres.schema.steps import KEYED, MIGRATIONS, VERSION
 from scheduler.stores.postgres import PostgresStore
 
 NASTY = [
@@ -195,7 +196,7 @@ def test_a_key_for_the_log_of_changes_loses_none_that_an_agent_has_not_seen(
 ):
     """The table is written anew, and an agent that had begun to read finds it empty. What is an hour old goes."""
     by_hand("CREATE SCHEMA {}")
-    before = MIGRATIONS[: MIGRATIONS.index(sql.SQL(schema.KEYED))]
+    before = MIGRATIONS[: MIGRATIONS.index(sql.SQL(KEYED))]
     with psycopg.connect(postgres_server.dsn, autocommit=True) as connection:
         for script in before:
             connection.execute(script.format(schema=sql.Identifier(postgres_schema)))
@@ -334,8 +335,8 @@ def test_a_step_that_brings_the_tables_up_to_date_may_take_longer_than_other_sta
     slow = sql.SQL("SELECT pg_sleep(0.4)")
     monkeypatch.setattr(connection, "SETTINGS", deadline)
     monkeypatch.setattr(connection.Connection, "patience", 3)
-    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, slow))
-    monkeypatch.setattr(schema, "VERSION", VERSION + 1)
+    monkeypatch.setattr(preparing, "MIGRATIONS", (*MIGRATIONS, slow))
+    monkeypatch.setattr(preparing, "VERSION", VERSION + 1)
     store.open(0, no_hint)
     with pytest.raises(StoreUnavailable), store.transaction() as opened:
         opened.execute(slow)
@@ -346,8 +347,8 @@ def newer(monkeypatch):
     """Add these steps to those that bring the tables up to date."""
 
     def newer(*steps):
-        monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, *map(sql.SQL, steps)))
-        monkeypatch.setattr(schema, "VERSION", VERSION + len(steps))
+        monkeypatch.setattr(preparing, "MIGRATIONS", (*MIGRATIONS, *map(sql.SQL, steps)))
+        monkeypatch.setattr(preparing, "VERSION", VERSION + len(steps))
 
     return newer
 

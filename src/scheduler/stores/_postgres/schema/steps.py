@@ -1,25 +1,13 @@
-"""The tables in PostgreSQL: how they are made, brought up to date, recognised."""
+"""The steps that make the tables in PostgreSQL, each version out of the one before."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from .._store import StoreUnusable
-from .connection import Connection, psycopg, sql
-from .execution_statements import EXECUTIONS, OVERDUE
-from .statements import HAND_OVERS, LABELLED
-from .units import RESTS, TABLES as UNITS
-
-OLDEST_SERVER: Final = 130_000
-"""The first with xid8 and gen_random_uuid() of its own."""
-
-LONGEST_STEP: Final = 600
-"""Seconds that a step of MIGRATIONS may take: some rewrite or index all jobs, of which there may be a million."""
-
-RELATIONS: Final = """
-    SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
-    WHERE nspname = %s
-"""
+from ..connection import sql
+from ..execution_statements import EXECUTIONS, OVERDUE
+from ..statements import HAND_OVERS, LABELLED
+from ..units import RESTS, TABLES as UNITS
 
 TABLES: Final = """
 CREATE TABLE {schema}.meta (
@@ -289,114 +277,3 @@ MIGRATIONS: Final = (
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 
 VERSION: Final = len(MIGRATIONS)
-
-
-def prepare(connection: Connection, schema: str) -> None:
-    """Make the tables in one transaction, or bring them up to date, one step in a transaction.
-
-    Where the tables are up to date, no right to make any is needed. Raises StoreUnusable where the server is too old,
-    or the schema is somebody else's or of a newer version.
-    """
-    check_server(connection)
-    with connection.transaction_as(""):
-        if version_of(connection, schema) == VERSION:
-            return
-    while _migrate(connection, schema) < VERSION:
-        pass
-
-
-def preflight(connection: Connection, schema: str) -> None:
-    """Raise what `prepare` would, as far as that shows without making anything."""
-    check_server(connection)
-    with connection.transaction_as(""):
-        version = version_of(connection, schema)
-        if version == VERSION:
-            return
-        if version is None:
-            may_make = connection.execute("SELECT has_database_privilege(current_database(), 'CREATE')")
-        else:
-            may_make = connection.execute("SELECT has_schema_privilege(%s, 'CREATE')", [schema])
-        if may_make.fetchone() != (True,):
-            raise _without_right(connection, schema)
-
-
-def check_server(connection: Connection) -> None:
-    """Raise StoreUnusable for a server that is too old, or a database that cannot hold every text."""
-    if connection.info.server_version < OLDEST_SERVER:
-        msg = f"PostgreSQL {connection.info.server_version // 10_000} is too old: 13 is the first that can be used"
-        raise StoreUnusable(msg)
-    encoding = connection.info.parameter_status("server_encoding")
-    if encoding != "UTF8":
-        msg = f"the database is encoded as {encoding}, which cannot hold every text: create one with ENCODING 'UTF8'"
-        raise StoreUnusable(msg)
-
-
-def version_of(connection: Connection, schema: str) -> int | None:
-    """Return the version of the tables; 0: the schema is empty; None: there is no schema. Raises StoreUnusable."""
-    there = connection.execute(RELATIONS, [schema]).fetchone()
-    if there is None or not there[0]:
-        return None if there is None else 0
-    if "meta" not in there[0]:
-        raise _foreign(schema)
-    version = _version_of_meta(connection, schema)
-    if version > VERSION:
-        msg = (
-            f"the tables in schema {schema!r} are of version {version}, and this timerqueue knows {VERSION}: "
-            "update timerqueue"
-        )
-        raise StoreUnusable(msg)
-    return version
-
-
-def _version_of_meta(connection: Connection, schema: str) -> int:
-    query = sql.SQL("SELECT version FROM {}.meta WHERE program = 'timerqueue'").format(sql.Identifier(schema))
-    try:
-        row = connection.execute(query).fetchone()
-    except psycopg.errors.UndefinedColumn:
-        row = None
-    if row is None:
-        raise _foreign(schema)
-    return int(row[0])
-
-
-def _foreign(schema: str) -> StoreUnusable:
-    return StoreUnusable(f"schema {schema!r} holds tables of another program: give a schema of another name")
-
-
-def _without_right(connection: Connection, schema: str) -> StoreUnusable:
-    msg = (
-        f"the role {connection.info.user!r} may not make the tables of version {VERSION} in schema {schema!r}: "
-        "let a role that may open the store once, and grant this one USAGE on the schema and rights to its tables"
-    )
-    return StoreUnusable(msg)
-
-
-def _migrate(connection: Connection, schema: str) -> int:
-    """Take the next step, or all of them where there are no tables. Return the version of the tables then.
-
-    Nodes of an older version go on beside it. Their commits wait for a step, for each locks its row of `agent` first:
-    so nobody has what the other waits for. Their leases are renewed: EXCLUSIVE lets others read `agent`. So a step that
-    takes seconds alters neither `agent` nor `lease` (test_postgres_schema.py).
-    """
-    name = sql.Identifier(schema)
-    with connection.transaction_as(""):
-        # A lock of this transaction alone: of two nodes that find no tables one makes them, the other finds them.
-        connection.execute("SELECT pg_advisory_xact_lock(hashtext('timerqueue'), hashtext(%s))", [schema])
-        version = version_of(connection, schema)
-        if version == VERSION:
-            return VERSION
-        if version:
-            connection.execute(sql.SQL("LOCK TABLE {}.agent IN EXCLUSIVE MODE").format(name))
-        new = version + 1 if version else VERSION
-        connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(f"{LONGEST_STEP}s"))
-        connection.patience = 10 * (LONGEST_STEP + 2)  # the server speaks first
-        try:
-            if version is None:
-                connection.execute(sql.SQL("CREATE SCHEMA {}").format(name))
-            for step in MIGRATIONS[version or 0 : new]:
-                connection.execute(step.format(schema=name))
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise _without_right(connection, schema) from error
-        connection.execute(sql.SQL("UPDATE {}.meta SET version = %s").format(name), [new])
-        del connection.patience  # from here on that of all connections
-    return new
