@@ -145,10 +145,15 @@ class Commits:
             logger.error("the store failed", exc_info=error)
 
     def left(self) -> Sealed | None:
-        """The next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now."""
+        """The next batch that is not durable yet, for a last attempt when the loop has ended. `said`: it is now.
+
+        A small one, for there is no time to find out how large it may be.
+        """
         journal = self._journal
         if not journal.sealed and journal.pending and self._is_open:
             journal.seal()
+        if journal.sealed and len(journal.sealed[0].batch.states) > PIECE:
+            journal.take_apart(PIECE)
         return journal.sealed[0] if journal.sealed else None
 
     def said(self, receipts: Sequence[Receipt]) -> None:

@@ -88,3 +88,21 @@ async def test_batches_grow_again_once_the_server_has_time(server, clock):
             together = await start_all(s, clock, server)
         assert together == [MANY]
         s.stop(0)
+
+
+async def test_the_last_words_are_said_in_pieces(server, clock):
+    """The server had no time for all of them at once, and all of them were lost. Here it is away before the stop."""
+    async with Scheduler(store=server, clock=clock, limit=MANY, blocked_after=None) as s:
+        s.register("nothing", nothing)
+        jobs = s.add_many("nothing", [(f"job-{number}", "@every 9h") for number in range(MANY)])
+        await s.flush()
+        server.most = -1
+        for job in jobs:
+            job.run_now()
+        await clock.travel(1)
+        server.batches.clear()
+        server.most = FEW
+        s.stop(0)
+    assert len(server.batches) > MANY // FEW
+    assert {id for batch in server.batches for id in batch.states} == {job.id for job in jobs}
+    assert s.statistics().store.unsaved == 0
