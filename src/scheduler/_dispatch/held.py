@@ -154,7 +154,7 @@ class Held(Shares):
 
 def is_being_removed(journal: Journal, id: str) -> bool:
     """Whether the job was removed here, and that is still on its way to the store."""
-    noted = [(sealed.batch.jobs, sealed.batch.finished) for sealed in journal.sealed]
+    noted = [(sealed.batch.jobs, sealed.batch.finished) for sealed in journal.unsettled]
     noted.append((journal.pending.jobs, journal.pending.finished))
     rows = [jobs.get(id) for jobs, finished in noted if id in jobs or id in finished]
     return rows[-1:] == [None]

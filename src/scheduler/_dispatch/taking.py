@@ -200,6 +200,8 @@ class Taking:
         logger.debug("the execution %r is not run: %s", delivery.tick, why.value)
         if why is NotTaken.RUNNING:
             delivery.release(self._lateness(delivery, LONGEST_WAIT))
+        elif why is NotTaken.LOCKED:
+            delivery.release(AGAIN)
         else:
             delivery.done()
 

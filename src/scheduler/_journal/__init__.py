@@ -7,6 +7,7 @@ It writes down and never sends: it knows no store, no queue, no pool and no thre
 thread, but for the checks of what is about to be stored, which are made in the thread that asks.
 """
 
+from .aside import Aside
 from .definition import stored_job
 from .gathering import FULL, Gathering
 from .journal import Journal
@@ -32,6 +33,7 @@ from .sound import Wrong, sound_job, sound_pause, sound_state, sound_tick
 __all__ = [
     "FULL",
     "MOST_JOBS",
+    "Aside",
     "Flushed",
     "Gathering",
     "Journal",

@@ -33,6 +33,9 @@ LOOK: Final = 0.002
 FULL: Final = 100
 """With more ends of runs than this in it a batch waits for nothing."""
 
+FADES: Final = 0.9
+"""What the longest of the last commits is still worth after the next one."""
+
 WINDOW: Final = 1.0
 """Seconds over which starts are counted; what is older weighs less and less."""
 
@@ -47,6 +50,8 @@ def between_batches(starts_per_s: float) -> float:
 class Gathering:
     """The times of one journal's batches."""
 
+    took: float = 0.0
+    """Seconds that the longest of the last commits took. It fades with each one after it."""
     _closed_at: float = 0.0
     _starts: float = 0.0
     """Of the last second or so before the last batch was closed."""
@@ -70,3 +75,7 @@ class Gathering:
         self._starts = self._starts * exp((self._closed_at - now) / WINDOW) + starts
         self._closed_at = now
         self._seen = 0
+
+    def committed(self, seconds: float) -> None:
+        """Take note of how long a commit took."""
+        self.took = max(seconds, FADES * self.took)

@@ -21,6 +21,7 @@ from .._jobs import AskedRun, Attempt, Job
 from .._plan import Timeline
 from .._values import MissedReason, Outcome, Pause
 from ..stores import Act, Batch, Placed, RequestDone, StoredJob, StoredRequest, StoredState, StoredTick
+from .aside import Aside
 from .noted import Noted
 from .pending import Pending, dropped_attempt, missed_tick, renamed_tick, unmarked_tick, with_pause
 from .rows import job_pause, requested, row_of, stored_pause
@@ -35,6 +36,8 @@ class Journal:
         """The next batch, so far."""
         self.sealed: list[Sealed] = []
         """Batches that are not durable yet, in their order. There are several only if one had to be taken apart."""
+        self.aside = Aside()
+        """Parts of batches that wait for rows which somebody else has locked."""
         self.unfollowed: dict[str, StoredJob | None] = {}
         """Rows that others have changed, and that jobs are still to follow. What is noted here since wins."""
         self.is_kept = False
@@ -73,7 +76,7 @@ class Journal:
         rows and requests, is kept for the next batch.
         """
         kept = Pending()
-        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.sealed), self.pending]
+        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         for batch in batches:
             kept.jobs.update(batch.jobs)
             kept.paused.update(batch.paused)
@@ -82,14 +85,19 @@ class Journal:
             kept.begun.update(batch.begun)
             kept.requests.extend(batch.requests)
             kept.is_news = kept.is_news or batch.is_news
-        waiting = [*(sealed.flushed for sealed in self.sealed), self.pending.flushed]
+        waiting = [*(sealed.flushed for sealed in self.unsettled), self.pending.flushed]
         kept.flushed = list(chain.from_iterable(waiting))
-        self.sealed, self.pending = [], kept
+        self.sealed, self.aside, self.pending = [], Aside(), kept
 
     @property
     def unsaved(self) -> int:
         """How many changes are not durable yet."""
-        return len(self.pending) + sum(len(sealed.batch.jobs) + len(sealed.batch.states) for sealed in self.sealed)
+        return len(self.pending) + sum(len(sealed.batch.jobs) + len(sealed.batch.states) for sealed in self.unsettled)
+
+    @property
+    def unsettled(self) -> list[Sealed]:
+        """All batches, and parts of such, that are not durable yet: of each job in their order."""
+        return [*self.aside.parts, *self.sealed]
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
@@ -177,19 +185,19 @@ class Journal:
 
     def holds(self, id: str) -> bool:
         """Whether a row that was put or removed here is still on its way to the store."""
-        return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.sealed)
+        return id in self.pending.jobs or any(id in sealed.batch.jobs for sealed in self.unsettled)
 
     def is_durable(self, job: Job) -> bool:
         """Whether all that has been noted of where the job stands, and of its ticks, is durable."""
         pending = self.pending
         if job in pending.dirty or job in pending.with_tick:
             return False
-        return not any(job.id in sealed.batch.states for sealed in self.sealed)
+        return not any(job.id in sealed.batch.states for sealed in self.unsettled)
 
     @contextmanager
     def noting_rows(self) -> Iterator[Noted]:
         """Yield what is known better here until the block ends: the store was asked at its beginning."""
-        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.sealed), self.pending]
+        batches: list[Batch | Pending] = [*(sealed.batch for sealed in self.unsettled), self.pending]
         noted = Noted(
             {id for batch in batches for id in (*batch.jobs, *batch.paused)},
             {id: state for batch in batches for id, state in batch.begun.items()},
@@ -207,7 +215,7 @@ class Journal:
 
     def as_it_will_be(self, id: str, row: StoredJob | None) -> StoredJob | None:
         """The row that others have changed, with what is on its way to it."""
-        for paused in (*(sealed.batch.paused for sealed in self.sealed), self.pending.paused):
+        for paused in (*(sealed.batch.paused for sealed in self.unsettled), self.pending.paused):
             row = with_pause(row, paused[id]) if row is not None and id in paused else row
         return row
 
@@ -238,11 +246,11 @@ class Journal:
         """Whether that request is done, and it is not durable yet that it is."""
         if number in self.pending.done:
             return True
-        return any(number == done.number for sealed in self.sealed for done in sealed.batch.done)
+        return any(number == done.number for sealed in self.unsettled for done in sealed.batch.done)
 
     def asked_for(self) -> list[int]:
         """Requests of ours that are durable, and that somebody waits for."""
-        ours = [self.pending.requests, *(sealed.batch.requests for sealed in self.sealed)]
+        ours = [self.pending.requests, *(sealed.batch.requests for sealed in self.unsettled)]
         fresh = {request.number for requests in ours for request in requests}
         return [number for number in self.awaited if number not in fresh]
 
@@ -371,7 +379,7 @@ class Journal:
 
     def marked(self) -> list[Attempt]:
         """Runs that wait until their marks are durable."""
-        return [*self.pending.marks, *(run for sealed in self.sealed for run in sealed.runs)]
+        return [*self.pending.marks, *(run for sealed in self.unsettled for run in sealed.runs)]
 
     def rename(self, tick: StoredTick) -> None:
         """Note the record of ticks that never began once more, under the next name: the one that it had is taken."""

@@ -17,6 +17,8 @@ _DICTS: Final = ("jobs", "paused", "finished", "states", "released", "planned", 
 _LISTS: Final = ("ended", "missed", "marks", "placed", "lost", "requests", "done")
 """The parts of a batch that are about jobs: by their ids, and lists of what has a `job_id`."""
 
+_STANDINGS: Final = frozenset({"states", "ended", "missed", "marks"})
+
 Flushed = Callable[[Exception | None], object]
 """Told that all is durable, or why some of it is lost."""
 
@@ -60,6 +62,35 @@ class Sealed:
         parts[0].batch.pauses = batch.pauses
         parts[0].together = self.together
         return self._told_last(parts)
+
+    def apart(self, job_ids: Collection[str]) -> tuple[Sealed | None, Sealed | None]:
+        """Divide it into what is about these jobs, with what belongs together with them, and the rest. Nobody is told
+        of either part.
+        """
+        chosen = set(job_ids)
+        if not chosen.isdisjoint(self.together):
+            chosen.update(self.together)
+        ids = self.job_ids()
+        ours, others = ([id for id in ids if (id in chosen) is is_ours] for is_ours in (True, False))
+        first, rest = self._parts([ours, others])
+        rest.batch.pauses = self.batch.pauses
+        for part, part_ids in ((first, ours), (rest, others)):
+            part.together = [id for id in self.together if id in part_ids]
+        return first if ours else None, rest if others or rest.batch.pauses else None
+
+    def extend(self, later: Sealed) -> bool:
+        """Add what was sealed later, for one commit of both. False: it must come after this one."""
+        ours, theirs = self.batch, later.batch
+        ended, marked = ({(tick.job_id, tick.due_us) for tick in ticks} for ticks in (theirs.ended, ours.marks))
+        rows = any(getattr(theirs, name) for name in (*_DICTS, *_LISTS) if name not in _STANDINGS)
+        if rows or not ended.isdisjoint(marked):
+            return False
+        ours.states.update(theirs.states)
+        for name in ("ended", "missed", "marks"):
+            getattr(ours, name).extend(getattr(theirs, name))
+        self.runs += later.runs
+        self.together = [*dict.fromkeys([*self.together, *later.together])]
+        return True
 
     def _parts(self, groups: Sequence[Sequence[str]]) -> list[Sealed]:
         """One for each group of jobs. Each thing is looked at once: there may be thousands."""

@@ -11,7 +11,7 @@ loop; the store is called by the writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -22,7 +22,7 @@ from .._journal import FULL, MOST_JOBS, Gathering, Sealed
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
-from ..stores import Batch, Receipt, Retention, Store, StoredJob, StoreError, StoreTakenOver, Unstorable
+from ..stores import Batch, Receipt, Retention, Store, StoredJob, StoreError, StoreLocked, StoreTakenOver, Unstorable
 from .pruning import Pruning
 from .writer import Writer
 
@@ -38,8 +38,8 @@ LOOKS: Final = 3
 PIECE: Final = 250
 """Jobs whose ticks are in the smallest piece of a batch that has failed."""
 
-FADES: Final = 0.9
-"""What the longest of the last commits is still worth after the next one."""
+LOCKED_FOR: Final = 0.5
+"""Seconds after which it is looked at again whether rows are still locked."""
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
@@ -73,8 +73,6 @@ class Commits:
         """The trouble with the store; None: none that is known."""
         self.count = 0
         """How many batches have been committed."""
-        self.took = 0.0
-        """Seconds that the longest of the last commits took. It fades with each one after it."""
         self._journal = core.journal
         self._queue = core.queue
         self._timeline = core.timeline
@@ -85,8 +83,10 @@ class Commits:
         self._is_sending = False
         self._sent_at = 0.0
         self._looks = 0  # without an answer
+        self._find_locked: Callable[[list[Batch]], set[str]] | None = getattr(store, "locked", None)
+        self._is_looking_at_locks = False
         self._is_turn_near = False
-        self._gathering = Gathering()
+        self.gathering = Gathering()
         self._failures = 0
         self._most: int | None = None
         """Of how many jobs ticks are sent together, as more than that did not get through; None: of any number."""
@@ -152,6 +152,9 @@ class Commits:
         journal = self._journal
         if not journal.sealed and journal.pending and self._is_open:
             journal.seal()
+            self._keep_aside()
+        if not journal.sealed:
+            journal.sealed += journal.aside.free(())
         if journal.sealed and len(journal.sealed[0].batch.states) > PIECE:
             journal.take_apart(PIECE)
         return journal.sealed[0] if journal.sealed else None
@@ -173,7 +176,7 @@ class Commits:
         if journal.sealed or not self._is_open:
             return
         with suppress(LifecycleError):  # the loop has ended: `left` is asked
-            self._turn_at(AT_ONCE if self._is_pressing else self._gathering.first_look())
+            self._turn_at(AT_ONCE if self._is_pressing else self.gathering.first_look())
 
     @property
     def _is_pressing(self) -> bool:
@@ -191,13 +194,15 @@ class Commits:
         if not journal.pending or journal.sealed or not self._is_open:
             return
         starts, now = len(journal.pending.marks), self._queue.clock.monotonic()
-        later = None if self._is_pressing else self._gathering.next_look(starts, now)
+        later = None if self._is_pressing else self.gathering.next_look(starts, now)
         if later is not None:
             self._turn_at(later)
             return
-        self._gathering.closed(starts, now)
+        self.gathering.closed(starts, now)
         journal.seal()
-        self._send()
+        self._keep_aside()
+        if journal.sealed:
+            self._send()
 
     def _send(self) -> None:
         journal = self._journal
@@ -215,10 +220,16 @@ class Commits:
             self._tried(error)
         if error is None and receipt is not None:
             self._committed(receipt)
+        elif isinstance(error, StoreLocked) and self._find_locked is not None:
+            self._ask_what_is_locked(error, self._find_locked)
         elif isinstance(error, StoreError) and not isinstance(error, Unstorable):
             self._try_again(error)
         elif error is not None:
             self._take_apart(error)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Send what is left of a batch, or else the next one."""
         if self._is_sending or self._failures or not self._is_open:
             return
         if self._journal.sealed:
@@ -230,7 +241,7 @@ class Commits:
     def _committed(self, receipt: Receipt) -> None:
         self._is_up()
         self.count += 1
-        self.took = max(self._queue.clock.monotonic() - self._sent_at, FADES * self.took)
+        self.gathering.committed(self._queue.clock.monotonic() - self._sent_at)
         sealed = self._journal.taken()
         self._got_through(len(sealed.batch.states))
         refused = {tick.fence for tick in receipt.refused}
@@ -286,6 +297,58 @@ class Commits:
     def _send_again(self) -> None:
         if self._journal.sealed and not self._is_sending and self._is_open:
             self._send()
+
+    def _ask_what_is_locked(self, why: StoreLocked, find: Callable[[list[Batch]], set[str]]) -> None:
+        """Find the jobs of a batch of which somebody has locked a row. They wait, and the rest is sent again."""
+        batch = self._journal.sealed[0].batch
+
+        def answered(locked: set[str] | None, error: Exception | None) -> None:
+            self._is_sending = False
+            if not locked:
+                self._try_again(error if isinstance(error, StoreError) else why)
+                return
+            logger.warning(
+                "%d jobs wait until somebody lets go of their rows: %.200r", len(locked), sorted(locked)[:10]
+            )
+            self._keep_aside(locked)
+            self._look_at_locks_soon()
+            self._go_on()
+
+        self._is_sending = True
+        self.writer.submit(lambda: find([batch]), answered)
+
+    def _keep_aside(self, locked: Collection[str] = ()) -> None:
+        """Let what the first batch holds of locked jobs stand aside, and what comes behind such as stands there."""
+        journal = self._journal
+        if not (locked or journal.aside.parts):
+            return
+        kept, rest = journal.aside.keep(journal.sealed[0], locked)
+        journal.sealed[:1] = [] if rest is None else [rest]
+        if kept is not None:
+            self._marks.step_aside(kept.runs)
+
+    def _look_at_locks_soon(self) -> None:
+        if not self._is_looking_at_locks:
+            self._is_looking_at_locks = True
+            self._queue.push(self._queue.clock.monotonic() + LOCKED_FOR, self._look_at_locks)
+
+    def _look_at_locks(self) -> None:
+        """Send what stands aside as soon as nobody has its rows locked any more."""
+        self._is_looking_at_locks = False
+        journal, find = self._journal, self._find_locked
+        if find is None or not journal.aside.parts or not self._is_open:
+            return
+
+        def answered(locked: set[str] | None, error: Exception | None) -> None:
+            if error is None and locked is not None:
+                journal.sealed += journal.aside.free(locked)
+            if journal.sealed and not self._failures and not self._is_sending and self._is_open:
+                self._send()
+            if journal.aside.parts:
+                self._look_at_locks_soon()
+
+        batches = [part.batch for part in journal.aside.parts]
+        self.writer.submit(lambda: find(batches), answered)
 
     def _take_apart(self, error: Exception) -> None:
         """Send a batch again job by job: what no store can carry out must not stand in the way of the rest."""

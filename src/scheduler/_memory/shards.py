@@ -207,7 +207,7 @@ class Shards:
         others = (shard for shard in self._shares.all() if owners[shard] != view.me)
         wanted = {shard: owners[shard] for shard in others if shard not in arrivals.unread}
         givers = len({owner for shard, owner in view.shards() if owner not in (0, owners[shard])}) if wanted else 1
-        goes, took = self._is_leaving or self._is_cut_off, self._commits.took
+        goes, took = self._is_leaving or self._is_cut_off, self._commits.gathering.took
         return await departures.hand_on(wanted, givers=max(1, givers), commit_s=took, at_once=goes)
 
     def _look_at_ways(self) -> None:

@@ -152,16 +152,17 @@ class Marks:
 
     def _hand_back_room(self) -> None:
         staying, self._staying = self._staying, []
-        self._put_aside(staying)
+        self.step_aside(staying)
         self.let_stay(self._stays)  # it may be over already
 
     def _step_aside(self) -> None:
         held, self._held = self._held, []
         if self._is_store_down:
-            self._put_aside(held)
+            self.step_aside(held)
 
-    def _put_aside(self, runs: Iterable[Attempt]) -> None:
-        self._aside.update(run for run in self._pool.step_aside(runs) if isinstance(run, MarkedRun))
+    def step_aside(self, runs: Iterable[Attempt]) -> None:
+        """Let these hand back their room until their marks are durable, which may take long."""
+        self._aside.update(run for run in self._pool.step_aside(list(runs)) if isinstance(run, MarkedRun))
 
 
 def _none_stays(_job: Job) -> bool:

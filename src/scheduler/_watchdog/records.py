@@ -52,7 +52,7 @@ class Records:
         """Ticks whose runs go on here, or have ended and are not durable yet."""
         journal, runs = self._core.journal, self._core.runs
         known = {(run.job.id, run.due_us) for run in runs.all()}
-        for ended in (journal.pending.ended, *(sealed.batch.ended for sealed in journal.sealed)):
+        for ended in (journal.pending.ended, *(sealed.batch.ended for sealed in journal.unsettled)):
             known.update((tick.job_id, tick.due_us) for tick in ended)
         return known
 

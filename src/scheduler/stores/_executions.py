@@ -45,6 +45,8 @@ class NotTaken(Enum):
     DONE = DONE
     RUNNING = "running"
     """Its job is with an agent that lives, and that may be we."""
+    LOCKED = "locked"
+    """Somebody else has locked a row of its job just now."""
     UNKNOWN = "unknown"
     """There is no such execution, or no such job, any more."""
 
@@ -106,7 +108,8 @@ class Executions(Protocol):
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
         """Take the executions of these ticks, (job id, due in microseconds), with their jobs.
 
-        The answers stand in the order of the ticks. Taking again what we have is answered in the same way.
+        The answers stand in the order of the ticks. Taking again what we have is answered in the same way. One row that
+        is locked keeps no other execution waiting.
         """
 
     def fetch(self, job_ids: Sequence[str], now_us: int) -> list[Fetched | NotTaken]:

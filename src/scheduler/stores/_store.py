@@ -22,6 +22,10 @@ class StoreUnavailable(StoreError):
     """The store does not work now, but may work later: locked, full, gone, restarting. The call is made again."""
 
 
+class StoreLocked(StoreUnavailable):
+    """Somebody else has locked a row, or a table, that is to be written."""
+
+
 class StoreUnreachable(StoreUnavailable):
     """There is no connection to the store, or it broke. Another node of the fleet may have one."""
 

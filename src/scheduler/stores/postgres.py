@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from threading import Lock
 from uuid import UUID
@@ -240,6 +240,11 @@ class PostgresStore:
         with self.writing() as connection:
             return write(connection, self._statements, self._of_executions, batch, self.epoch)
 
+    def locked(self, batches: Sequence[Batch]) -> set[str]:
+        """Return the ids of jobs that these batches write and of which somebody else has locked a row."""
+        with self.transaction() as connection:
+            return self._of_executions.locks.of(connection, batches)
+
     def changes(self) -> Changes:
         """Return what others have changed since the last call: by hand, or an older agent that still committed. They
         are behind, until `load` is called, if a standby has taken the server's place that missed the last changes.
@@ -267,13 +272,10 @@ class PostgresStore:
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""
-        page = [LATEST if before_us is None else before_us, limit]
+        statements, page = self._statements, [LATEST if before_us is None else before_us, limit]
+        asked = (statements.history, page) if job_id is None else (statements.history_of_job, [storable(job_id), *page])
         with self._reading() as reader:
-            if job_id is None:
-                rows = reader.execute(self._statements.history, page)
-            else:
-                rows = reader.execute(self._statements.history_of_job, [storable(job_id), *page])
-            return [StoredTick(*row) for row in rows]
+            return [StoredTick(*row) for row in reader.execute(*asked)]
 
     def fleet(self) -> FleetView:
         """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""

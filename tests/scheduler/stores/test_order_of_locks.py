@@ -3,10 +3,11 @@
 import threading
 
 import pytest
-from psycopg import connect
+from psycopg import connect, sql
 
 from kit import wait_until
 from scheduler.stores import Batch, JobPause, Placed, Planned, StoredJob, StoredState
+from scheduler.stores._postgres import commit
 
 DUE = 2**52
 IDS = ["b", "a"]
@@ -19,7 +20,9 @@ def job(id, schedule="@every 1m"):
 
 
 @pytest.fixture
-def store(agent):
+def store(agent, monkeypatch):
+    """Open a store that waits for locked rows for as long as a test takes."""
+    monkeypatch.setattr(commit, "BRIEFLY", sql.SQL("SELECT"))
     store = agent()
     store.commit(
         Batch(
@@ -51,12 +54,12 @@ def test_who_waits_for_the_first_row_has_no_other_yet(store, postgres_server, po
     with connect(postgres_server.dsn) as other, connect(postgres_server.dsn, autocommit=True) as hand:
         select = f"SELECT FROM {postgres_schema}.{table} WHERE {key} = %s FOR UPDATE NOWAIT"
         other.execute(select, ["a"])
-        commit = threading.Thread(target=store.commit, args=[batch])
-        commit.start()
+        writer = threading.Thread(target=store.commit, args=[batch])
+        writer.start()
         wait_until(lambda: hand.execute(WAITING).fetchone()[0])
         other.execute(select, ["b"])
         other.commit()
-        commit.join()
+        writer.join()
 
 
 def test_jobs_that_two_agents_add_at_once_are_added_in_one_order(store, postgres_server, postgres_schema):
@@ -66,9 +69,9 @@ def test_jobs_that_two_agents_add_at_once_are_added_in_one_order(store, postgres
         add = f"INSERT INTO {postgres_schema}.job (id, task, schedule) VALUES (%s, 'task', '@every 1m')"
         other.execute("SET lock_timeout = '1s'")
         other.execute(add, ["c"])
-        commit = threading.Thread(target=store.commit, args=[Batch(jobs=rows, added=dict.fromkeys(rows, "keep"))])
-        commit.start()
+        writer = threading.Thread(target=store.commit, args=[Batch(jobs=rows, added=dict.fromkeys(rows, "keep"))])
+        writer.start()
         wait_until(lambda: hand.execute(WAITING).fetchone()[0])
         other.execute(add, ["d"])
         other.commit()
-        commit.join()
+        writer.join()

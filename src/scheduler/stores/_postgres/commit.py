@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .._rows import Batch, Execution, Receipt, StoredJob, StoredTick
-from .connection import Connection, psycopg, sql
+from .connection import BRIEFLY, Connection, psycopg, sql
 from .execution_statements import ExecutionStatements
 from .executions import write_executions
 from .statements import Statements
@@ -29,6 +29,7 @@ def write(
     standing = _standing(connection, statements, batch, new)
     jobs = {id: row for id, row in batch.jobs.items() if id not in batch.added} if batch.added else batch.jobs
     with connection.pipeline():
+        connection.execute(BRIEFLY, prepare=False)
         _lock(connection, statements, batch, jobs)
         _put_or_remove(connection, JOB, jobs, (statements.put_jobs, statements.remove_jobs))
         if batch.paused:

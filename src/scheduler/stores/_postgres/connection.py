@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
-from .._store import StoreError, StoreUnavailable, StoreUnreachable, StoreUnusable, Unstorable
+from .._store import StoreError, StoreLocked, StoreUnavailable, StoreUnreachable, StoreUnusable, Unstorable
 
 try:
     import psycopg
@@ -21,6 +21,7 @@ except ImportError as error:
     raise ModuleNotFoundError(msg, name="psycopg") from error
 
 __all__ = [
+    "BRIEFLY",
     "ONE_SNAPSHOT",
     "PATIENCE",
     "PID",
@@ -67,6 +68,9 @@ SETTINGS: Final = sql.SQL("""
         set_config('timerqueue.agent', %s, true)
 """)
 """For this transaction alone: behind PgBouncer the next one may be on another session."""
+
+BRIEFLY: Final = sql.SQL("SET LOCAL lock_timeout = 300")
+"""For what must not wait for rows that somebody else has locked: then it is asked which, and the rest goes on."""
 
 PID: Final = sql.SQL("SELECT pg_backend_pid()")
 
@@ -255,6 +259,8 @@ FOR_NOW: Final = re.compile(
 )
 """Words of servers that take connections, only not this one now: they are full, or poolers of a server that is away."""
 
+LOCKED: Final = "55P03"
+
 UNUSABLE: Final = (
     "0A",  # a feature this server has not
     "3F",  # no such schema
@@ -294,5 +300,5 @@ def _translation(where: str, error: psycopg.Error) -> StoreError:
         return Unstorable(f"{where}: {reason} ({code}): it was given what it cannot hold; please report this")
     if code.startswith(UNUSABLE) or (not code and isinstance(error, psycopg.ProgrammingError | psycopg.DataError)):
         return StoreUnusable(f"{where}: {reason} ({code or type(error).__name__})")
-    kind = StoreUnavailable if code else StoreUnreachable
+    kind = StoreUnreachable if not code else StoreLocked if code == LOCKED else StoreUnavailable
     return kind(f"{where}: {reason} ({code or type(error).__name__})")

@@ -7,6 +7,7 @@ from typing import Any, Final
 from .._executions import PARTS
 from .._shards import SHARDS
 from .connection import sql
+from .locks import Locks
 from .statements import Statements
 from .table import EXECUTION, JOB, PLACED, PLANNED, STATE, TICK
 
@@ -73,6 +74,7 @@ class ExecutionStatements:
     """
 
     def __init__(self, statements: Statements) -> None:
+        self.locks = Locks(statements)
         self._of_batches(statements)
         self._of_taking(statements)
         self._of_reading(statements)

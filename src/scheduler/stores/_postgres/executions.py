@@ -7,14 +7,15 @@ for by one at a time, and an audit, which passes over locked rows, stands in nob
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from operator import attrgetter
 from typing import Any, Final, Protocol
 
 from ..._values import EVERYTHING
 from .._executions import Audited, Decide, Fetched, Mended, NotTaken, Standing, Taken
 from .._rows import PENDING, RUNNING, SCHEDULED, TAKEN, Batch, Execution, Planned, StoredJob, StoredState, StoredTick
-from .connection import Connection, one_row, psycopg, sql
+from .._store import StoreLocked
+from .connection import BRIEFLY, Connection, one_row, psycopg, sql
 from .execution_statements import ExecutionStatements, in_part
 from .table import PLACED, PLANNED, Row, number_array, storable, text_array
 
@@ -66,10 +67,28 @@ class PostgresExecutions:
     def __init__(self, place: Place, statements: ExecutionStatements, name: str) -> None:
         self._place = place
         self._statements = statements
+        self._locks = statements.locks
+        self._locked: set[str] = set()
+        """Jobs that were locked when it was last looked at: a take does not wait for them again."""
         self._name = f"timerqueue audit of {name}"
 
     def take(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
         """Take these, with their jobs, in one transaction."""
+        if self._locked.isdisjoint(job_id for job_id, _ in ticks):
+            with suppress(StoreLocked):
+                return self._take_all(ticks)
+        return self._take_free(ticks)
+
+    def _take_free(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
+        """Take those whose rows nobody else has locked, without a wait for the others."""
+        with self._place.transaction() as connection:
+            locked = self._locks.of(connection, [Batch(released=dict.fromkeys(job_id for job_id, _ in ticks))])
+        self._locked = locked
+        others = [tick for tick in ticks if tick[0] not in locked]
+        answers = iter(self._take_all(others) if others else ())
+        return [NotTaken.LOCKED if job_id in locked else next(answers) for job_id, _ in ticks]
+
+    def _take_all(self, ticks: Sequence[tuple[str, int]]) -> list[Taken | NotTaken]:
         answers: dict[tuple[str, int], Taken | NotTaken] = {}
         waves = list(_waves(ticks))
         with self._place.writing() as connection:
@@ -85,6 +104,7 @@ class PostgresExecutions:
         ids = text_array(job_id for job_id, _ in ticks)
         given = [ids, number_array(due_us for _, due_us in ticks)]
         with connection.pipeline():
+            connection.execute(BRIEFLY, prepare=False)
             connection.execute(statements.lock_jobs, [ids])
             connection.execute(statements.end_left, given)
             connection.execute(statements.take, [epoch, *given])
