@@ -221,6 +221,10 @@ class Limits(Generic[C]):
             if not is_held_up and any(self.is_lent(name) for name, _ in line.needs):
                 yield line.needs, line.best(most), len(line.queue)
 
+    def held_up(self) -> int:
+        """How much work waits for units of a named limit that is full."""
+        return sum(len(line.queue) - line.cancelled for line in self._lines.values() if line.place is not None)
+
     def is_lent(self, name: str) -> bool:
         """Whether the units of that limit are lent."""
         return bool(self._lent) and self._of(name) in self._lent

@@ -118,6 +118,16 @@ class TaskPool:
         return self._limits.used
 
     @property
+    def capacity(self) -> float:
+        """How many pieces of work may hold a unit at a time; math.inf if there is no limit."""
+        return self._limits.capacity
+
+    @property
+    def held_up(self) -> int:
+        """How many pieces of work wait for units of a named limit that is full, whatever room there is beside that."""
+        return self._limits.held_up()
+
+    @property
     def workers(self) -> Workers:
         """The workers that run the work, for a watchdog."""
         return self._workers

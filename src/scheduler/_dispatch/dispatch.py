@@ -93,8 +93,8 @@ class Dispatch:
             "intake": intake,
         }
         self.fetching = Fetching(executions, held, core, carry_out=carry_out, **lines)
-        self.taking = Taking(executions, held, self.puts, core, **lines)
-        self.stays = Stays(held, core)
+        self.stays = Stays(held, core, queue)
+        self.taking = Taking(executions, held, self.puts, core, on_taking=self.stays.begin, **lines)
         self.missing = 0
         """Executions that an audit has put again."""
         self._is_over = False
@@ -102,6 +102,7 @@ class Dispatch:
 
     def begin(self) -> None:
         """Take what is due from now on: the store is open and read."""
+        self.stays.room.look()
         self.queue.open(self._core.clock, self._call_at, self.taking.deliver)
 
     def _call_at(self, at: float, func: Callable[[], None]) -> None:
@@ -116,7 +117,8 @@ class Dispatch:
             taken=self.taking.taken,
             dropped={reason.value: count for reason, count in self.taking.dropped.items() if count}
             | ({"duplicate": self.taking.duplicates} if self.taking.duplicates else {})
-            | ({"sent on": self.fitting.sent_on} if self.fitting.sent_on else {}),
+            | ({"sent on": self.fitting.sent_on} if self.fitting.sent_on else {})
+            | ({"given back": self.stays.given_back} if self.stays.given_back else {}),
             without_task=self.taking.without_task,
             here=len(self.puts.here),
             refused={reason.value: count for reason, count in of_queue.here.items()},
@@ -206,6 +208,7 @@ class Dispatch:
     def committed(self, batch: Batch, receipt: Receipt) -> None:
         """Tell the queue what is durable now."""
         self.puts.arrived(batch.placed)
+        self.stays.room.ended(len(batch.ended))
         self._put(
             [
                 Tick(planned.job_id, planned.due_us, where=self._where_of(planned.job_id))

@@ -103,6 +103,13 @@ class Held(Shares):
         us = self._us()
         return us is not None and bool(us.labels)
 
+    def has_others(self, where: str | None = None) -> bool:
+        """Whether another agent is there that may have jobs for these labels."""
+        view = self.view
+        return view is not None and any(
+            peer.epoch != view.me and (where is None or peer.fits(where)) for peer in view.peers
+        )
+
     def _us(self) -> Peer | None:
         view = self.view
         return None if view is None else next((peer for peer in view.peers if peer.epoch == view.me), None)

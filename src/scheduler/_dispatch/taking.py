@@ -50,6 +50,7 @@ class Taking:
         puts: Puts,
         core: Core,
         *,
+        on_taking: Callable[[], object],
         fitting: Fitting,
         store_line: Line,
         reconciler: Reconciler,
@@ -64,6 +65,7 @@ class Taking:
         self._puts = puts
         self._fitting = fitting
         self._core = core
+        self._on_taking = on_taking
         self._store_line = store_line
         self._reconciler = reconciler
         self._intake = intake
@@ -104,6 +106,7 @@ class Taking:
         wanted, self._wanted = self._wanted[:AT_ONCE], self._wanted[AT_ONCE:]
         self._is_taking, self._asked = bool(wanted), wanted
         if wanted:
+            self._on_taking()
             ticks = [(delivery.tick.job_id, delivery.tick.due_us) for delivery in wanted]
             self._puts.here.difference_update(ticks)
             self._store_line.submit(

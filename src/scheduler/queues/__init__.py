@@ -9,6 +9,7 @@ queue may give one too early, twice, or after it was replaced. `Queue` says whic
 
 from ._queue import (
     LEAD_US,
+    Bounded,
     CallAt,
     Census,
     Deliver,
@@ -28,6 +29,7 @@ from ._queue import (
 
 __all__ = [
     "LEAD_US",
+    "Bounded",
     "CallAt",
     "Census",
     "Deliver",

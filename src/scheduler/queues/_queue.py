@@ -224,6 +224,20 @@ class Queue(Protocol):
         """Let go of everything; ticks that were given out and not settled go to others. Does not raise."""
 
 
+class Bounded(Protocol):
+    """What a queue may do beside a `Queue`: leave to others what a process has no room for.
+
+    A scheduler whose queue has this method calls it whenever its room has changed. Without it, it takes whatever comes
+    out, and gives back after a second what has no room here while other agents are there.
+    """
+
+    def bound(self, most: int | None) -> None:
+        """Take ticks only while fewer than `most` have come out here and are not settled; None: as many as it likes.
+
+        Called on the event loop, before `open` or after it; returns at once. What has come out stays out.
+        """
+
+
 def delay_of(due_us: int, now_us: int, longest: int) -> int:
     """Return for how many whole seconds a tick can wait elsewhere, so that it comes out in time; 0 to `longest`."""
     return min(max((due_us - now_us - LEAD_US) // SECOND_US, 0), longest)

@@ -18,6 +18,7 @@ from ._beanstalkd.tally import Tally
 from ._beanstalkd.tubes import LONGEST_SUFFIX
 from ._queue import (
     SECOND_US,
+    Bounded,
     CallAt,
     Census,
     Deliver,
@@ -64,6 +65,7 @@ class BeanstalkdQueue:
         self._refuge = LocalQueue()
         self._reservers: list[Reserver] = []
         self._wheres: frozenset[str] | None = None
+        self._most: int | None = None
         self._commander: Commander | None = None
         self._clock: Clock | None = None
         self._refused_for: Reason | None = None
@@ -90,11 +92,12 @@ class BeanstalkdQueue:
                 self._tube,
                 ttr=self._ttr,
                 window=self._window,
+                most=self._part(index),
                 clock=clock,
                 tally=self._tally,
                 deliver=deliver,
             )
-            for _ in range(self._how_many)
+            for index in range(self._how_many)
         ]
         if self._wheres is not None:
             self.listen(self._wheres)
@@ -106,6 +109,12 @@ class BeanstalkdQueue:
         self._wheres = frozenset(wheres).union(self._wheres or ())
         for reserver in self._reservers:
             reserver.listen(self._wheres)
+
+    def bound(self, most: int | None) -> None:
+        """See Bounded. The connections share it."""
+        self._most = most
+        for index, reserver in enumerate(self._reservers):
+            reserver.bound(self._part(index))
 
     def instance(self) -> str:
         """See Queue."""
@@ -148,6 +157,10 @@ class BeanstalkdQueue:
             self._commander.close()
         self._refuge.close()
 
+    def _part(self, index: int) -> int | None:
+        """How many ticks this one of the connections may hold."""
+        return None if self._most is None else (self._most + self._how_many - 1 - index) // self._how_many
+
     def _commands(self) -> Commander:
         if self._commander is None:
             msg = f"{self} is not open: give it to a Scheduler, or call open() first"
@@ -185,3 +198,4 @@ def _checked(name: str, number: int, least: int, most: int) -> int:
 
 
 _: type[Queue] = BeanstalkdQueue
+__: type[Bounded] = BeanstalkdQueue

@@ -156,7 +156,7 @@ async def test_a_long_stay_soon_after_a_short_one_is_seen(agents, clock):
         s.add("work", "@every 1h", id="job")
         await s.flush()
         held = Held(None)
-        stays = Stays(held, s._core)
+        stays = Stays(held, s._core, agents.queue)
         for pause in (0.2, 0.6, 0.9):
             held.by_id["job"] = Hold()
             stays.see("job", held.by_id["job"])

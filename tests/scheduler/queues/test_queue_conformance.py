@@ -14,6 +14,7 @@ from scheduler.queues.beanstalkd import BeanstalkdQueue
 from scheduler.queues.local import LocalQueue
 from scheduler.testing.queues import (
     BeanstalkdConformance,
+    BoundedQueueConformance,
     FakeBeanstalkd,
     QueueConformance,
     SharedQueueConformance,
@@ -160,9 +161,15 @@ class TestLocalQueue(QueueConformance):
         return LocalQueue
 
 
-class TestQueueOnAFake(OnFake, ConnectionRules, QueueConformance, SharedQueueConformance, BeanstalkdConformance):
+class BeanstalkdRules(
+    ConnectionRules, QueueConformance, SharedQueueConformance, BoundedQueueConformance, BeanstalkdConformance
+):
+    """All rules of a queue on a beanstalkd."""
+
+
+class TestQueueOnAFake(OnFake, BeanstalkdRules):
     """A beanstalkd in the test's own process."""
 
 
-class TestQueueOnBeanstalkd(OnReal, ConnectionRules, QueueConformance, SharedQueueConformance, BeanstalkdConformance):
+class TestQueueOnBeanstalkd(OnReal, BeanstalkdRules):
     """The real server."""

@@ -77,7 +77,9 @@ class Taken(Delivery):
 
 
 class Reserver:
-    """Takes what is due from a server, as long as it holds less than `window` ticks that have not been settled."""
+    """Takes what is due from a server, as long as it holds less than `window` ticks that have not been settled, or as
+    many as it is bound to.
+    """
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Reserver:
         *,
         ttr: int,
         window: int,
+        most: int | None,
         clock: Clock,
         tally: Tally,
         deliver: Deliver,
@@ -102,6 +105,7 @@ class Reserver:
         self._deliver = deliver
         self._window = window
         self._changed = Condition()
+        self._most = window if most is None else min(most, window)
         self._asked: list[tuple[Taken, Verb, int]] = []
         self._held: dict[int, Taken] = {}
         self._look_again_at = 0.0
@@ -114,6 +118,12 @@ class Reserver:
         tubes = [tube_of(self._tube, Kind.RUN, where) for where in sorted(wheres)]
         self._tubes += [each for each in tubes if each not in self._tubes]
         self._is_listening = True
+
+    def bound(self, most: int | None) -> None:
+        """Hold no more than so many ticks from now on; None: as many as the window says. Any thread."""
+        with self._changed:
+            self._most = self._window if most is None else min(most, self._window)
+            self._changed.notify()
 
     def start(self) -> None:
         """Begin to take ticks."""
@@ -164,10 +174,10 @@ class Reserver:
                 self._send_asked(connection)
                 self._touch(connection)
                 self._watch(connection)
-                if len(self._held) < self._window:
+                if len(self._held) < self._most:
                     self._take(connection)
                 else:
-                    self._wait(1.0)
+                    self._wait_for_room()
             self._send_asked(connection)
         except QueueUnavailable as error:
             if not self._closing:
@@ -185,6 +195,10 @@ class Reserver:
         with self._changed:
             if not self._asked and not self._closing:
                 self._changed.wait(seconds)
+
+    def _wait_for_room(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._asked or self._closing or len(self._held) < self._most, 1.0)
 
     def _watch(self, connection: Connection) -> None:
         """Watch the tubes to which somebody listens by now."""
@@ -204,7 +218,7 @@ class Reserver:
                     found.append(taken)
             if any(answer.word != b"RESERVED" for answer in answers):
                 break
-            wait, many = 0, min(MORE * many, AT_ONCE - len(found), self._window - len(self._held))
+            wait, many = 0, min(MORE * many, AT_ONCE - len(found), self._most - len(self._held))
         if found:
             self._tally.count("delivered", len(found))
             self._deliver(found)

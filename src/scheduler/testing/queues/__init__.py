@@ -14,7 +14,8 @@
 
 `make_queue` makes a queue object that is not open; all of one test are on the same server, which is empty when the test
 begins. `world` has the clock that the queues are given, and lets time pass for them and for the server. A queue that is
-shared by processes passes `SharedQueueConformance` too, and one on a beanstalkd `BeanstalkdConformance`.
+shared by processes passes `SharedQueueConformance` too, one with the method of `scheduler.queues.Bounded`
+`BoundedQueueConformance`, and one on a beanstalkd `BeanstalkdConformance`.
 `FakeBeanstalkd` speaks beanstalkd's protocol, in this process.
 Knows no scheduler. Needs pytest.
 """
@@ -22,6 +23,7 @@ Knows no scheduler. Needs pytest.
 from __future__ import annotations
 
 from ._rules_of_beanstalkd import BeanstalkdConformance, BeanstalkdServer
+from ._rules_of_bounds import BoundedQueueConformance
 from ._rules_of_queues import MakeQueue, QueueConformance, SharedQueueConformance
 from ._world import Opened, Turned
 from .fake import FakeBeanstalkd
@@ -29,6 +31,7 @@ from .fake import FakeBeanstalkd
 __all__ = [
     "BeanstalkdConformance",
     "BeanstalkdServer",
+    "BoundedQueueConformance",
     "FakeBeanstalkd",
     "MakeQueue",
     "Opened",
