@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from logging import getLogger
+from typing import Any, Final
 
 from anyio.abc import TaskGroup
 
-from ..stores import Shares, Sharing, StoreError, View
+from ..stores import Shares, Sharing, StoreError, StoreUnavailable, View
 from .shards import Shards
+
+logger = getLogger(__name__)
+
+FORGETS: Final = 300.0
+"""Seconds from one look for shards that no job asks for any more to the next."""
 
 
 class Membership(Shards):
@@ -35,6 +41,7 @@ class Membership(Shards):
         self._tell_lease = on_lease
         self._tell_burial = on_burial
         self._tell_view = on_view
+        self._forgot_at = 0.0
 
     async def join(self) -> list[int]:
         """Hold our lease. No job is ours until it comes out of the queue."""
@@ -51,7 +58,20 @@ class Membership(Shards):
             self._meet(view)
             self._unplaced.look(view)
             self._tell_view(view)
+            if view.labelled:
+                await self._forget_empty()
         return None
+
+    async def _forget_empty(self) -> None:
+        """Remove shards of labels that no job asks for any more, now and then. No job of ours goes with them."""
+        now = self._core.monotonic()
+        if now < self._forgot_at + FORGETS:
+            return
+        self._forgot_at = now
+        try:
+            await self._ask(self._sharing.forget_empty)
+        except StoreUnavailable as exc:
+            logger.info("shards of labels stay for now: %s", exc)  # somebody adds many jobs just now
 
     def _failed(self, error: StoreError) -> None:
         super()._failed(error)

@@ -60,6 +60,24 @@ async def apart(fleet):
     fleet.check()
 
 
+async def test_labels_that_no_job_asks_for_any_more_leave_nothing(fleet, monkeypatch):
+    """Their shards stood in the table for ever, and each agent read them at each renewal. All else goes on."""
+    monkeypatch.setattr("scheduler._memory.membership.FORGETS", 0.0, raising=False)
+    count = "SELECT count(*) FROM labelled_shard"
+    async with fleet.agent("eu", labels=EU) as s:
+        add(s, ["stays"], None)
+        jobs = add(s, ["a", "b"])
+        await until(lambda: ran(fleet, "eu") == {"stays", "a", "b"})
+        await until(lambda: fleet.ask(count)[0][0] > 0)
+        for job in jobs:
+            job.remove()
+        await until(lambda: fleet.ask(count)[0][0] == 0)
+        await fleet.goes_on(2)
+        add(s, ["c"])
+        await until(lambda: "c" in ran(fleet, "eu"))
+    fleet.check()
+
+
 async def test_jobs_run_where_their_labels_are(fleet):
     """Whoever adds them. Those that ask for none run on both."""
     jobs, rest = [f"job-{number}" for number in range(10)], [f"any-{number}" for number in range(20)]
