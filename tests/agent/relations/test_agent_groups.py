@@ -189,6 +189,27 @@ def test_a_group_that_the_configuration_has_no_more_is_down_no_more():
     assert describe_group(closed) == "the group site is not watched any more, and was down for 16m39s"
 
 
+@pytest.mark.parametrize("meanwhile", ["", "A", "A|b", "A/b"])
+def test_a_group_that_comes_back_begins_anew(meanwhile):
+    """Its last incident has ended with it. Older reports said that it was down, and nobody was told that it is."""
+    plan = GroupPlan("site", ABC, 1)
+    site = Site(plan).live("|A|b")
+    site.plans = ()
+    site.groups.follow((), site.now)
+    site.live(meanwhile)
+    site.plans = (plan,)
+    if "|" in meanwhile:
+        site.live("|")
+    else:
+        site.groups.follow(site.plans, site.now)
+    site.live("cAa")
+    first, gone, second, ended = site.told
+    assert gone == Closed(first.incident, gone.ended, is_gone=True)
+    assert isinstance(second, Opened)
+    assert second.incident.id != first.incident.id
+    assert ended == Closed(second.incident, site.now)
+
+
 def test_a_new_group_whose_members_are_down_is_told_at_the_next_check():
     """Nobody has been told of it so far."""
     site = Site().live("AB")

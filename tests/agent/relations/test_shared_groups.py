@@ -212,6 +212,14 @@ def test_a_group_goes_on_as_it_was_told_when_its_store_becomes_shared(until, sin
     assert len({each.incident.id for each in site.told}) == 1
 
 
+def test_a_group_that_comes_back_does_not_stand_as_before_its_store_was_shared():
+    """Reports of that time said that it was down: it was taken up again, and nobody was told."""
+    site = Site({"a": (600, FOREVER), "b": (600, FOREVER)})
+    site.live(700, is_shared=False)
+    site.live(500, since=710, reloads=[(800, 0), (900, 2)])
+    assert [what for what, _ in site.said()] == ["+", "-", "+"]
+
+
 def test_a_group_follows_the_file():
     """With more members to be down it is up again, and without a group in the file there is nothing to be told of. One
     that comes back is judged at once.

@@ -104,6 +104,7 @@ class Groups:
         wanted = {plan.name: plan for plan in plans}
         for name in self._groups.keys() - wanted.keys():
             group = self._groups.pop(name)
+            forget(name, self._targets)
             if group.incident is not None:
                 self._tell(Closed(group.incident, now, is_gone=True))
         self._of.clear()
@@ -145,8 +146,9 @@ class Groups:
         """For the report of a target: how often each of its groups has been down, and since when it is, if it is."""
         return {
             group.key: (group.number, None if group.incident is None else group.incident.began)
-            for group in self._of.get(target, ())
             if self._is_settled(group)
+            else None
+            for group in self._of.get(target, ())
         }
 
     def hear(self, news: News) -> None:
@@ -242,6 +244,13 @@ def told_last(plan: GroupPlan, known: Mapping[str, Recalled], members: int) -> G
         return GroupState(last.number, last.at)
     began, number = (last.at, last.number + 1) if last.began is None else (last.began, last.number)
     return GroupState(number, began, incident_of(plan.name, began, number, error_of(down, members), len(down)))
+
+
+def forget(group: str, targets: Mapping[str, TargetStatus]) -> None:
+    """Let nothing be known of a group that has gone. If it comes back, it begins anew."""
+    for target in targets.values():
+        if target.recalled is not None:
+            target.recalled = target.recalled.without(key_of(group))
 
 
 def key_of(group: str) -> str:

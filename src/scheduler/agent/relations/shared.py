@@ -24,7 +24,7 @@ from scheduler import AlreadyStopped, Job, JobNotFound, Outcome, Overlap, Retry,
 from ..checks import Status
 from ..targets import Checked, Closed, GroupRecalled, News, Opened, Remembered, TargetStatus, is_down
 from .elsewhere import Elsewhere, unmarked
-from .groups import GroupPlan, GroupState, told_last
+from .groups import GroupPlan, GroupState, forget, told_last
 from .judging import judged, member_of, state_of, was_down
 
 TASK: Final = "group"
@@ -228,6 +228,7 @@ class SharedGroups:
 
     def _remove(self, names: Iterable[str], now: float) -> None:
         for name in names:
+            forget(name, self._targets)
             job = self._job(name)
             if job is None:
                 continue

@@ -19,7 +19,7 @@ from ..text import wording
 from ..uptime import parse_past
 from .flapping import Standing, TargetState, is_down, state_id
 from .incidents import FLAPPING, LONGEST_ERROR, Incident
-from .status import Marked, Marks, Recalled, Stood, TargetStatus, Verdict, verdict_without_results
+from .status import Marked, Recalled, Stood, TargetStatus, Verdict, verdict_without_results
 
 if TYPE_CHECKING:
     from scheduler import Record
@@ -168,9 +168,12 @@ def _recalled(target: TargetStatus, records: Sequence[Record]) -> Recalled:
     ended = _run_of(records[0]).ended
     stood = [Stood(ended, is_down(target.state), target.is_excused)]
     marks: dict[str, Marked] = {}
+    is_all = False  # a group of which no later report speaks that speaks of all has gone, and may have come back
     for record, older in zip(records, [*records[1:], None], strict=True):
         for key, (number, began) in _marks_of(record).items():
-            marks.setdefault(key, Marked(ended, number, began))
+            if not is_all:
+                marks.setdefault(key, Marked(ended, number, began))
+        is_all = is_all or _speaks_of_all_groups(record)
         ended = 0.0 if older is None else _run_of(older).ended
         before = _stood_before(record)
         stood += [] if before is None else [evolve(before, at=ended)]
@@ -188,7 +191,16 @@ def _stood_before(record: Record) -> Stood | None:
         return None
 
 
-def _marks_of(record: Record) -> Marks:
+def _speaks_of_all_groups(record: Record) -> bool:
+    """Whether the report of a record has marks of all groups that the target was in."""
+    try:
+        before: Mapping[str, Any] = record.result["before"]  # type: ignore[index]
+        return before.get("has_more_groups") is not True
+    except _UNREADABLE:
+        return False
+
+
+def _marks_of(record: Record) -> Mapping[str, tuple[int, float | None]]:
     """How groups stood before a check, as far as its report says so in a way that makes sense."""
     try:
         found: Mapping[str, Any] = record.result["before"].get("groups", {})  # type: ignore[index]

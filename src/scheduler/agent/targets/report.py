@@ -108,6 +108,8 @@ def _about(result: CheckResult) -> dict[str, Any]:
 
 def _standing(target: TargetStatus) -> dict[str, Any]:
     incident = {} if target.incident is None else {"incident": _incident(target.incident)}
+    marks = {} if target.marks is None else target.marks(target.name)
+    groups = {key: mark for key, mark in marks.items() if mark is not None}
     return {
         "status": None if target.status is None else target.status.value,
         "since": target.since,
@@ -118,7 +120,8 @@ def _standing(target: TargetStatus) -> dict[str, Any]:
         **({"tried": target.tried} if target.tried else {}),
         **({} if target.past is None else {"past": str(target.past)}),
         **({"is_excused": True} if target.is_excused else {}),
-        **({"groups": marks} if target.marks is not None and (marks := target.marks(target.name)) else {}),
+        **({"groups": groups} if groups else {}),
+        **({"has_more_groups": True} if len(groups) < len(marks) else {}),
     }
 
 

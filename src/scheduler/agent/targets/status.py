@@ -118,8 +118,10 @@ def _error(results: Sequence[CheckResult], status: Status) -> str | None:
     return f"{len(bad)} of {len(results)} addresses: {bad[0].error}"
 
 
-Marks = Mapping[str, tuple[int, float | None]]
-"""How groups stand, for a report: by a short name of each how often it has been down, and since when it is."""
+Marks = Mapping[str, tuple[int, float | None] | None]
+"""How all groups of a target stand, for a report: by a short name of each how often it has been down, and since when it
+is. None: its past is not known yet.
+"""
 
 
 @frozen
@@ -148,6 +150,10 @@ class Recalled:
 
     stood: tuple[Stood, ...]
     marks: Mapping[str, Marked]
+
+    def without(self, group: str) -> Recalled:
+        """The past without what its reports say of a group, which has gone."""
+        return evolve(self, marks={key: mark for key, mark in self.marks.items() if key != group})
 
     def stood_at(self, instant: float) -> Stood:
         """How it stood then, as far as its reports go back."""
