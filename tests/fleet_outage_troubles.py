@@ -64,9 +64,11 @@ def promote_sync(fleet, member, dice):
     """Promote a synchronous standby."""
     with fleet.standby() as standby:
         standby.become_synchronous()
+        since = us_now()
         if dice.random() < 0.5:
-            standby.fall_behind()
-        return fail_over(fleet, member, standby, dice)
+            standby.fall_behind()  # and commits wait for it
+            time.sleep(BEHIND[-1])
+        return fail_over(fleet, member, standby, dice)._replace(since=since)
 
 
 def promote_async(fleet, member, dice):

@@ -7,11 +7,15 @@ follows another one, and can be promoted in its place.
 import contextlib
 import os
 import signal
+import time
 
 import psycopg
 from psycopg import sql
 
 from postgres_server import PATIENCE, PostgresServer, until
+
+SOON = 2.0
+"""Seconds in which a session ends that has been told to."""
 
 
 def stand_alone(server):
@@ -57,14 +61,15 @@ def locked(server, schemas):
 
 @contextlib.contextmanager
 def used_up(server, victim):
-    """Another program has all connections, and those end over which one agent commits. `victim`: its name for the
-    server, which is its application_name.
+    """Another program has all connections, and the sessions end over which one agent commits.
+
+    `victim`: the application_name of that agent.
     """
     with contextlib.ExitStack() as stack:
         hand = stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
         take_all(server, stack)
-        end_commits(hand, victim)
-        take_all(server, stack)
+        for _ in range(end_commits(hand, victim)):
+            take_next(server, stack)
         yield
 
 
@@ -75,15 +80,24 @@ def take_all(server, stack):
             stack.enter_context(contextlib.closing(psycopg.connect(server.dsn)))
 
 
+def take_next(server, stack):
+    """Take a connection that ends just now, before anybody else does: agents wait a moment until they ask again."""
+    over = time.monotonic() + SOON
+    while time.monotonic() < over:
+        with contextlib.suppress(psycopg.OperationalError):
+            stack.enter_context(contextlib.closing(psycopg.connect(server.dsn)))
+            return
+
+
 def end_commits(hand, victim):
-    """End the session over which an agent has committed last. Behind a pooler that is a session of several agents."""
-    found = hand.execute(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = %s AND query = 'COMMIT'"
-        " ORDER BY state_change DESC LIMIT 1",
+    """End the sessions over which an agent has committed last. Return how many: that of its commits, and those of its
+    units and moves if they did no more. Behind a pooler these are sessions of several agents.
+    """
+    ended = hand.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND query = 'COMMIT'",
         [victim],
-    ).fetchone()
-    if found:
-        hand.execute("SELECT pg_terminate_backend(%s)", found)
+    )
+    return len(ended.fetchall())
 
 
 @contextlib.contextmanager
