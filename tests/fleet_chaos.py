@@ -114,7 +114,7 @@ class Operator:
             thread = threading.Thread(target=self._befall, args=(kind, member, number, beside), daemon=True)
             (self._lasting if kind in bad_days.LASTING else self._threads).append(thread)
             thread.start()
-            time.sleep(0 if beside else self.pace)
+            time.sleep(self.pace)
         self._wait_for(self._threads)
         self._wait_for(self._lasting)
         for member in self.fleet.members:
@@ -158,7 +158,7 @@ class Operator:
         """Have it befall a member; `beside`: whatever befalls that one, which is not taken away from the others."""
         dice = random.Random(f"{self.seed} {number}")
         try:
-            with self._one_at_a_time[ONE_AT_A_TIME.get(kind, number)]:
+            with self._one_at_a_time[(ONE_AT_A_TIME | bad_days.ONE_AT_A_TIME).get(kind, number)]:
                 self._befall_now(kind, member, dice)
         except Exception as error:  # noqa: BLE001 - told in the end
             where = traceback.extract_tb(error.__traceback__)[-1]

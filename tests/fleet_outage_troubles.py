@@ -124,12 +124,12 @@ def starve(fleet, member, _dice):
 
 
 def bulk_edit(fleet, member, dice):
-    """Change all jobs by hand, in one statement."""
+    """Change all jobs by hand, in one statement. No server is away, so what counts is the time from its beginning."""
     jobs = sql.Identifier(next(iter(fleet.schemas)), "job")
     since = us_now()
     server_outages.ask(fleet.server, sql.SQL("UPDATE {} SET name = %s").format(jobs), f"edit {dice.random()}")
     member.proxy.let_go()
-    return Span(since, us_now())
+    return Span(since, since)
 
 
 def hold_snapshots(fleet, member, _dice):
@@ -186,6 +186,9 @@ LASTING = {*BESIDE} - {"narrow"}
 
 ENDS_SESSIONS = {"restart", "publish"} | {each for each in ALONE if each.startswith(("outage_stop", "promote"))}
 """What ends sessions of the server, or waits until all transactions are over: not beside what is LASTING."""
+
+ONE_AT_A_TIME = {"narrow": "join", "publish": "publish", "hold_snapshots": "hold_snapshots"}
+"""As in fleet_troubles.py."""
 
 OF_OWN_SERVERS = {*ALONE, *BESIDE} - {"narrow"}
 """What may befall only servers that nobody else uses, and that are set up for it."""
