@@ -8,7 +8,22 @@ from fleet_evidence import Edit, Event, Trouble, read_log
 from fleet_judge import judge
 from fleet_records import MINUTE, begun, evidence, record
 
-FEW = ["--jobs", "20", "--rate", "10", "--limit", "2", "--audits", "3"]
+FEW = [
+    "--jobs",
+    "20",
+    "--rate",
+    "10",
+    "--limit",
+    "2",
+    "--audits",
+    "3",
+    "--agents",
+    "3",
+    "--distances",
+    "0",
+    "--within",
+    "60",
+]
 
 
 @pytest.fixture
