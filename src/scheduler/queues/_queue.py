@@ -225,7 +225,7 @@ class Queue(Protocol):
 
 
 class Bounded(Protocol):
-    """What a queue may do beside a `Queue`: leave to others what a process has no room for.
+    """A queue that can leave to others what its process has no room for, beside all that a `Queue` can do.
 
     A scheduler whose queue has this method calls it whenever its room has changed. Without it, it takes whatever comes
     out, and gives back after a second what has no room here while other agents are there.
