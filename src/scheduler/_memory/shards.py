@@ -115,7 +115,12 @@ class Shards:
         self._departures = Departures(sharing, moves, core, lambda: self.lease.turns)
 
     async def join(self) -> list[int]:
-        """Claim what is ours and nobody has, before anything is read. Return all that we have."""
+        """Claim what is ours and nobody has, before anything is read. Return all that we have.
+
+        It is called again if the others bury us while we start: nothing is ours then of what was before.
+        """
+        self._view, self._trouble, self._names = None, None, {}
+        self._shares.give(self._shares.all())
         self.lease.begin(await self._ask(self.lease.turn))
         assert self._view is not None
         self._judge_clock()
@@ -288,6 +293,8 @@ class Shards:
         self._core.loop.call_soon(self._give_up, trouble)
 
     def _look_at(self, view: View, turn: int) -> None:
+        if self._view is not None and view.me < self._view.me:
+            return  # it is of an incarnation that has ended since
         self._view, self._turn = view, turn
         self._judge_clock()
         self._change.set()

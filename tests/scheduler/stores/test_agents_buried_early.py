@@ -9,6 +9,7 @@ from psycopg import connect
 from kit import PATIENCE, until
 from schedule import Every
 from scheduler import Scheduler
+from scheduler.stores import SHARDS
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = 12
@@ -65,3 +66,21 @@ async def test_an_agent_that_is_buried_while_it_starts_joins_again(doomed, verb)
             await until(lambda: set(begun) == set(range(JOBS)))
             await s.flush()
             assert s.statistics().fleet.me == "one"
+
+
+async def test_what_another_agent_has_by_then_is_not_ours(doomed, agent):
+    """It went on with all the shards of its first incarnation, and ran the jobs of the other one beside it."""
+    other = agent()
+
+    def bury():
+        doomed.bury()
+        other.sharing.renew()
+        other.sharing.settle(stays=True)
+        assert len(other.sharing.claim(range(SHARDS))) == SHARDS
+
+    s = Scheduler(store=Troubled(doomed.store, "pauses", bury, sharing=doomed.store.sharing), poll="50ms")
+    with anyio.fail_after(PATIENCE):
+        async with s:
+            assert s._memory.shards._shares.all() == []
+            assert s._memory.shards._view.me == doomed.store.epoch
+            s.stop(grace=0)
