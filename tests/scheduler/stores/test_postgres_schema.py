@@ -388,3 +388,23 @@ def test_each_step_is_taken_by_itself(store, newer, by_hand):
     store.open(0, no_hint)
     assert by_hand("SELECT version FROM {}.meta").fetchone() == (VERSION + 3,)
     by_hand("SELECT FROM {0}.one, {0}.three")
+
+
+def test_leases_are_renewed_while_a_step_waits_for_a_dump(
+    shared_store, newer, by_hand, postgres_server, postgres_schema
+):
+    """The step waits for that reader, and each renewal behind the step. It gives way, and is tried again."""
+    one, two = shared_store("one"), shared_store("two")
+    one.open(0, no_hint)
+    newer("ALTER TABLE {schema}.change ADD COLUMN more integer")
+    with psycopg.connect(postgres_server.dsn) as dump:
+        dump.execute(f'LOCK TABLE "{postgres_schema}".change IN ACCESS SHARE MODE')
+        with ThreadPoolExecutor(1) as threads:
+            opened = threads.submit(two.open, 0, no_hint)
+            while not opened.done():
+                assert [peer.name for peer in one.sharing.renew().peers] == ["one"]
+            with pytest.raises(StoreUnavailable, match="lock timeout"):
+                opened.result()
+    two.open(0, no_hint)
+    one.close()
+    two.close()

@@ -14,6 +14,9 @@ OLDEST_SERVER: Final = 130_000
 LONGEST_STEP: Final = 600
 """Seconds that a step of MIGRATIONS may take: some rewrite or index all jobs, of which there may be a million."""
 
+LONGEST_WAIT: Final = "300ms"
+"""For other locks of a step: renewals wait behind it where it waits for a reader, such as a dump. It is tried again."""
+
 RELATIONS: Final = """
     SELECT array(SELECT relname::text FROM pg_class WHERE relnamespace = pg_namespace.oid) FROM pg_namespace
     WHERE nspname = %s
@@ -105,7 +108,7 @@ def _migrate(connection: Connection, schema: str) -> int:
 
     Nodes of an older version go on beside it. Their commits wait for a step, for each locks its row of `agent` first:
     so nobody has what the other waits for. Their leases are renewed: EXCLUSIVE lets others read `agent`. So a step that
-    takes seconds alters neither `agent` nor `lease` (test_postgres_schema.py).
+    takes seconds alters none of the tables that a renewal reads (test_postgres_schema.py).
     """
     name = sql.Identifier(schema)
     with connection.transaction_as(""):
@@ -116,6 +119,7 @@ def _migrate(connection: Connection, schema: str) -> int:
             return VERSION
         if version:
             connection.execute(sql.SQL("LOCK TABLE {}.agent IN EXCLUSIVE MODE").format(name))
+            connection.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(LONGEST_WAIT))
         new = version + 1 if version else VERSION
         connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(f"{LONGEST_STEP}s"))
         connection.patience = 10 * (LONGEST_STEP + 2)  # the server speaks first
