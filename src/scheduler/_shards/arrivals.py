@@ -198,7 +198,6 @@ class Arrivals:
                 logger.warning("shards that have come are not all read, and are read again: %s", exc)
                 await self._core.clock.sleep(AGAIN)
             else:
-                self._tried("rests", None)
                 return True
             finally:
                 del self._rests[scope]
@@ -211,6 +210,7 @@ class Arrivals:
 
     def _end(self, part: _Part) -> None:
         """All jobs of a part have been read."""
+        self._tried("rests", None)
         self._take_up_new(part)
         for lost in part.lost.values():
             self._crashes.without_job(lost, DIED, REMOVED)

@@ -62,13 +62,14 @@ class LeaseSession:
         if self._has_come_back():
             if self._current is not None:
                 self._current.close()
-            self._current, self._aside = self._aside, None
+            self._current, self._aside, self.in_session = self._aside, None, True
         if self._current is None or self._current.closed:
             self._current, self.in_session = self._connect(), False
         connection = self._current
         connection.silence = 0
+        connection.patience = PATIENCE
         if self._aside is None:
-            connection.patience, connection.outlives_silence = PATIENCE, True
+            connection.outlives_silence = True
         else:
             connection.is_unwanted = self._has_come_back  # type: ignore[method-assign]
         return connection
@@ -82,11 +83,12 @@ class LeaseSession:
 
     def _has_come_back(self) -> bool:
         """Whether the session that was set aside has answered. One that is broken is forgotten."""
-        if self._aside is None:
+        aside = self._aside
+        if aside is None:
             return False
         try:
-            return self._aside.has_caught_up()
+            return aside.has_caught_up()
         except psycopg.Error:
-            self._aside.close()
+            aside.close()
             self._aside = None
             return False
