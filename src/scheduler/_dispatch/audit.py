@@ -51,6 +51,8 @@ class QueueAudit:
         self._scope: anyio.CancelScope | None = None  # made on the loop: a scheduler is made anywhere
         self._waiting: anyio.CancelScope | None = None
         self._is_soon = False
+        self._unsettled_us: int | None = None
+        """When the last audit found executions that were pending for too short a time to say that nobody puts them."""
         self._is_over = False
 
     def end(self) -> None:
@@ -80,6 +82,8 @@ class QueueAudit:
     async def _wait(self) -> None:
         """Wait for the next audit. After a hint until what nobody puts is known to be so."""
         next_audit = self._core.monotonic() + EVERY
+        if self._unsettled_us is not None:
+            await self._look_at_unsettled(self._unsettled_us)
         while not self._is_soon and self._core.monotonic() < next_audit:
             with anyio.CancelScope() as self._waiting:
                 await self._core.clock.sleep(LOOK_EVERY)
@@ -89,6 +93,14 @@ class QueueAudit:
         if self._is_soon:
             self._is_soon = False
             await self._core.clock.sleep(SETTLED * 1e-6)
+
+    async def _look_at_unsettled(self, before_us: int) -> None:
+        """Put what was pending at the last audit and still is: its node stopped, or died, before it could."""
+        await self._core.clock.sleep(SETTLED * 1e-6)
+        try:
+            await self._put_pending(before_us)
+        except (StoreError, QueueUnavailable) as exc:
+            logger.debug("what is pending is not looked for now: %s", exc)
 
     async def _look_at_overdue(self) -> None:
         before = self._dispatch.missing
@@ -135,6 +147,7 @@ class QueueAudit:
                 orphans += found.orphans
                 self._dispatch.missing += len(found.planned)
                 dispatch.mended(found, wheres)
+        self._unsettled_us = None
         await self._put_pending(now_us if orphans else now_us - SETTLED)
         await self._look_at_scheduled()
 
@@ -151,6 +164,8 @@ class QueueAudit:
     async def _put_orphans(self, rows: Sequence[Execution], wheres: Wheres, before_us: int) -> None:
         puts, tick = self._dispatch.puts, self._dispatch.fitting.tick
         orphans = [tick(row, wheres) for row in rows if row.made_us < before_us]
+        if len(orphans) < len(rows):
+            self._unsettled_us = self._now_us()
         self._dispatch.missing += puts.put([(each, None) for each in orphans])
         puts.move(orphans)
 
