@@ -25,9 +25,9 @@ def fence():
 
     def without_fence(self, *args, **options):
         make(self, *args, **options)
-        self.hold = self.of("SELECT FROM {schema}.meta WHERE %s IS NOT NULL AND instance = %s")
+        self.hold = self.of("SELECT FROM {schema}.meta WHERE %s IS NOT NULL AND %s IS NOT NULL AND instance = %s")
         self.hold_by_keys = self.hold
-        self.who = self.of("SELECT instance, epoch, true OR %s IS NULL, NULL FROM {schema}.meta")
+        self.who = self.of("SELECT instance, epoch, true OR %s IS NULL OR %s IS NULL, NULL FROM {schema}.meta")
 
     renew = sharing.PostgresSharing.renew
 

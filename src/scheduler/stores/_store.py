@@ -23,7 +23,7 @@ class StoreUnavailable(StoreError):
 
 
 class StoreLocked(StoreUnavailable):
-    """Somebody else has locked a row, or a table, that is to be written."""
+    """A row or a table that is to be written is locked by another session."""
 
 
 class StoreUnreachable(StoreUnavailable):
