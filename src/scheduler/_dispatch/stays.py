@@ -101,10 +101,11 @@ class Room:
         if room >= MANY:
             return None
         soon = self._core.monotonic() + SOON
-        to_come = waits = 0
+        aside = {id for part in self._core.journal.aside.parts for id in part.job_ids()}
+        to_come, waits = 0, sum(id in aside for id in (*self._held.leaving, *self._held.strays))
         for id in self._held.by_id:
             job = self._core.jobs.find(id)
-            if job is None or not (job.runs or (job.is_waiting and job.due <= soon)):
+            if id in aside or job is None or not (job.runs or (job.is_waiting and job.due <= soon)):
                 waits += 1
             elif not job.runs:
                 to_come += 1
@@ -166,7 +167,7 @@ class Stays:
             self._waits_at = now + WAITS
             self._look_at_line()
         self.room.look()
-        if self._held.by_id:
+        if self._held.by_id or self._held.leaving or self._held.strays:
             self.begin()
 
     def _look_at_line(self) -> None:

@@ -11,7 +11,7 @@ loop; the store is called by the writer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from logging import getLogger
 from typing import Final
@@ -23,6 +23,7 @@ from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
 from ..stores import Batch, Receipt, Retention, Store, StoredJob, StoreError, StoreLocked, StoreTakenOver, Unstorable
+from .locked_rows import LockedRows
 from .pruning import Pruning
 from .writer import Writer
 
@@ -37,9 +38,6 @@ LOOKS: Final = 3
 
 PIECE: Final = 250
 """Jobs whose ticks are in the smallest piece of a batch that has failed."""
-
-LOCKED_FOR: Final = 0.5
-"""Seconds after which it is looked at again whether rows are still locked."""
 
 PRUNE_EVERY: Final = 5
 """Failures between attempts to make room by pruning."""
@@ -83,8 +81,7 @@ class Commits:
         self._is_sending = False
         self._sent_at = 0.0
         self._looks = 0  # without an answer
-        self._find_locked: Callable[[list[Batch]], set[str]] | None = getattr(store, "locked", None)
-        self._is_looking_at_locks = False
+        self._locked_rows = LockedRows(store, writer, core, self._go_on)
         self._is_turn_near = False
         self.gathering = Gathering()
         self._failures = 0
@@ -152,7 +149,8 @@ class Commits:
         journal = self._journal
         if not journal.sealed and journal.pending and self._is_open:
             journal.seal()
-            self._keep_aside()
+            self._locked_rows.keep_aside()
+        self._locked_rows.look_last()
         if not journal.sealed:
             journal.sealed += journal.aside.free(())
         if journal.sealed and len(journal.sealed[0].batch.states) > PIECE:
@@ -200,7 +198,7 @@ class Commits:
             return
         self.gathering.closed(starts, now)
         journal.seal()
-        self._keep_aside()
+        self._locked_rows.keep_aside()
         if journal.sealed:
             self._send()
 
@@ -220,8 +218,8 @@ class Commits:
             self._tried(error)
         if error is None and receipt is not None:
             self._committed(receipt)
-        elif isinstance(error, StoreLocked) and self._find_locked is not None:
-            self._ask_what_is_locked(error, self._find_locked)
+        elif isinstance(error, StoreLocked) and self._locked_rows.can_be_found and self._is_open:
+            self._ask_what_is_locked(error)
         elif isinstance(error, StoreError) and not isinstance(error, Unstorable):
             self._try_again(error)
         elif error is not None:
@@ -298,57 +296,22 @@ class Commits:
         if self._journal.sealed and not self._is_sending and self._is_open:
             self._send()
 
-    def _ask_what_is_locked(self, why: StoreLocked, find: Callable[[list[Batch]], set[str]]) -> None:
-        """Find the jobs of a batch of which somebody has locked a row. They wait, and the rest is sent again."""
-        batch = self._journal.sealed[0].batch
+    def _ask_what_is_locked(self, why: StoreLocked) -> None:
+        """Have the jobs of a batch wait whose rows are locked, and send the rest again."""
 
-        def answered(locked: set[str] | None, error: Exception | None) -> None:
+        def found(locked: set[str] | None, error: Exception | None) -> None:
             self._is_sending = False
+            if not (self._is_open and self._journal.sealed):
+                return
             if not locked:
                 self._try_again(error if isinstance(error, StoreError) else why)
                 return
-            logger.warning(
-                "%d jobs wait until somebody lets go of their rows: %.200r", len(locked), sorted(locked)[:10]
-            )
-            self._keep_aside(locked)
-            self._look_at_locks_soon()
+            self._is_up()  # it has answered; after a failure nobody else would send what is left
+            self._locked_rows.wait(locked)
             self._go_on()
 
         self._is_sending = True
-        self.writer.submit(lambda: find([batch]), answered)
-
-    def _keep_aside(self, locked: Collection[str] = ()) -> None:
-        """Let what the first batch holds of locked jobs stand aside, and what comes behind such as stands there."""
-        journal = self._journal
-        if not (locked or journal.aside.parts):
-            return
-        kept, rest = journal.aside.keep(journal.sealed[0], locked)
-        journal.sealed[:1] = [] if rest is None else [rest]
-        if kept is not None:
-            self._marks.step_aside(kept.runs)
-
-    def _look_at_locks_soon(self) -> None:
-        if not self._is_looking_at_locks:
-            self._is_looking_at_locks = True
-            self._queue.push(self._queue.clock.monotonic() + LOCKED_FOR, self._look_at_locks)
-
-    def _look_at_locks(self) -> None:
-        """Send what stands aside as soon as nobody has its rows locked any more."""
-        self._is_looking_at_locks = False
-        journal, find = self._journal, self._find_locked
-        if find is None or not journal.aside.parts or not self._is_open:
-            return
-
-        def answered(locked: set[str] | None, error: Exception | None) -> None:
-            if error is None and locked is not None:
-                journal.sealed += journal.aside.free(locked)
-            if journal.sealed and not self._failures and not self._is_sending and self._is_open:
-                self._send()
-            if journal.aside.parts:
-                self._look_at_locks_soon()
-
-        batches = [part.batch for part in journal.aside.parts]
-        self.writer.submit(lambda: find(batches), answered)
+        self._locked_rows.ask(found)
 
     def _take_apart(self, error: Exception) -> None:
         """Send a batch again job by job: what no store can carry out must not stand in the way of the rest."""

@@ -24,12 +24,11 @@ from anyio.abc import TaskGroup
 from .._lease import Belief, Lease, Ways
 from .._loop import Core
 from .._restore import Crashes, Intake, Reconciler
-from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves
+from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves, Unplaced
 from .._values import AgentJoined, AgentLost
 from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, View
 from .commits import Commits
 from .rejoining import Rejoining
-from .unplaced import Unplaced
 
 logger = getLogger(__name__)
 

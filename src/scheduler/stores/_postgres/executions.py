@@ -120,6 +120,7 @@ class PostgresExecutions:
         statements, epoch, ids = self._statements, self._place.epoch, text_array(job_ids)
         with self._place.writing() as connection:
             with connection.pipeline():
+                connection.execute(BRIEFLY, prepare=False)
                 connection.execute(statements.lock_jobs, [ids])
                 connection.execute(statements.end_all_left, [ids])
                 connection.execute(statements.fetch, {"ids": ids, "now_us": now_us, "epoch": epoch})
@@ -153,6 +154,7 @@ class PostgresExecutions:
         """Let `decide` say what is to be live, under the locks of these jobs."""
         ids = text_array(job_ids)
         with self._place.writing() as connection:
+            connection.execute(BRIEFLY, prepare=False)
             connection.execute(self._statements.lock_jobs, [ids])  # and only then look: others may have been at them
             found = connection.execute(self._statements.standing, [ids])
             standings = [_standing(row[1:], owes=row[0]) for row in found]

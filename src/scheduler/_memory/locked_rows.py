@@ -1,0 +1,100 @@
+"""Locked rows: what is noted of a job stands aside while another session has a row of that job locked.
+
+A commit waits for locks for some tenths of a second only. Then the store says which jobs it is about: they wait, their
+runs hand back their room, and the rest is sent at once. Later parts of the same jobs wait behind them, in order. Lives
+on the loop, but for the last look, when the loop has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from logging import getLogger
+from typing import Final
+
+from .._loop import Core
+from ..stores import Batch, Store, StoreError
+from .writer import Writer
+
+logger = getLogger(__name__)
+
+LOCKED_FOR: Final = 0.5
+"""Seconds after which it is looked at again whether rows are still locked."""
+
+Found = Callable[[set[str] | None, Exception | None], object]
+
+
+class LockedRows:
+    """What stands aside of one scheduler's commits. `go_on`: sends what is sealed, unless that has to wait."""
+
+    def __init__(self, store: Store, writer: Writer, core: Core, go_on: Callable[[], object]) -> None:
+        self._find: Callable[[list[Batch]], set[str]] | None = getattr(store, "locked", None)
+        self._writer = writer
+        self._journal = core.journal
+        self._queue = core.queue
+        self._marks = core.runs.marks
+        self._go_on = go_on
+        self._is_near = False
+        self._was_last = False
+
+    @property
+    def can_be_found(self) -> bool:
+        """Whether the store can say which jobs have locked rows."""
+        return self._find is not None
+
+    def ask(self, found: Found) -> None:
+        """Ask which jobs of the next batch have locked rows."""
+        self._ask([self._journal.sealed[0].batch], found)
+
+    def wait(self, jobs: Collection[str]) -> None:
+        """Let what is noted of these jobs stand aside until their rows are free."""
+        logger.warning("%d jobs wait until their rows are unlocked: %.200r", len(jobs), sorted(jobs)[:10])
+        self.keep_aside(jobs)
+        self._look_soon()
+
+    def keep_aside(self, locked: Collection[str] = ()) -> None:
+        """Let what is sealed of locked jobs stand aside, behind what stands there already. No commit is under way."""
+        journal = self._journal
+        if not (locked or journal.aside.parts):
+            return
+        sealed, journal.sealed = journal.sealed, []
+        for each in sealed:  # those behind the first may be of the same jobs
+            kept, rest = journal.aside.keep(each, locked)
+            if rest is not None:
+                journal.sealed.append(rest)
+            if kept is not None:
+                self._marks.step_aside(kept.runs)
+
+    def look_last(self) -> None:
+        """Let what is locked go last, once, when the loop has ended. What comes behind it may not be sent any more."""
+        if self._was_last or self._find is None or not self._journal.sealed:
+            return
+        self._was_last = True
+        with suppress(StoreError):
+            self.keep_aside(self._find([each.batch for each in self._journal.sealed]))
+
+    def _look_soon(self) -> None:
+        if not self._is_near:
+            self._is_near = True
+            self._queue.push(self._queue.clock.monotonic() + LOCKED_FOR, self._look)
+
+    def _look(self) -> None:
+        """Send what stands aside as soon as its rows are free."""
+        self._is_near = False
+        journal = self._journal
+
+        def found(locked: set[str] | None, error: Exception | None) -> None:
+            if error is None and locked is not None:
+                journal.sealed += journal.aside.free(locked)
+            if journal.sealed:
+                self._go_on()
+            if journal.aside.parts:
+                self._look_soon()
+
+        if journal.aside.parts:
+            self._ask([part.batch for part in journal.aside.parts], found)
+
+    def _ask(self, batches: list[Batch], found: Found) -> None:
+        find = self._find
+        assert find is not None
+        self._writer.submit(lambda: find(batches), found)
