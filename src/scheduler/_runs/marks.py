@@ -109,6 +109,8 @@ class Marks:
 
     def _submit(self, back: list[Attempt]) -> None:
         """Let runs that had stepped aside wait for room again."""
+        if not back:  # always so once the pool has stopped
+            return
         for run in back:
             run.ask_as_job()
         self._pool.submit(*back)

@@ -119,5 +119,6 @@ async def test_what_stays_ends_with_its_job_or_the_scheduler(clock, events, ends
             await settle()
             s._core.runs.marks.let_stay(lambda job: False)
             await settle()
+    s._core.runs.marks.let_stay(lambda job: False)  # the scheduler has ended
     assert begun == [("long", 1.0), ("other", 3.0)]
     assert events.missed(job_id="one") == ([] if ends == "stopped" else [(1, MissedReason.REMOVED)])

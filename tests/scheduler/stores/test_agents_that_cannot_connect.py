@@ -173,8 +173,8 @@ async def test_where_all_agents_are_unsettled_none_lets_go(members, never_resign
     async with members.member("one") as one, members.member("two") as two:
         ways = [each._memory.shards.ways for each in (one, two)]
         await until(lambda: members.unsettled() == set() and len(members.shards()) == len(ways))
-        for each in ways:
-            each.tried("rests", StoreUnreachable("no connection"))
+        for each in ways:  # there are no jobs, so no commit opens it
+            each.tried("commits", StoreUnreachable("no connection"))
         views = [each._memory.store.sharing for each in (one, two)]
         await until(lambda: all(peer.is_unsettled for each in views for peer in each.last.peers))
         monkeypatch.setattr(shards, "RESIGNS_AFTER", 0.1)
@@ -184,6 +184,6 @@ async def test_where_all_agents_are_unsettled_none_lets_go(members, never_resign
                 lease.look()
                 await until(lambda lease=lease, turns=turns: lease.turns > turns)
         for each in ways:
-            each.tried("rests", None)
+            each.tried("commits", None)
         await until(lambda: members.unsettled() == set())
     assert members.lost("one") == members.lost("two") == 0
