@@ -10,7 +10,7 @@ from scheduler._lending import account, units as borrowing
 from scheduler.stores import StoreTakenOver
 from scheduler.stores._postgres import sharing, statements, units
 from scheduler.stores._units import Books, decide
-from timerqueue import SystemClock
+from timerqueue import SystemClock, boottime
 
 
 def plant(names):
@@ -34,7 +34,8 @@ def fence():
     def renew_anyway(self, *args, **options):
         with contextlib.suppress(StoreTakenOver):
             self.seen = renew(self, *args, **options)
-        return evolve(self.seen, at_us=round(SystemClock().wall() * 1e6))  # an old one would be a clock that is off
+        now, at_us = boottime(), round(SystemClock().wall() * 1e6)
+        return evolve(self.seen, at_us=at_us, asked=now, answered=now)  # an old one would be a clock that is off
 
     statements.Statements.__init__ = without_fence
     sharing.PostgresSharing.renew = renew_anyway
