@@ -25,7 +25,7 @@ Found = Callable[[set[str] | None, Exception | None], object]
 
 
 class LockedRows:
-    """What stands aside of one scheduler's commits. `go_on`: sends what is sealed, unless that has to wait."""
+    """The parts of one scheduler's batches that wait for locked rows. `go_on`: sends what is sealed, if that can go."""
 
     def __init__(self, store: Store, writer: Writer, core: Core, go_on: Callable[[], object]) -> None:
         self._find: Callable[[list[Batch]], set[str]] | None = getattr(store, "locked", None)
