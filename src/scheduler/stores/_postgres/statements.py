@@ -186,6 +186,12 @@ class Statements:
             "SELECT job_id, due_us, fence FROM {schema}.tick"
             " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
         )
+        self._set_news(shared=shared)
+        self._set_reads()
+        self._set_requests(schema)
+        self._set_fleet()
+
+    def _set_news(self, *, shared: bool) -> None:
         is_asked: LiteralString = "EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)"
         self.snapshot = self.of("SELECT {now}", None, **NEWS)
         self.look = self.of("SELECT {now}, {is_behind}" + (", " + is_asked if shared else ""), None, **NEWS)
@@ -194,9 +200,6 @@ class Statements:
         )
         self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
         self.changed_pauses = self._changed(PAUSE)
-        self._set_reads()
-        self._set_requests(schema)
-        self._set_fleet()
 
     def _set_reads(self) -> None:
         self.declare_load = self.of(

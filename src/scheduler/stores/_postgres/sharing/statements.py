@@ -69,6 +69,13 @@ class SharingStatements:
             is_ours=statements.is_ours,
             until_us=until_us,
         )
+        self.hint = of("SELECT pg_notify(%s, %s)")
+        self.of_shards = ShardStatements(statements)
+        self._set_ends(statements, until_us)
+
+    def _set_ends(self, statements: Statements, until_us: sql.SQL) -> None:
+        """Of the ends of sessions, of leases and of nodes."""
+        of = statements.of
         self.wait_for_last = of("SELECT FROM {schema}.agent WHERE epoch = ANY (%s::bigint[]) ORDER BY epoch FOR UPDATE")
         self.bury = of(  # whoever has renewed its lease while we waited lives, and nobody renews one from here on
             "DELETE FROM {schema}.agent USING (SELECT epoch FROM {schema}.lease WHERE epoch = ANY (%s::bigint[])"
@@ -93,8 +100,6 @@ class SharingStatements:
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ANY (pg_blocking_pids(%s))"
             " AND wait_event_type = 'Client'"
         )
-        self.hint = of("SELECT pg_notify(%s, %s)")
-        self.of_shards = ShardStatements(statements)
 
     def wait(self, epoch: int) -> sql.Composed:
         """The statement that waits for the end of an agent's session. What it catches is not in the server's log.
