@@ -72,6 +72,11 @@ def healthy(evidence):
             yield f"agent {name} was taken for dead in good health ({when(event.at, evidence)})"
 
 
+def suspects(process, evidence):
+    """Whose trouble explains a crash: that of the run's agent, or of any if its incarnation never began a run."""
+    return {each.process for each in evidence.troubles} if process is None else {process}
+
+
 def crashed(evidence):
     processes = {each.incarnation: each.process for each in evidence.begun}
     begun = {(each.job, each.due, each.fence): each.at for each in evidence.begun}
@@ -82,7 +87,9 @@ def crashed(evidence):
         process = processes.get(record.fence >> 32)
         since = begun.get((record.job, record.due, record.fence), record.due - evidence.wall)
         until = record.ended - evidence.wall if record.ended else since + LINGERS * 1e6
-        befell = process and evidence.troubled(process, UNWELL, since - LINGERS * 1e6, until)
+        befell = any(
+            evidence.troubled(each, UNWELL, since - LINGERS * 1e6, until) for each in suspects(process, evidence)
+        )
         if not befell and not was_lost(since, evidence):
             found[process].append(record)
     for process, records in found.items():

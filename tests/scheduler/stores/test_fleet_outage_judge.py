@@ -40,6 +40,9 @@ def crash_at(second, ended=None):
     return found._replace(ended=(second + 1 if ended is None else ended) * SECOND)
 
 
+OF_NOBODY = crash_at(11)._replace(fence=99 << 32)
+"""That of an incarnation which was gone before it had begun any run."""
+
 ENDS = [(each.job, each.due, each.fence, each.at) for each in each_second()]
 LATE = {12: 2.5, 13: 1.5}
 """Starts of an outage that begin as soon as the server is back, and a second and a half afterwards."""
@@ -56,6 +59,7 @@ LATE = {12: 2.5, 13: 1.5}
         of(Trouble("stop", 1, 10 * SECOND, 14 * SECOND), events=[Event("lost", 14 * SECOND, 1)]),
         of(Trouble("starve", 1, 10 * SECOND, 14 * SECOND), events=[Event("lost", 14 * SECOND, 1)]),
         of(Trouble("kill", 1, 12 * SECOND, 12 * SECOND), records=[crash_at(11)]),
+        of(Trouble("kill", 2, 12 * SECOND, 12 * SECOND), records=[OF_NOBODY]),
         of(LOST, records=[crash_at(9)]),
         of(LOST, extra=[begun(due=9 * SECOND, at=14 * SECOND, by=2)]),
         of(LOST, extra=[begun("limited-1", at=9 * SECOND + each, number=100 + each) for each in range(3)], ended=ENDS),
@@ -100,6 +104,7 @@ def test_what_an_outage_may_cost_is_no_violation(innocent):
         ),
         (of(AWAY._replace(kind="promote_sync"), records=[crash_at(9)]), "crashed: 1 runs"),
         (of(LOST, records=[crash_at(5)]), "crashed: 1 runs"),
+        (of(AWAY, records=[OF_NOBODY]), "crashed: 1 runs"),
         (of(AWAY, late=LATE | {15: 3}), "slow: 5.0 s until all starts were on time again after outage_stop_3"),
         (of(AWAY, late={11: 4.5}, within=2.0), "slow: 2.5 s until"),
         (of(AWAY._replace(kind="outage_lock_3"), late={11: 6}), "after outage_lock_3"),
