@@ -74,6 +74,8 @@ class Polling:
         self._has_begun = False
         self._is_over = False
         self._is_asking = False
+        self._is_more = False
+        """The last answer held some of many."""
         self._asked_at = -inf
         self._answered_at = -inf
         """When the question was asked whose answer came last."""
@@ -94,12 +96,17 @@ class Polling:
 
     def poll(self) -> None:
         """Ask now, unless an answer is on its way."""
-        if self._has_begun and not self._is_asking and not self._is_over:
+        if self._has_begun and not self._is_asking and not self._is_over and not self._is_following_some:
             self._is_asking = True
             if self._requests is not None:
                 self._requests.leave_out_begun()
             self._asked_at = self._core.monotonic()
             self._writer.submit(self._store.changes, self._polled)
+
+    @property
+    def _is_following_some(self) -> bool:
+        """Whether rows of many are still to be followed: the next ones are asked for after them."""
+        return self._is_more and bool(self._journal.unfollowed)
 
     def _look(self) -> None:
         """See every now and then what others have changed, and whether the store still answers."""
@@ -127,9 +134,9 @@ class Polling:
         self._answered_at = self._asked_at
         if self._requests is not None:
             self._requests.look()
+        self._is_more = changes is not None and changes.is_more
         if changes is None or not (changes or self._left):
-            if not self._journal.unfollowed:
-                self._reconciler.has_followed(self._answered_at)
+            self._have_followed()
             return
         self._commits.changed(len(changes.jobs) + len(changes.pauses))
         if changes.is_behind:
@@ -138,6 +145,15 @@ class Polling:
         self._take_up(changes)
         if self._requests is not None:
             self._carry_out(self._requests, changes.requests)
+
+    def _have_followed(self) -> None:
+        """Go on to the next rows, or take note that all have been followed: unless some are still to be."""
+        if self._journal.unfollowed:
+            return
+        if self._is_more:
+            self.poll()
+        else:
+            self._reconciler.has_followed(self._answered_at)
 
     def _take_up(self, changes: Changes) -> None:
         """Have pauses and jobs follow their changed rows, jobs some at a time."""
@@ -173,7 +189,7 @@ class Polling:
         while unfollowed:
             id = next(iter(unfollowed))
             yield id, unfollowed.pop(id)
-        self._reconciler.has_followed(self._answered_at)
+        self._have_followed()
 
     def _follow(self, changed: tuple[str, StoredJob | None]) -> None:
         """Let a job follow its changed row. Whatever is wrong with it, the next one is looked at."""

@@ -309,7 +309,7 @@ class Changes:
 
     Of a store that agents share also `states`, of these jobs, and `requests`: those for our jobs that are not done, at
     most MOST_REQUESTS. `is_behind`: the store has forgotten changes that were told of already. All its rows are to be
-    read anew.
+    read anew. `is_more`: these are some of many, and the next call tells of others.
     """
 
     jobs: dict[str, StoredJob | None] = Factory(dict)
@@ -317,9 +317,10 @@ class Changes:
     states: dict[str, StoredState] = Factory(dict)
     requests: tuple[StoredRequest, ...] = ()
     is_behind: bool = False
+    is_more: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.jobs or self.pauses or self.requests or self.is_behind)
+        return bool(self.jobs or self.pauses or self.requests or self.is_behind or self.is_more)
 
 
 def _seconds(age: timedelta | float | str | None) -> float | None:

@@ -11,6 +11,7 @@ from threading import Lock
 from uuid import UUID
 
 from .._placement import checked_labels
+from ._postgres.changes import ChangeLog, Listener
 from ._postgres.commit import write
 from ._postgres.connection import (
     ONE_SNAPSHOT,
@@ -27,7 +28,6 @@ from ._postgres.connection import (
 )
 from ._postgres.execution_statements import ExecutionStatements
 from ._postgres.executions import PostgresExecutions
-from ._postgres.listener import Listener
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, check_ours, make_way
@@ -101,8 +101,7 @@ class PostgresStore:
         self._of_executions = ExecutionStatements(self._statements)
         self._opened: Opened | None = None
         self._last_epoch = 0  # of ours: what we had by it is told apart from what we have by a later one
-        self._seen = ""
-        self._seen_lock = Lock()
+        self.log = ChangeLog(self._statements, None if self._sharing is None else self._sharing.read_requests)
         self._connection: Connection | None = None
         self._listener: Listener | None = None
         self._pruning = Pruning(self._statements)
@@ -158,17 +157,6 @@ class PostgresStore:
         opened = self._opened
         return 0 if opened is None else opened.epoch
 
-    @property
-    def seen(self) -> str:
-        """The place in the log of changes up to which we have been told of all: see news.py."""
-        return self._seen
-
-    def see(self, snapshot: str, after: str) -> None:
-        """Take note that between these two others have changed nothing. Any thread."""
-        with self._seen_lock:
-            if self._seen == after:
-                self._seen = snapshot
-
     def preflight(self) -> None:
         """Raise what `open` would, as far as that shows without making anything, and without taking it over."""
         with translated(self._where), closing(connect(self._dsn)) as connection:
@@ -179,11 +167,11 @@ class PostgresStore:
         self.close()
         try:
             with translated(self._where):
-                self._connection = connection = connect_first(self._dsn, is_known=bool(self._seen)).keeping_plans()
+                self._connection = connection = connect_first(self._dsn, is_known=bool(self.log.seen)).keeping_plans()
                 prepare(connection, self._schema)
                 with connection.transaction_as(""):
                     opened = self._take(connection, now_us)
-                self._seen = one_row(connection.execute(self._statements.snapshot))[0]
+                self.log.begin(self.log.now(connection))
         except BaseException:
             self.close()
             raise
@@ -213,9 +201,9 @@ class PostgresStore:
             closing(self.connect()) as connection,
             connection.transaction_as(agent, ONE_SNAPSHOT),
         ):
-            seen = one_row(connection.execute(self._statements.snapshot))[0]
+            seen = self.log.now(connection)
             connection.execute(self._statements.declare_load)
-            self._seen = seen
+            self.log.begin(seen)
             while rows := connection.fetch_more(self._statements.fetch_load):
                 yield [loaded(row) for row in rows]
 
@@ -246,29 +234,13 @@ class PostgresStore:
             return self._of_executions.locks.of(connection, batches)
 
     def changes(self) -> Changes:
-        """Return what others have changed since the last call: by hand, or an older agent that still committed. They
-        are behind, until `load` is called, if a standby has taken the server's place that missed the last changes.
+        """Return what others have changed since the last call: by hand, or an older agent that still committed. Of many
+        each call tells a page. They are behind, until `load` is called, if a standby has taken the server's place that
+        missed the last changes.
         """
-        asked = {"seen": self._seen, "agent": self._agent}
         with self.transaction(ONE_SNAPSHOT) as connection:
             self._check(connection)
-            with connection.pipeline():
-                look = connection.execute(self._statements.look, asked)
-                jobs = connection.execute(self._statements.changed_jobs, asked)
-                pauses = connection.execute(self._statements.changed_pauses, asked)
-            seen, is_behind, *is_asked = one_row(look)
-            if is_behind:
-                return Changes(is_behind=True)
-            rows = {key: None if row[0] is None else loaded(tuple(row)) for key, *row in jobs}
-            changes = Changes(
-                jobs={key: None if row is None else row[0] for key, row in rows.items()},
-                pauses={key: None if row[0] is None else StoredPause(*row) for key, *row in pauses},
-                states={key: row[1] for key, row in rows.items() if row is not None and row[1] is not None},
-                requests=self._sharing.read_requests(connection) if self._sharing and is_asked == [True] else (),
-            )
-        with self._seen_lock:
-            self._seen = seen
-        return changes
+            return self.log.read(connection, self._agent)
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""
@@ -297,7 +269,7 @@ class PostgresStore:
         """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after
         `open` those of all jobs, later those of jobs with new records.
         """
-        return self._pruning.prune(self.transaction, retention, now_us, self._seen)
+        return self._pruning.prune(self.transaction, retention, now_us, self.log.seen)
 
     def close(self) -> None:
         """Let go of everything within some seconds. If another thread reads, its reading is broken off."""

@@ -16,8 +16,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import islice
 from logging import getLogger
 from typing import Any, Final
+
+from attrs import evolve
 
 from ._rows import RUNNING, Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._sqlite import rows
@@ -31,7 +34,7 @@ __all__ = ["SQLiteStore"]
 logger = getLogger(__name__)
 
 AT_A_TIME: Final = 1_000
-"""Jobs of one list of `load`."""
+"""Jobs of one list of `load`, and rows that one call of `changes` tells of."""
 
 A_FEW: Final = 200
 """Records that are removed at a time while the disk is full."""
@@ -140,7 +143,9 @@ class SQLiteStore:
         return receipt
 
     def changes(self) -> Changes:
-        """Return what other connections have changed: another process, or somebody with the sqlite3 shell."""
+        """Return what other connections have changed: another process, or somebody with the sqlite3 shell. Of many each
+        call tells a page.
+        """
         with self._session.errors():
             writer = self._session.writer()
             version = writer, fetch(writer, "PRAGMA data_version")[0][0]
@@ -148,9 +153,10 @@ class SQLiteStore:
                 with self._session.transaction():
                     self._take_edited(writer)
                 self._data_version = version
-            changes = _changes(writer, self._edited) if self._edited else Changes()
-        self._edited.clear()
-        return changes
+            page = set(islice(self._edited, AT_A_TIME))
+            changes = _changes(writer, page) if page else Changes()
+        self._edited -= page
+        return evolve(changes, is_more=bool(self._edited))
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks due before `before_us`, latest first, at most `limit`; of one job or of all.

@@ -28,7 +28,7 @@ def forget(fleet):
 
         def changes():  # one that is under way says where it has come to
             store.changes = ask
-            store._seen = f"1000000000:1000000000: {store._seen.split(' ')[1]}"
+            store.log.begin(f"1000000000:1000000000: {store.log.seen.split(' ')[1]}")
             return ask()
 
         store.changes = changes

@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Final, LiteralString
 
 from .._rows import Batch, Retention, size_of
+from .changes import IS_FOREIGN, snapshot_of
 from .connection import Connection, sql
-from .news import IS_FOREIGN, snapshot_of
 from .statements import Statements
 from .table import text_array
 

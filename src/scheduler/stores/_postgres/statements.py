@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, Final, LiteralString
 
 from .connection import sql
-from .news import IS_NEW, NEWS
 from .table import JOB, JOB_BUT_ITS_PAUSE, PAUSE, REQUEST, STATE, TICK, Table
 
 HAND_OVERS: Final = """
@@ -186,20 +185,9 @@ class Statements:
             "SELECT job_id, due_us, fence FROM {schema}.tick"
             " JOIN unnest(%s::text[], %s::bigint[]) AS given (job_id, due_us) USING (job_id, due_us)"
         )
-        self._set_news(shared=shared)
         self._set_reads()
         self._set_requests(schema)
         self._set_fleet()
-
-    def _set_news(self, *, shared: bool) -> None:
-        is_asked: LiteralString = "EXISTS (SELECT FROM {schema}.request WHERE done_at IS NULL)"
-        self.snapshot = self.of("SELECT {now}", None, **NEWS)
-        self.look = self.of("SELECT {now}, {is_behind}" + (", " + is_asked if shared else ""), None, **NEWS)
-        self.is_news = self.of(
-            "({is_behind} OR " + is_asked + " OR EXISTS (SELECT FROM {schema}.change WHERE {is_new}))", None, **NEWS
-        )
-        self.changed_jobs = self._changed_with_states() if shared else self._changed(JOB)
-        self.changed_pauses = self._changed(PAUSE)
 
     def _set_reads(self) -> None:
         self.declare_load = self.of(
@@ -288,31 +276,6 @@ class Statements:
         if table is not None:
             parts |= {"columns": table.columns, "rows": table.rows, "table": sql.SQL(table.name)}
         return Statement(list(sql.SQL(text).format(schema=self._schema, **parts)))
-
-    def _changed_with_states(self) -> sql.Composed:
-        """As `_changed` says of jobs, with where they stand."""
-        return self.of(
-            "SELECT changes.*, {state} FROM ({changes}) AS changes"
-            " LEFT JOIN {schema}.job_state ON job_state.job_id = changes.key",
-            state=STATE.qualified,
-            changes=self._changed(JOB),
-        )
-
-    def _changed(self, table: Table) -> sql.Composed:
-        """Keys that others have changed since a snapshot, with their rows as they are now.
-
-        Numbers of transactions are not in the order of commits. A snapshot tells exactly which of them it has seen.
-        """
-        return self.of(
-            "SELECT changed.key, {qualified} FROM (SELECT DISTINCT key FROM {schema}.change"
-            " WHERE {is_new} AND change.table = {kind}) AS changed"
-            " LEFT JOIN {schema}.{table} ON {table}.{key} = changed.key",
-            table,
-            qualified=table.qualified,
-            is_new=IS_NEW,
-            kind=sql.Literal(table.name),
-            key=sql.Identifier(table.key[0]),
-        )
 
     def _put(self, table: Table, only: LiteralString = "", then: LiteralString = "") -> sql.Composed:
         return self.of(

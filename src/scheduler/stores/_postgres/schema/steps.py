@@ -252,6 +252,9 @@ A transaction that began before the step finds the table empty. So the changes o
 INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NOT NULL DEFAULT gen_random_uuid();"
 """What no other agent has or will have. A failover to a standby that knew nothing of an epoch gives it once more."""
 
+PAGED: Final = "DROP INDEX {schema}.change_xid; CREATE INDEX change_xid ON {schema}.change (xid, number);"
+"""A long log of changes is read page by page, in this order: one UPDATE may change a million rows."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -273,6 +276,7 @@ MIGRATIONS: Final = (
     sql.SQL(UNSETTLED),
     sql.SQL(KEYED),
     sql.SQL(INCARNATIONS),
+    sql.SQL(PAGED),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

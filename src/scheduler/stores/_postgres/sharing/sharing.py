@@ -20,6 +20,7 @@ from ..._rows import MOST_REQUESTS, Answer, StoredRequest, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
+from ..changes import ChangeLog
 from ..connection import ONE_SNAPSHOT, PID, READ_COMMITTED, Connection, one_row, sql, translated
 from ..table import Row, loaded, number_array
 from .ends import Ends, Look
@@ -67,11 +68,8 @@ class Place(Protocol):
         """Open a transaction in which our commits are, too."""
 
     @property
-    def seen(self) -> str:
-        """The place in the log of changes up to which we have been told of all."""
-
-    def see(self, snapshot: str, after: str) -> None:
-        """Take note that between these two others have changed nothing."""
+    def log(self) -> ChangeLog:
+        """What we have been told of."""
 
 
 class PostgresSharing:
@@ -102,7 +100,7 @@ class PostgresSharing:
 
     def renew(self, skew: float | None = None, *, is_off: bool = False, only_look: bool = False) -> View:
         """Hold our lease from now on, and look around. Raises StoreTakenOver if we have been buried."""
-        me, seen, session = self._place.epoch, self._place.seen, self._session
+        me, seen, session = self._place.epoch, self._place.log.seen, self._session
         clock = {"skew": skew, "is_off": is_off, "only_look": only_look}
         row = self._asked_for_lease({"lease": LEASE, "me": me, "seen": seen, "agent": str(me)} | clock)
         is_there, at_us, owners, agents, labelled, is_news, snapshot = row
@@ -126,7 +124,7 @@ class PostgresSharing:
             for epoch, name, _, form, us, heard, labels, ahead, off, unsettled, _ in agents
         )
         if not is_news:
-            self._place.see(snapshot, seen)
+            self._place.log.see(snapshot, seen)
         found = {number: LabelledShard(where, owner) for number, where, owner in labelled or ()}
         self.last = View(
             me=me,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..._store import Opened, StoreTakenOver, StoreUnusable
+from ..changes import NOW, NewsStatements
 from ..connection import Connection, one_row, sql
-from ..news import NOW
 from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
@@ -64,7 +64,7 @@ class SharingStatements:
             " FROM {schema}.agent JOIN {schema}.lease USING (epoch)),"
             " (SELECT json_agg(json_build_array(number, labels, coalesce(owner, 0))) FROM {schema}.labelled_shard),"
             " {is_news}, {now}",
-            is_news=statements.is_news,
+            is_news=NewsStatements(statements, shared=True).is_news,
             now=NOW,
             is_ours=statements.is_ours,
             until_us=until_us,

@@ -9,8 +9,8 @@ from logging import getLogger
 from threading import Event, Thread
 from typing import Final
 
-from ..._values import Backoff
-from .connection import Connection, connect, psycopg, sql
+from ...._values import Backoff
+from ..connection import Connection, connect, psycopg, sql
 
 logger = getLogger(__name__)
 
