@@ -1,4 +1,4 @@
-"""What do others change? When we are told that there is something, and which rows it is.
+"""Changes of others: how we hear that there are some, and which rows they are.
 
 It knows no agents but by the names in the log of changes.
 """

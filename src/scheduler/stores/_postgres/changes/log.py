@@ -34,7 +34,7 @@ class _Pages:
 
 
 class ChangeLog:
-    """What of the log of changes we have been told of. `read_requests`: of a store that others share."""
+    """The log of changes, and how much of it we have been told of. `read_requests`: of a store that others share."""
 
     def __init__(self, statements: Statements, read_requests: ReadRequests | None) -> None:
         self.statements = NewsStatements(statements, shared=read_requests is not None)

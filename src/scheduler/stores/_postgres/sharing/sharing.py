@@ -69,7 +69,7 @@ class Place(Protocol):
 
     @property
     def log(self) -> ChangeLog:
-        """What we have been told of."""
+        """The log of changes, as far as we have been told of it."""
 
 
 class PostgresSharing:
