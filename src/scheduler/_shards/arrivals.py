@@ -1,7 +1,7 @@
 """Arrivals: the jobs of shards that have become ours are taken up where they stand.
 
-    read what starts soonest, and what was cut off  -> these go on
-    read the rest, in a task of the part's own      -> the rest goes on, and the whole part is here
+    read what owes a tick or starts soonest, and what was cut off  -> these go on
+    read the rest, in a task of the part's own                     -> the rest goes on, and the whole part is here
 
 Nobody waits for the rest: what comes to us meanwhile is read beside it, or the next who dies would wait for all jobs of
 the one before. A shard whose jobs have not all been read stays with us, and is read by one task at a time. A part whose
@@ -222,7 +222,7 @@ class Arrivals:
         work = LongWork(self._core.clock)
         for raw, state in jobs:
             if work.is_long():
-                await work.give_way(hurries=self._starts_soon(state))
+                await work.give_way(hurries=raw.id in part.lost or self._starts_soon(state))
             job = self._core.jobs.find(raw.id)
             cut_off = part.lost.pop(raw.id, Lost())
             is_noted = raw.id in part.noted.ids

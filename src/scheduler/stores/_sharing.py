@@ -148,7 +148,9 @@ class View:
 
 @frozen(kw_only=True)
 class TakenShards:
-    """Some jobs of shards that have become ours, the soonest starts first, and what was cut off of all of them."""
+    """Some jobs of shards that have become ours, and what was cut off of all of them. The jobs that owe a tick come
+    first, then the soonest starts.
+    """
 
     jobs: list[tuple[StoredJob, StoredState | None]]
     running: list[StoredTick]
@@ -322,7 +324,7 @@ class Sharing(Protocol):
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
         """Read the first jobs of these shards, at most so many, and all of their ticks that are RUNNING, or owed.
 
-        `until_us`: only jobs that start until then.
+        Jobs that owe a tick come before all others. `until_us`: of the others only jobs that start until then.
         """
 
     def load(self, shards: Sequence[int]) -> Rows:

@@ -135,6 +135,25 @@ async def test_what_comes_meanwhile_does_not_wait_for_the_rest_of_an_earlier_par
     assert fleet.twice() == []
 
 
+async def test_a_tick_that_was_left_at_a_stop_does_not_wait_for_the_rest(fleet):
+    """Its job came with the rest, in the order of next starts: a tick of a daily job began only once all were read."""
+    place, store = Place(fleet.place["dsn"], fleet.place["schema"]), SlowStore(fleet.store("two"))
+    async with place.scheduler("two", store) as two:
+        async with place.scheduler("one") as one:
+            one.add_many("work", [(f"daily {number}", Every("1d")) for number in range(JOBS)])
+            await until(lambda: all(len(jobs_of(two, name)) > JOBS / 4 for name in ("one", "two")))
+            last = max((one.get(id) for id in jobs_of(one, "one")), key=lambda job: job.next_start)
+            store.sharing.waits = True
+            last.run_now()
+            one.stop(grace=0)
+        try:
+            await until(lambda: place.runs)
+        finally:
+            store.sharing.goes_on.set()
+        two.stop(grace=0)
+    assert [(name, id) for name, id, _ in place.runs] == [("two", last.id)]
+
+
 async def test_a_rest_that_could_not_be_read_is_read_again(fleet):
     """What is here by then goes on, and begins once."""
     store = SlowStore(fleet.store("two"))

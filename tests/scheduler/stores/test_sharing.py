@@ -179,7 +179,7 @@ def test_nothing_of_the_buried_is_written(agent, end_lease):
 
 
 def test_who_takes_a_shard_reads_its_jobs_and_what_was_cut_off(agent):
-    """The others' jobs and ticks are not among them."""
+    """The others' jobs and ticks are not among them. A job that owes a tick is due at once, and comes first."""
     one, two = agent(), agent()
     put(one, *IDS)
     fence = one.epoch << 32
@@ -193,8 +193,8 @@ def test_who_takes_a_shard_reads_its_jobs_and_what_was_cut_off(agent):
     one.commit(Batch(ended=[ticks[0]._replace(outcome="crashed", owed=True)]))
     assert [tick.job_id for tick in two.sharing.owed(mine)] == ["a"]
     one.commit(Batch(states={"a": StoredState("a", next_us=9), "b": StoredState("b", next_us=11, retry_at_us=8)}))
-    for until_us, found in ((None, ["b", "a"]), (9, ["b", "a"]), (8, ["b"]), (7, [])):
-        taken = two.sharing.take(mine, 10, until_us)
+    for until_us, most, found in ((None, 10, ["a", "b"]), (8, 10, ["a", "b"]), (7, 10, ["a"]), (8, 1, ["a"])):
+        taken = two.sharing.take(mine, most, until_us)
         assert [row.id for row, _ in taken.jobs] == found
         assert len(taken.running) == len(taken.owed) == 1
 

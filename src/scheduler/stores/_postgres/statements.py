@@ -323,6 +323,8 @@ class ShardStatements:
             " AND coalesce(shard, {schema}.shard_of(job_id)) = ANY (%s::bigint[])",
             TICK,
         )
+        owes: LiteralString = "{jobs} AND job.id IN (SELECT tick.job_id FROM {schema}.tick WHERE owed) {order} LIMIT %s"
+        self.owing_jobs = of(owes, jobs=some_jobs, order=order)  # due at once, whenever they start next
         give: LiteralString = (
             "UPDATE {schema}.{where} SET owner = epoch FROM given JOIN (SELECT number FROM {schema}.{where}"
             " WHERE owner IS NULL FOR UPDATE SKIP LOCKED) AS free USING (number)"

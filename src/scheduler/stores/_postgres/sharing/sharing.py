@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain, islice
 from threading import Event, Lock, Thread
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -241,7 +242,7 @@ class PostgresSharing:
         }
 
     def take(self, shards: Sequence[int], most: int, until_us: int | None = None) -> TakenShards:
-        """Read what was cut off in these shards, and the jobs that start soonest: in one transaction, asked at once."""
+        """Read what was cut off in these shards, and the jobs that start first: in one transaction, asked at once."""
         until = LATEST if until_us is None else until_us
         numbers = number_array(shards)
         with self._asked(ONE_SNAPSHOT) as connection:
@@ -249,9 +250,11 @@ class PostgresSharing:
             with connection.pipeline():
                 running = connection.execute(of_shards.running, [numbers])
                 owed = connection.execute(of_shards.owed, [numbers])
+                owing = connection.execute(of_shards.owing_jobs, [numbers, most])
                 jobs = connection.execute(of_shards.first_jobs, [numbers, until_us is None, until, most])
+            first = {row[0]: row for row in chain(owing, jobs)}
             return TakenShards(
-                jobs=[loaded(row) for row in jobs],
+                jobs=[loaded(row) for row in islice(first.values(), most)],
                 running=[StoredTick(*row) for row in running],
                 owed=[StoredTick(*row) for row in owed],
             )
