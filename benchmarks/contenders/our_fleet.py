@@ -8,7 +8,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from statistics import median
@@ -24,6 +24,9 @@ sys.path.insert(0, str(TESTS))
 LEASE_S = 3.0
 LATER_S = 86_400.0
 ON_TIME_S = 0.05
+FOLLOWS_S = 10.0
+"""Seconds after a trouble in which what is due is looked at."""
+
 SETTLES_S = 8.0
 """Seconds after which agents that have come have their part."""
 
@@ -33,6 +36,9 @@ SOON_S = 0.5
 SUCCEEDED = "SELECT count(*), count(DISTINCT (job_id, due_us)) FROM timerqueue.tick WHERE outcome = 'succeeded'"
 STATEMENTS = "SELECT sum(calls) FROM pg_stat_statements WHERE query !~ 'pg_stat_statements'"
 MOVED = "SELECT count(*) FROM chaos.shard WHERE owner = (SELECT max(epoch) FROM chaos.agent)"
+OWNED = (
+    "SELECT coalesce(array_agg(number), '{{}}') FROM chaos.shard JOIN chaos.agent ON epoch = owner WHERE name = '{}'"
+)
 
 
 class Member:
@@ -263,22 +269,24 @@ def take_over(way: str, jobs: int, rate: float, times: int, pause_s: float) -> V
         stack.enter_context(fleet)
         fleet.start(3, {"once": jobs})
         time.sleep(SETTLES_S + config["every"])
-        moved = [_trouble(fleet, way, number, pause_s) for number in range(times)]
+        played = [_trouble(fleet, way, number, pause_s) for number in range(times)]
         quiet = fleet_members.us_now()
         time.sleep(config["every"] + LEASE_S)
         fleet.end()
         evidence = fleet.evidence(quiet=quiet, batch=jobs, limit=7)
-    values = _of_victims(evidence, way) if way != "join" else _throughout(evidence)
+    had, moved = {since: shards for since, shards, _ in played}, [count for _, _, count in played]
+    values = _of_victims(evidence, had) if way != "join" else _throughout(evidence)
     marked = sum(each.outcome == "crashed" for each in evidence.records)
     values |= {"marked": marked / times, "violations": sum(1 for _ in judge(evidence)), "exits": fleet.exits}
     return values | ({"moved_percent": median(moved) / 1024 * 100} if way == "join" else {})
 
 
-def _trouble(fleet: Any, way: str, number: int, pause_s: float) -> float:
-    """Let one go, and let another one come. The shards that a fourth one got."""
+def _trouble(fleet: Any, way: str, number: int, pause_s: float) -> tuple[int, frozenset[int], float]:
+    """Let one go, and let another one come. When it went, the shards that it had, and how many a fourth one got."""
     import fleet_members  # noqa: PLC0415
 
     member = fleet.members[3 if way == "join" else number % 3]
+    had = frozenset(ask(fleet.server, OWNED.format(member.name))[0])
     since, process, moved = fleet_members.us_now(), member.number, 0.0
     if way in {"kill", "pooler"}:
         member.kill()
@@ -301,20 +309,24 @@ def _trouble(fleet: Any, way: str, number: int, pause_s: float) -> float:
         member.leave()
     fleet.note("kill" if way == "pooler" else way, process, since)
     time.sleep(pause_s)
-    return moved
+    return since, had, moved
 
 
-def _of_victims(evidence: Any, way: str) -> Values:
-    """How late ticks of those who went began elsewhere, of all that were due before the last late one had begun."""
+def _of_victims(evidence: Any, had: dict[int, frozenset[int]]) -> Values:
+    """How late ticks of those who went began elsewhere, of all that were due before the last late one had begun.
+
+    `had`: the shards of each, by the instant at which it went.
+    """
     late: list[float] = []
     worst: list[float] = []
     for trouble in evidence.troubles:
-        if trouble.kind in {way, "kill"}:
-            found = list(_begun_elsewhere(evidence, trouble))
+        if trouble.since in had:
+            until = min((since for since in had if since > trouble.since), default=sys.maxsize)
+            found = list(_begun_elsewhere(evidence, trouble, had[trouble.since], until))
             worst.append(max((lateness for _, lateness in found), default=0.0))
             over = max((after + lateness for after, lateness in found if lateness > ON_TIME_S), default=0.0)
             late += [lateness for after, lateness in found if after <= over]
-    late.sort()
+    late = sorted(late) or [0.0]
     return {
         "late_p50_ms": late[len(late) // 2] * 1e3,
         "late_p99_ms": late[int(0.99 * (len(late) - 1))] * 1e3,
@@ -323,18 +335,20 @@ def _of_victims(evidence: Any, way: str) -> Values:
     }
 
 
-def _begun_elsewhere(evidence: Any, trouble: Any) -> Iterator[tuple[float, float]]:
-    """Of each job that the process had: seconds from the trouble to its next due instant, and how late that began."""
-    before: dict[str, Any] = {}
-    seen: set[str] = set()
+def _begun_elsewhere(evidence: Any, trouble: Any, shards: Collection[int], until: int) -> Iterator[tuple[float, float]]:
+    """Of each job in these shards: seconds from the trouble to its next due instant, and how late that began. Of those
+    that are due before `until`, which is the next trouble.
+    """
+    from scheduler.stores import shard_of  # noqa: PLC0415
+
+    until, first = min(until, trouble.since + round(FOLLOWS_S * 1e6)), dict[str, Any]()
     for each in evidence.begun:
-        if each.at < trouble.since:
-            before[each.job] = each
-        elif each.job not in seen and (had := before.get(each.job)) is not None and had.process == trouble.process:
-            seen.add(each.job)
-            due = each.due - evidence.wall
-            if each.process != trouble.process and due <= trouble.since + 10_000_000:
-                yield (due - trouble.since) / 1e6, (each.at - due) / 1e6
+        if each.at >= trouble.since and (each.job not in first or each.at < first[each.job].at):
+            first[each.job] = each
+    for each in first.values():
+        due = each.due - evidence.wall
+        if each.process != trouble.process and due < until and shard_of(each.job) in shards:
+            yield (due - trouble.since) / 1e6, (each.at - due) / 1e6
 
 
 def _throughout(evidence: Any) -> Values:
