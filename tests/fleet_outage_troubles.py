@@ -116,8 +116,9 @@ def fail_over(fleet, member, standby, dice):
 
 def starve(fleet, member, _dice):
     """Let another program have all connections, and end that over which the member commits."""
+    victim = server_outages.Victim.working(fleet.server, member.name)
     since = us_now()
-    with server_outages.used_up(fleet.server, member.name):
+    with server_outages.used_up(fleet.server, victim):
         member.proxy.let_go()
         time.sleep(STARVES)
     return Span(since, us_now())

@@ -3,18 +3,19 @@
     python3 tests/fleet_outages.py --lengths 1 10 --kinds stop freeze --source ../another-checkout
 
 Each row is a fleet of its own: jobs of each second, and runs that go on for as long as anybody looks. Then an outage
-befalls the server, and the row says how long that was away, how many agents were taken for dead, how many runs they
-cut off, how many are on record as crashes, and how long after the server's return all starts were on time again. Agents
-reach the server through proxies of their own, and with a pooler all of them through one PgBouncer, which asks a server
-that refused it again after a second.
+befalls the server. The row says how long that was away, how many starts were late, how many agents were taken for dead,
+how many runs they cut off, how many are on record as crashes, and how long after the server's return all starts were on
+time again. Agents reach the server through proxies of their own, and with a pooler all of them through one PgBouncer,
+which asks a server that refused it again after a second.
 
     stop        it is stopped and started
     freeze      all its processes stand still
     lock        the table of agents is locked
     promotion   it crashes, and after that time an asynchronous standby is promoted in its place
-    used_up     another program has all its connections, and the connection ends over which one agent commits
+    used_up     another program has all its connections, and the connections end over which one agent works; behind
+                the pooler, whose connections are everybody's, all of them end
     nothing     befalls it: a row that has to be 0 throughout, or this machine is too slow for the others
-    password    the password of the agents is another one, and the connection ends over which one agent commits
+    password    the password of the agents is another one, and connections end as above
 """
 # ruff: noqa: T201 - it speaks to who started it
 
@@ -56,8 +57,8 @@ SHORT, LONG = 100, 40
 SETTLED = 5.0
 """Seconds after the last agent has come, until what follows is an outage and no coming."""
 
-BEGUN = 4.0
-"""Seconds from an edit that adds the long runs until all go on."""
+BEGUN = 9.0
+"""Seconds from an edit that adds the long runs until all go on, and the farthest agent is on time again."""
 
 ON_TIME = 1.0
 """Seconds after its due instant at which a start is on time, from a tenth of a second away."""
@@ -65,8 +66,8 @@ ON_TIME = 1.0
 ROLE = "fleet"
 LOGIN = f"user={ROLE} password=right"
 HEAD = """\
-| outage | seconds | way | queue | away, s | buried | cut off | crashed | on time again after, s |
-|---|---|---|---|---|---|---|---|---|"""
+| outage | seconds | way | queue | away, s | late | buried | cut off | crashed | on time again after, s |
+|---|---|---|---|---|---|---|---|---|---|"""
 
 
 # -- outages -----------------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def password(place):
     """Change the password, and back."""
     with psycopg.connect(place.server.dsn, autocommit=True) as hand:
         hand.execute(f"ALTER ROLE {ROLE} PASSWORD 'wrong'")
-        server_outages.end_commits(hand, place.victim)
+        place.victim.end(hand)
         yield
         hand.execute(f"ALTER ROLE {ROLE} PASSWORD 'right'")
 
@@ -112,6 +113,7 @@ def nothing(_place):
 
 
 OUTAGES = {each.__name__: each for each in (stop, freeze, lock, promotion, used_up, password)}
+ENDS_SESSIONS = {"used_up", "password"}
 CONTROL = {"nothing": nothing}
 """What shows whether this machine is fast enough: all starts have to be on time then."""
 
@@ -147,8 +149,7 @@ class Place:
         )
         if row.has_queue:
             del self.fleet.schemas["chaos"]
-        self.victim = f"{AGENTS[1]}-queue" if row.has_queue else AGENTS[1]
-        self.standby = None
+        self.victim = self.standby = None
         stack.enter_context(self.fleet)
 
     def _let_in(self):
@@ -176,6 +177,13 @@ class Place:
             self.fleet.move_to(server)
 
 
+def victim_of(row, server):
+    """Return whose sessions end. Behind a pooler an agent whose session has ended is given another one at once."""
+    if row.way == "pooler":
+        return server_outages.Victim.all_of(ROLE)
+    return server_outages.Victim.working(server, f"{AGENTS[1]}-queue" if row.has_queue else AGENTS[1])
+
+
 class Row:
     """One row of the table."""
 
@@ -184,9 +192,17 @@ class Row:
         self.length = length
         self.way = way
         self.has_queue = has_queue
+        self.place = f"{kind} | {length:g} | {way} | {'yes' if has_queue else 'no'}"
+
+    def text(self, options):
+        """Play the row. Returns its text; where it could not be played, that says why."""
+        try:
+            return f"| {self.place} | {self.played(options)} |"
+        except Exception as error:  # noqa: BLE001 - the other rows are worth playing
+            return f"| {self.place} | could not be played: {error!r} |"
 
     def played(self, options):
-        """Play it. Returns the row's text."""
+        """Play it. Returns the figures."""
         with ExitStack() as stack:
             place = Place(stack, self, options)
             place.fleet.start(1, {"queued" if self.has_queue else "once": SHORT})
@@ -201,6 +217,8 @@ class Row:
             long = "queued_long" if self.has_queue else "long"
             place.fleet.members[0].ask(verb="add", id=long, ids=[f"{long}-{n}" for n in range(LONG)], every=1.0)
             time.sleep(BEGUN)
+            if self.kind in ENDS_SESSIONS:
+                place.victim = victim_of(self, place.server)
             since = us_now()
             with (OUTAGES | CONTROL)[self.kind](place):
                 time.sleep(self.length)
@@ -210,17 +228,18 @@ class Row:
             evidence = place.fleet.evidence(quiet=until, batch=0, limit=7)
             for member in place.fleet.members:
                 member.kill()
-        return self._text(evidence, since, back, until)
+        return self.figures(evidence, since, back, until)
 
-    def _text(self, evidence, since, back, until):
+    def figures(self, evidence, since, back, until):
+        """Return the row's figures. The outage went on from `since` to `back`, and starts are counted to `until`."""
         short = of_short_runs(evidence)
         last = max([back, *late_starts(short, since, until), *gaps(short, back, until)])
         after = f"{(last - back) / 1e6:.1f}" if last < until else f"not within {(until - back) / 1e6:.0f}"
         buried = len({each.process for each in evidence.events if each.kind == "lost"})
         cut_off = sum(1 for job, *_ in evidence.cut_off if "long" in kind_of(job))
         crashed = sum(each.outcome == "crashed" for each in evidence.records)
-        place = f"{self.kind} | {self.length:g} | {self.way} | {'yes' if self.has_queue else 'no'}"
-        return f"| {place} | {(back - since) / 1e6:.1f} | {buried} | {cut_off} | {crashed} | {after} |"
+        late = sum(each.at >= since and was_due >= since - short.on_time * 1e6 for each, was_due in short.late)
+        return f"{(back - since) / 1e6:.1f} | {late} | {buried} | {cut_off} | {crashed} | {after}"
 
 
 def of_short_runs(evidence):
@@ -246,12 +265,10 @@ def main(given=None):
     """Play the rows, and print each when it has been played."""
     options = arguments(given)
     print(HEAD, flush=True)
-    for length, queue, way, kind in product(options.lengths, options.queues, options.ways, options.kinds):
-        row = Row(kind, length, way, queue == "yes")
-        try:
-            print(row.played(options), flush=True)
-        except Exception as error:  # noqa: BLE001 - the other rows are worth playing
-            print(f"| {kind} | {length:g} | {way} | {queue} | could not be played: {error!r} |", flush=True)
+    found = product(options.lengths, options.queues, options.ways, options.kinds)
+    rows = [Row(kind, length, way, queue == "yes") for length, queue, way, kind in found]
+    for text in (row.text(options) for row in rows):
+        print(text, flush=True)
     return 0
 
 

@@ -8,6 +8,8 @@ import contextlib
 import os
 import signal
 import time
+from collections import Counter
+from typing import NamedTuple
 
 import psycopg
 from psycopg import sql
@@ -16,6 +18,14 @@ from postgres_server import PATIENCE, PostgresServer, until
 
 SOON = 2.0
 """Seconds in which a session ends that has been told to."""
+
+LOOKS, OFTEN = 1.0, 6
+"""Seconds for which sessions are looked at, and how often one that commits is asked in that time at least."""
+
+SESSIONS = "SELECT pid, state_change FROM pg_stat_activity WHERE application_name = %s"
+END_SESSIONS = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {column} = %s AND ({condition})
+"""
 
 
 def stand_alone(server):
@@ -59,18 +69,77 @@ def locked(server, schemas):
         yield
 
 
+class Victim(NamedTuple):
+    """The sessions that an outage ends: those over which one agent works, or all of a role.
+
+    `pids`: of the sessions that are there before the outage; None: of all.
+    """
+
+    column: str
+    name: str
+    pids: list[int] | None
+
+    @classmethod
+    def working(cls, server, agent):
+        """Find the sessions over which an agent commits and takes, by how often they are asked: it takes a second.
+
+        Those for its lease and for news are asked seldom. `agent`: its application_name.
+        """
+        with psycopg.connect(server.dsn, autocommit=True) as hand:
+            seen, over = [], time.monotonic() + LOOKS
+            while time.monotonic() < over:
+                seen += hand.execute(SESSIONS, [agent]).fetchall()
+                time.sleep(LOOKS / 200)
+        if not (pids := busy(seen)):
+            raise LookupError(f"agent {agent!r} has not committed within {LOOKS:g} s")
+        return cls("application_name", agent, pids)
+
+    @classmethod
+    def all_of(cls, role):
+        """All sessions of a role: a pooler gives each of them to whichever agent asks next."""
+        return cls("usename", role, None)
+
+    def end(self, hand):
+        """End the sessions. Returns how many."""
+        return self._end(hand, "%s::int[] IS NULL OR pid = ANY (%s)", self.pids, self.pids)
+
+    def end_new(self, hand, since):
+        """End what began after that instant of the server. Returns how many."""
+        return self._end(hand, "backend_start > %s", since)
+
+    def _end(self, hand, condition, *asked):
+        ended = hand.execute(END_SESSIONS.format(column=self.column, condition=condition), [self.name, *asked])
+        return len(ended.fetchall())
+
+
+def busy(seen):
+    """Return the ids of the sessions that are asked often. `seen`: ids, and when each session's state changed last."""
+    changes = Counter(pid for pid, _ in set(seen))
+    return sorted(pid for pid, count in changes.items() if count >= OFTEN)
+
+
 @contextlib.contextmanager
 def used_up(server, victim):
-    """Another program has all connections, and the sessions end over which one agent commits.
-
-    `victim`: the application_name of that agent.
-    """
+    """Another program has all connections, and the sessions of a Victim end."""
     with contextlib.ExitStack() as stack:
         hand = stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
         take_all(server, stack)
-        for _ in range(end_commits(hand, victim)):
-            take_next(server, stack)
+        take_from(hand, server, stack, victim)
         yield
+
+
+def take_from(hand, server, stack, victim):
+    """End the sessions of a victim, and take their connections. If the victim was faster, end its new sessions, too."""
+    (since,) = hand.execute("SELECT clock_timestamp()").fetchone()
+    ended = victim.end(hand)
+    over = time.monotonic() + PATIENCE
+    while ended and time.monotonic() < over:
+        for _ in range(ended):
+            take_next(server, stack)
+        (now,) = hand.execute("SELECT clock_timestamp()").fetchone()
+        ended, since = victim.end_new(hand, since), now
+    if ended:
+        raise TimeoutError(f"{victim.name!r} is always faster")
 
 
 def take_all(server, stack):
@@ -87,17 +156,6 @@ def take_next(server, stack):
         with contextlib.suppress(psycopg.OperationalError):
             stack.enter_context(contextlib.closing(psycopg.connect(server.dsn)))
             return
-
-
-def end_commits(hand, victim):
-    """End the sessions over which an agent has committed last. Return how many: that of its commits, and those of its
-    units and moves if they did no more. Behind a pooler these are sessions of several agents.
-    """
-    ended = hand.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s AND query = 'COMMIT'",
-        [victim],
-    )
-    return len(ended.fetchall())
 
 
 @contextlib.contextmanager
