@@ -6,7 +6,8 @@ Each row is a fleet of its own: jobs of each second, and runs that go on for as 
 befalls the server. The row says how long that was away, how many starts were late, how many agents were taken for dead,
 how many runs they cut off, how many are on record as crashes, and how long after the server's return all starts were on
 time again. Agents reach the server through proxies of their own, and with a pooler all of them through one PgBouncer,
-which asks a server that refused it again after a second.
+which asks a server that refused it again after a second. Rows that are played at once have servers and folders of their
+own. The row `nothing` says whether the machine is fast enough for so many.
 
     stop        it is stopped and started
     freeze      all its processes stand still
@@ -25,6 +26,7 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from itertools import product
 from pathlib import Path
@@ -257,8 +259,15 @@ def arguments(given=None):
     parser.add_argument("--ways", nargs="+", choices=("direct", "pooler"), default=["direct", "pooler"])
     parser.add_argument("--queues", nargs="+", choices=("no", "yes"), default=["no", "yes"])
     parser.add_argument("--observe", type=float, default=12.0, help="seconds from the server's return to the end")
+    parser.add_argument("--at-once", type=int, default=1, help="rows that are played at the same time")
     parser.add_argument("--source", help="another checkout, whose source the agents run")
     return parser.parse_args(given)
+
+
+def in_order(play, rows, at_once):
+    """Play so many rows at a time. Yields what each gave in the order of the rows, as soon as it is there."""
+    with ThreadPoolExecutor(at_once) as pool:
+        yield from pool.map(play, rows)
 
 
 def main(given=None):
@@ -267,7 +276,7 @@ def main(given=None):
     print(HEAD, flush=True)
     found = product(options.lengths, options.queues, options.ways, options.kinds)
     rows = [Row(kind, length, way, queue == "yes") for length, queue, way, kind in found]
-    for text in (row.text(options) for row in rows):
+    for text in in_order(lambda row: row.text(options), rows, options.at_once):
         print(text, flush=True)
     return 0
 

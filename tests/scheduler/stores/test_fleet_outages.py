@@ -1,4 +1,4 @@
-"""The table of outages: what its rows say, and what it does to the server's sessions happens."""
+"""The table of outages: its rows are in order, and what it does to the server's sessions happens."""
 
 import contextlib
 import threading
@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from fleet_outages import Row, victim_of
+from fleet_outages import Row, in_order, victim_of
 from fleet_records import SECOND, begun, evidence
 from postgres_server import PostgresServer
 from server_outages import Victim, busy, used_up
@@ -108,6 +108,18 @@ def test_behind_a_pooler_the_sessions_of_all_agents_end(postgres_server):
 def test_a_row_behind_a_pooler_ends_all_sessions():
     """Of the role of the agents."""
     assert victim_of(Row("password", 1, "pooler", has_queue=False), None) == Victim.all_of("fleet")
+
+
+def test_rows_that_are_played_at_once_stand_in_order():
+    """The first row ends after the second has."""
+    second_has_ended = threading.Event()
+
+    def play(row):
+        if row == "second":
+            second_has_ended.set()
+        return row, second_has_ended.wait(60)
+
+    assert list(in_order(play, ["first", "second"], 2)) == [("first", True), ("second", True)]
 
 
 class Broken(Row):
