@@ -176,8 +176,9 @@ class Operator:
             member.hold_a_commit(answer=dice.choice((True, False)))
         if member.held:
             self._met.add(kind)
-        since, number, in_flight = us_now(), member.number, meets and bool(member.held)
+        since, number = us_now(), member.number
         span = (ALL_KINDS | ALSO)[kind](self.fleet, member, dice)
+        in_flight = meets and bool(member.held)
         if kind in bad_days.ALONE or kind in bad_days.LASTING:
             since, until, lost = span
             self.fleet.note(kind, number, since, in_flight=in_flight, until=until, lost=lost)

@@ -4,6 +4,7 @@ Each kind is a function of the fleet, of a member and of dice, as in fleet_troub
 went on, which is what the judge counts from; what has to be done before and after does not belong to it.
 """
 
+import threading
 import time
 from typing import NamedTuple
 
@@ -25,6 +26,9 @@ BEHIND = (0.0, 0.5, 2.0)
 STARVES = 14.0
 """Seconds without a free connection: more than a lease, the time for others to take over, and some to look at."""
 
+LETS_GO = 0.2
+"""Seconds for which a commit is held at most while a server goes away."""
+
 HOLDS = 60.0
 PUBLISHES = 10.0
 NARROW = 5.0
@@ -40,11 +44,17 @@ class Span(NamedTuple):
 
 
 def outage(block, seconds):
-    """Return the kind of trouble that the server is away, by that block, for so long."""
+    """Return the kind of trouble that the server is away, by that block, for so long.
+
+    A commit that is held goes on once the server is away. A lock waits for the commit, so that goes on soon in any case.
+    """
 
     def befall(fleet, member, _dice):
         since = us_now()
+        soon = threading.Timer(LETS_GO, member.proxy.let_go)
+        soon.start()
         with block(fleet):
+            soon.cancel()
             member.proxy.let_go()
             time.sleep(seconds)
         return Span(since, us_now())
@@ -116,7 +126,10 @@ def fail_over(fleet, member, standby, dice):
 
 def starve(fleet, member, _dice):
     """Let another program have all connections, and end that over which the member commits."""
-    victim = server_outages.Victim.working(fleet.server, member.name)
+    member.proxy.let_go()
+    victim = server_outages.Victim.working(fleet.server, member.name)  # it has to commit meanwhile
+    if member.held:
+        member.hold_a_commit(answer=member.held == "answer")
     since = us_now()
     with server_outages.used_up(fleet.server, victim):
         member.proxy.let_go()
