@@ -111,7 +111,7 @@ class PostgresServer:
         try:
             yield
         finally:
-            for pid in pids:
+            for pid in reversed(pids):  # the postmaster last: it buries processes that have ended meanwhile
                 os.kill(pid, signal.SIGCONT)
 
     def retire(self):

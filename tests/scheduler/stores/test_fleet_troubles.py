@@ -1,8 +1,11 @@
 """Bad days of a server as the chaos plays them, on a real server: each begins while a commit is held on its way."""
 
+import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -12,6 +15,7 @@ import pytest
 import fleet_outage_troubles
 from fleet_members import Member
 from fleet_outage_troubles import BLOCKS, outage, starve
+from kit import wait_until
 from postgres_server import PostgresServer
 
 MARKS = "SELECT '{\"running\"' FROM chaos.agent"
@@ -72,3 +76,16 @@ def test_an_agent_loses_its_connection_in_the_middle_of_a_commit(fleet, monkeypa
         assert member.held
     with pytest.raises(psycopg.OperationalError):
         works.result()
+
+
+def test_a_server_goes_on_of_which_a_process_ended_as_it_stood_still():
+    """The postmaster buries such a process as soon as it goes on itself, so it goes on last."""
+    with PostgresServer() as server:
+        hand = psycopg.connect(server.dsn)
+        ended = hand.info.backend_pid
+        os.kill(server.pid, signal.SIGSTOP)
+        hand.close()
+        wait_until(lambda: Path(f"/proc/{ended}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+        with server.frozen(server.pid, *[ended] * 100_000):  # it takes so long that the postmaster is faster
+            pass
+        psycopg.connect(server.dsn).close()
