@@ -16,7 +16,7 @@ from psycopg import sql
 
 from postgres_server import PATIENCE, PostgresServer, until
 
-SOON = 2.0
+SOON = 0.3
 """Seconds in which a session ends that has been told to."""
 
 LOOKS, OFTEN = 1.0, 6
