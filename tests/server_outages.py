@@ -7,8 +7,10 @@ follows another one, and can be promoted in its place.
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import psycopg
@@ -21,6 +23,9 @@ SOON = 0.3
 
 LOOKS, OFTEN = 1.0, 6
 """Seconds for which sessions are looked at, and how often one that commits is asked in that time at least."""
+
+AGAIN = 0.01
+"""Seconds after which a program that wants all connections asks for one more."""
 
 SESSIONS = "SELECT pid, state_change FROM pg_stat_activity WHERE application_name = %s"
 END_SESSIONS = """
@@ -125,7 +130,27 @@ def used_up(server, victim):
         hand = stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
         take_all(server, stack)
         take_from(hand, server, stack, victim)
+        stack.enter_context(taking(server))
         yield
+
+
+@contextlib.contextmanager
+def taking(server):
+    """Take each connection that becomes free while the block lasts: agents end sessions of their own accord, too."""
+    is_over = threading.Event()
+
+    def take():
+        with contextlib.ExitStack() as stack:
+            while not is_over.wait(AGAIN):
+                take_all(server, stack)
+
+    with ThreadPoolExecutor(1) as pool:
+        takes = pool.submit(take)
+        try:
+            yield
+        finally:
+            is_over.set()
+        takes.result()
 
 
 def take_from(hand, server, stack, victim):

@@ -9,15 +9,24 @@ import pytest
 
 from fleet_outages import Row, in_order, victim_of
 from fleet_records import SECOND, begun, evidence
+from kit import wait_until
 from postgres_server import PostgresServer
 from server_outages import Victim, busy, used_up
 
 FULL = {"max_connections": 8, "superuser_reserved_connections": 0}
 
+CLIENTS = "SELECT array_agg(pid) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+
 
 def agent_at(server, name):
     """Connect as an agent of that name does."""
     return psycopg.connect(f"{server.dsn} application_name={name}")
+
+
+def is_full(looks, without):
+    """Whether all sessions of the server are taken, and none is that one."""
+    (pids,) = looks.execute(CLIENTS).fetchone()
+    return len(pids) == FULL["max_connections"] and without not in pids
 
 
 def work_until(agent, is_over):
@@ -81,6 +90,16 @@ def test_a_victim_that_is_faster_loses_its_new_session_as_well():
                 for _ in range(9):
                     with pytest.raises(psycopg.OperationalError, match="too many clients"):
                         psycopg.connect(server.dsn)
+
+
+def test_a_connection_that_another_agent_gives_up_is_taken_as_well():
+    """A victim that asks often would have it before the outage is over."""
+    with PostgresServer(settings=FULL) as server, psycopg.connect(server.dsn, autocommit=True) as looks:
+        other = agent_at(server, "other")
+        with used_up(server, Victim.all_of("nobody")):
+            gone = other.info.backend_pid
+            other.close()
+            wait_until(lambda: is_full(looks, without=gone))
 
 
 @contextlib.contextmanager
