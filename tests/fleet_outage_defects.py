@@ -60,8 +60,11 @@ def hoard():
     Scheduler.turns = None
 
 
-def in_the_tables(statements):
-    """Return a defect that these statements make, each time that an agent opens the store."""
+def in_the_tables(name, statements):
+    """Return a defect that these statements make, the first time that an agent opens the store.
+
+    An agent that joins again while a defect has locks would wait for these.
+    """
 
     def plant():
         ours = postgres.prepare
@@ -70,43 +73,55 @@ def in_the_tables(statements):
             ours(connection, schema)
             with connection.transaction_as(""):
                 connection.execute("SELECT pg_advisory_xact_lock(4711)")
-                connection.execute(statements.replace("SCHEMA", f'"{schema}"'))
+                planted = f'"{schema}".planted_{name}'
+                ((found,),) = connection.execute(f"SELECT to_regclass('{planted}') IS NOT NULL").fetchall()
+                if not found:
+                    connection.execute(statements.replace("SCHEMA", f'"{schema}"'))
+                    connection.execute(f"CREATE TABLE {planted} ()")
 
         postgres.prepare = prepare
 
     return plant
 
 
-twins = in_the_tables("ALTER TABLE SCHEMA.agent ALTER incarnation SET DEFAULT '00000000-0000-0000-0000-000000000000'")
+twins = in_the_tables(
+    "twins", "ALTER TABLE SCHEMA.agent ALTER incarnation SET DEFAULT '00000000-0000-0000-0000-000000000000'"
+)
 """All agents have the same incarnation: with one number two of them are one."""
 
-identity = in_the_tables("ALTER TABLE SCHEMA.change REPLICA IDENTITY NOTHING")
+identity = in_the_tables("identity", "ALTER TABLE SCHEMA.change REPLICA IDENTITY NOTHING")
 """What has been changed cannot be forgotten while it is published."""
 
-bulk = in_the_tables("""
-    CREATE OR REPLACE FUNCTION SCHEMA.read_all() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
+bulk = in_the_tables(
+    "bulk",
+    """
+    CREATE FUNCTION SCHEMA.read_all() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
         IF (SELECT count(*) FROM changed) > 100 THEN
             LOCK TABLE SCHEMA.tick IN EXCLUSIVE MODE;
             PERFORM pg_sleep(4);
         END IF;
         RETURN NULL;
     END $body$;
-    CREATE OR REPLACE TRIGGER bulk AFTER UPDATE ON SCHEMA.job REFERENCING NEW TABLE AS changed
+    CREATE TRIGGER bulk AFTER UPDATE ON SCHEMA.job REFERENCING NEW TABLE AS changed
         FOR EACH STATEMENT EXECUTE FUNCTION SCHEMA.read_all()
-""")
+""",
+)
 """Commits wait until an edit of many rows has been read."""
 
-snapshot = in_the_tables("""
-    CREATE OR REPLACE FUNCTION SCHEMA.wait_for_all() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
+snapshot = in_the_tables(
+    "snapshot",
+    """
+    CREATE FUNCTION SCHEMA.wait_for_all() RETURNS trigger LANGUAGE plpgsql AS $body$ BEGIN
         IF EXISTS (SELECT FROM pg_stat_activity WHERE state LIKE 'idle in%' AND xact_start < now() - interval '5 s')
         THEN
-            PERFORM pg_sleep(4);
+            PERFORM pg_sleep(1.5);
         END IF;
         RETURN NULL;
     END $body$;
-    CREATE OR REPLACE TRIGGER snapshot BEFORE INSERT ON SCHEMA.tick
+    CREATE TRIGGER snapshot BEFORE INSERT ON SCHEMA.tick
         FOR EACH STATEMENT EXECUTE FUNCTION SCHEMA.wait_for_all()
-""")
+""",
+)
 """Commits wait for whoever has had a transaction open for some seconds."""
 
 OUTAGES = {

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -12,11 +12,14 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+import fleet_outage_defects
 import fleet_outage_troubles
 from fleet_members import Member
 from fleet_outage_troubles import BLOCKS, outage, starve
 from kit import wait_until
 from postgres_server import PostgresServer
+from scheduler.stores import postgres
+from scheduler.stores.postgres import PostgresStore
 
 MARKS = "SELECT '{\"running\"' FROM chaos.agent"
 """Words of a commit that the chaos holds, and a lock that it has: that of who reads the table of agents."""
@@ -89,3 +92,15 @@ def test_a_server_goes_on_of_which_a_process_ended_as_it_stood_still():
         with server.frozen(server.pid, *[ended] * 100_000):  # it takes so long that the postmaster is faster
             pass
         psycopg.connect(server.dsn).close()
+
+
+def test_a_defect_in_the_tables_is_planted_once(postgres_server, postgres_schema, monkeypatch):
+    """An agent that joins again waits for no lock that the defect, or a commit, has at that moment."""
+    monkeypatch.setattr(postgres, "prepare", postgres.prepare)
+    fleet_outage_defects.snapshot()
+    with closing(PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)) as first:
+        first.open(0, lambda: None)
+        with psycopg.connect(postgres_server.dsn) as commits:
+            commits.execute(f'LOCK TABLE "{postgres_schema}".tick IN ROW EXCLUSIVE MODE')
+            with closing(PostgresStore(postgres_server.dsn, schema=postgres_schema, shared=True)) as again:
+                again.open(0, lambda: None)
