@@ -334,6 +334,15 @@ def arguments(given=None):
     return parser.parse_args(given)
 
 
+def needed_for(kinds):
+    """Return the options of a server that these kinds may befall.
+
+    Its clock is faked for steps of the clock only: with faketime a server has crashed in its waits.
+    """
+    settings = bad_days.SETTINGS if bad_days.OF_OWN_SERVERS.intersection(kinds) else {}
+    return {"faketime": FAKETIME if "server_clock" in kinds else None, "settings": settings}
+
+
 def main(given=None, server=None):
     """Play it on that server, or on one of its own."""
     options = arguments(given)
@@ -343,8 +352,7 @@ def main(given=None, server=None):
         return 2
     with ExitStack() as stack:
         folder = options.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="timerqueue-chaos-")))
-        settings = bad_days.SETTINGS if bad_days.OF_OWN_SERVERS.intersection(options.kinds) else {}
-        server = server or stack.enter_context(PostgresServer(faketime=FAKETIME, settings=settings))
+        server = server or stack.enter_context(PostgresServer(**needed_for(options.kinds)))
         broker = stack.enter_context(beanstalkd_server.BeanstalkdServer(steps=True)) if has_broker(options) else None
         if options.keep:
             stack.callback(lambda: shutil.copy(server.folder / "log", folder / "server.log"))

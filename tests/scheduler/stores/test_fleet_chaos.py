@@ -4,6 +4,7 @@ import pytest
 
 import beanstalkd_server
 import fleet_chaos
+from faked_clock import FAKETIME
 from fleet_evidence import Edit, Event, Trouble, read_log
 from fleet_judge import judge
 from fleet_records import MINUTE, begun, evidence, record
@@ -66,6 +67,16 @@ def test_the_judge_finds_planted_defects(played, defects, kind, found):
         if not missing:
             return
     pytest.fail(f"not found: {missing}\n{said}")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "faketime", "is_logical"),
+    [(["kill"], None, False), (["publish", "kill"], None, True), (["server_clock"], FAKETIME, False)],
+)
+def test_a_server_has_what_its_troubles_need(kinds, faketime, is_logical):
+    """And no faked clock besides: its library has crashed a server that did not need it."""
+    needed = fleet_chaos.needed_for(kinds)
+    assert (needed["faketime"], "wal_level" in needed["settings"]) == (faketime, is_logical)
 
 
 MINUTES = [begun(due=minute * MINUTE, number=minute + 1) for minute in range(4)]
