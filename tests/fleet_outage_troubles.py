@@ -46,7 +46,7 @@ class Span(NamedTuple):
 def outage(block, seconds):
     """Return the kind of trouble that the server is away, by that block, for so long.
 
-    A commit that is held goes on once the server is away. A lock waits for the commit, so that goes on soon in any case.
+    A commit that is held goes on once the server is away. A lock waits for it, so that goes on soon in any case.
     """
 
     def befall(fleet, member, _dice):

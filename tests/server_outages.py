@@ -141,8 +141,9 @@ def taking(server):
 
     def take():
         with contextlib.ExitStack() as stack:
-            while not is_over.wait(AGAIN):
+            while not is_over.is_set():
                 take_all(server, stack)
+                time.sleep(AGAIN)
 
     with ThreadPoolExecutor(1) as pool:
         takes = pool.submit(take)
