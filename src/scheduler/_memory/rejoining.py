@@ -8,6 +8,7 @@ opens the store again, as a new incarnation that has nothing yet. Lives on the l
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from logging import getLogger
 from typing import Final
 
@@ -18,8 +19,9 @@ from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Intake, Reconciler, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
-from ..stores import Act, Opened, Shares, Sharing, StoredJob, StoreError
+from ..stores import Act, Opened, Shares, Sharing, StoredJob, StoredPause, StoreError
 from .commits import Commits
+from .rereading import pauses_to_follow
 from .writer import Writer, in_turn
 
 logger = getLogger(__name__)
@@ -31,11 +33,15 @@ SLICE: Final = 100
 
 
 class Rejoining:
-    """The end of one incarnation and the beginning of the next. `reopen`: opens the store, at that instant."""
+    """The end of one incarnation and the beginning of the next.
+
+    `reopen`: opens the store, at that instant. `pauses`: what is paused in it.
+    """
 
     def __init__(
         self,
         reopen: Callable[[int], Opened],
+        pauses: Callable[[], list[StoredPause]],
         sharing: Sharing,
         shares: Shares,
         writer: Writer,
@@ -46,6 +52,7 @@ class Rejoining:
         intake: Intake,
     ) -> None:
         self._reopen = reopen
+        self._pauses = pauses
         self._sharing = sharing
         self._shares = shares
         self._writer = writer
@@ -89,11 +96,17 @@ class Rejoining:
         while True:
             now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
             try:
-                return await in_turn(self._writer, lambda now_us=now_us: self._reopen(now_us))  # type: ignore[misc]
+                opened = await in_turn(self._writer, partial(self._reopen, now_us))
+                self._follow_pauses(await in_turn(self._writer, self._pauses))
+                return opened
             except StoreError as exc:
                 failures += 1
                 logger.warning("the store cannot be opened again yet: %s", exc)
                 await self._core.clock.sleep(RETRY.after(failures))
+
+    def _follow_pauses(self, pauses: list[StoredPause]) -> None:
+        for scope, pause in pauses_to_follow(self._core, pauses).items():
+            self._reconciler.pause_scope(scope, None if pause is None else self._intake.pause(pause))
 
     async def read_again(self) -> None:
         """Follow what has become of the others' rows meanwhile."""

@@ -6,7 +6,7 @@ are read in lists, by the writer, between commits. What is put or removed here m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
 from logging import getLogger
@@ -26,6 +26,18 @@ Rows = Iterator[Chunk]
 
 AGAIN: Final = 1.0
 """Seconds after which rows that could not be read are read from their beginning."""
+
+
+def pauses_to_follow(core: Core, pauses: Collection[StoredPause]) -> dict[str, StoredPause | None]:
+    """Each scope that is paused by these rows, or here and not by them. Left out is what was paused or resumed here and
+    is not written yet.
+    """
+    found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in core.pausing.pauses)
+    found |= {pause.scope: pause for pause in pauses}
+    for ours in (*(sealed.batch.pauses for sealed in core.journal.sealed), core.journal.pending.pauses):
+        for scope in ours:
+            found.pop(scope, None)
+    return found
 
 
 class Rereading:
@@ -58,24 +70,13 @@ class Rereading:
         self._going_on = ExitStack()
         noted = self._going_on.enter_context(self._journal.noting_rows())
         self._gone = {job.id for job in self._core.jobs.jobs() if job.task is not None}
-        self._writer.submit(self._store.pauses, partial(self._pauses_read, noted))
+        self._read_on(self._store.load(), noted)
 
     def end(self) -> None:
         """Read no more."""
         if self._going_on is not None:
             self._going_on.close()
             self._going_on = None
-
-    def _pauses_read(self, noted: Noted, pauses: list[StoredPause] | None, error: Exception | None) -> None:
-        if self._going_on is None or self._has_failed(error):
-            return
-        found: dict[str, StoredPause | None] = dict.fromkeys(pause.scope for pause in self._core.pausing.pauses)
-        found |= {pause.scope: pause for pause in pauses or ()}
-        for ours in (*(sealed.batch.pauses for sealed in self._journal.sealed), self._journal.pending.pauses):
-            for scope in ours:
-                found.pop(scope, None)
-        self._follow(Changes(pauses=found))
-        self._read_on(self._store.load(), noted)
 
     def _read_on(self, rows: Rows, noted: Noted) -> None:
         self._writer.submit(lambda: next(rows, None), partial(self._read, rows, noted))
@@ -85,15 +86,22 @@ class Rereading:
             return
         known, newer = noted.ids, self._journal.unfollowed  # what was polled meanwhile is newer
         if chunk is None:
-            self.end()
             gone = [id for id in self._gone if id not in known and id not in newer]
             self._follow(Changes(jobs=dict.fromkeys(gone)))
+            self._writer.submit(self._store.pauses, self._pauses_read)
             return
         self._gone.difference_update(row.id for row, _ in chunk)
         news = [(row, state) for row, state in chunk if row.id not in known and row.id not in newer]
         states = {row.id: state for row, state in news if state is not None}
         self._follow(Changes(jobs={row.id: row for row, _ in news}, states=states))
         self._read_on(rows, noted)
+
+    def _pauses_read(self, pauses: list[StoredPause] | None, error: Exception | None) -> None:
+        """Have pauses follow as well, now that we are told of each that is changed after this."""
+        if self._going_on is None or self._has_failed(error):
+            return
+        self._follow(Changes(pauses=pauses_to_follow(self._core, pauses or ())))
+        self.end()
 
     def _has_failed(self, error: Exception | None) -> bool:
         if error is None:

@@ -238,9 +238,12 @@ class PostgresStore:
         each call tells a page. They are behind, until `load` is called, if a standby has taken the server's place that
         missed the last changes.
         """
+        told = self.log.told
         with self.transaction(ONE_SNAPSHOT) as connection:
             self._check(connection)
-            return self.log.read(connection, self._agent)
+            changes, then = self.log.read(connection, self._agent, told)
+        self.log.tell(told, then)
+        return changes
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
         """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""

@@ -13,6 +13,7 @@ from proxy import Proxy
 from schedule import Every
 from scheduler import AgentJoined, AgentLost, RunEnded, Scheduler, current_run
 from scheduler._memory.commits import RETRY
+from scheduler.stores import Batch, StoredPause
 from scheduler.stores.postgres import PostgresStore
 
 JOBS = 40
@@ -218,6 +219,30 @@ async def test_what_was_asked_for_while_an_agent_was_lost_is_done_then(shared_st
     found.open(0, lambda: None)
     assert {row.id for chunk in found.load() for row, _ in chunk} == left
     found.close()
+
+
+async def test_pauses_that_were_changed_while_an_agent_was_lost_are_known_then(shared_store, bury, monkeypatch):
+    """By others: one that was lifted, and one that was new. Only rows of jobs were read again."""
+    agent, opened = Agent(shared_store("one"), []), []
+    store = agent.scheduler._memory.store
+
+    def open_after_a_change(self, now_us, hint):
+        if self is store and opened:
+            other = shared_store("two")
+            other.open(0, lambda: None)
+            other.commit(Batch(pauses={"*": None, "tag:new": StoredPause("tag:new", "by another", 0)}))
+            other.close()
+        opened.append(self)
+        return open_of(self, now_us, hint)
+
+    open_of = PostgresStore.open
+    monkeypatch.setattr(PostgresStore, "open", open_after_a_change)
+    async with agent.scheduler as s:
+        s.pause(reason="for a while")
+        await s.flush()
+        bury("one")
+        await until(lambda: agent.heard(AgentLost, is_us=True))
+        await until(lambda: [pause.scope for pause in s.pauses()] == ["tag:new"])
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ async def test_an_idle_agent_says_one_statement_at_a_time(agent, fast, statement
 async def test_an_agent_alone_says_no_more_than_it_did(agent, statements):
     """It has nobody who says that there is news, so it asks."""
     async with agent(shared=False):
-        await until(lambda: sum("FROM (SELECT DISTINCT" in query for _, query in statements) > 20)
+        await until(lambda: sum("WITH page AS" in query for _, query in statements) > 20)
         asks = sum("pg_current_snapshot" in query for _, query in statements[-5 * ASKED :])
         assert asks >= 5
 

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import closing
+from functools import partial
 from queue import SimpleQueue
 
 import psycopg
@@ -313,6 +314,38 @@ def test_a_page_that_could_not_be_read_is_read_again(store, hand, postgres_serve
         told |= page.jobs
     assert len(told | page.jobs) == 2_500
     assert not store.changes()
+
+
+def test_a_renewal_while_changes_are_read_is_not_taken_for_a_server_that_forgets(agent, hand):
+    """It has seen more by then than what is being read: all rows were read anew, in vain."""
+    store, editor, check = agent(), hand(autocommit=True), PostgresStore._check
+
+    def check_and_renew(self, connection, **options):
+        store._check = partial(check, self)
+        check(self, connection, **options)
+        for _ in range(3):
+            editor.execute("SELECT pg_current_xact_id()")
+        assert not store.sharing.renew().is_news
+
+    store._check = check_and_renew.__get__(store)
+    assert store.changes() == Changes()
+
+
+def test_what_was_read_when_the_connection_ended_is_told_again(store, hand):
+    """It was lost: it counted as told before the transaction had ended."""
+    editor, read = hand(autocommit=True), store.log.read
+
+    def read_in_vain(connection, *args):
+        answer = read(connection, *args)
+        connection.close()
+        return answer
+
+    insert(editor, "a")
+    store.log.read = read_in_vain
+    with pytest.raises(StoreUnavailable):
+        store.changes()
+    store.log.read = read
+    assert set(store.changes().jobs) == {"a"}
 
 
 def test_who_shares_the_store_is_told_so_with_its_lease(agent):

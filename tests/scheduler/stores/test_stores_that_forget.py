@@ -111,3 +111,24 @@ async def test_rows_that_cannot_be_read_are_read_again(fleet, forget, tmp_path, 
         await until(lambda: fleet.runs and s.pauses() and not s._memory.polling._rereading._going_on)
         assert len(failures) == 2
         s.stop(grace=0)
+
+
+async def test_a_pause_that_is_lifted_while_rows_are_read_anew_is_lifted(fleet, forget, tmp_path):
+    """Pauses were read before the rows, and what was changed between the two was never told of."""
+    store, reads = fleet.store_of("postgres", tmp_path), []
+    read = store.load
+
+    def load():
+        fleet.execute("DELETE FROM pause")
+        reads.append("rows")
+        yield from read()
+
+    async with fleet.scheduler("one", store) as s:
+        s.add("work", "@every 9h", id="a")
+        s.pause("all of it")
+        await s.flush()
+        store.load = load
+        forget(store, "UPDATE job SET schedule = '@every 8h'")
+        await until(lambda: reads and not s._memory.polling._rereading._going_on)
+        await until(lambda: not s.pauses())
+        s.stop(grace=0)

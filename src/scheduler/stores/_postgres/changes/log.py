@@ -22,82 +22,86 @@ ReadRequests = Callable[[Connection], tuple[StoredRequest, ...]]
 
 
 @frozen
-class _Pages:
-    """Where the reading of a long log stands. `seen`: what was seen before; `upto`: what will be after the last page;
-    `xid`, `number`: the last change so far.
+class Told:
+    """How much of the log we have been told of.
+
+    `seen`: the snapshot and the life of the server up to which we have been told of all; empty: of nothing yet. Of a
+    long log that is read in pages, `upto`: what will have been seen after the last page; `xid`, `number`: the last
+    change so far.
     """
 
-    seen: str
+    seen: str = ""
     upto: str = ""
     xid: int = 0
     number: int = 0
 
 
 class ChangeLog:
-    """The log of changes, and how much of it we have been told of. `read_requests`: of a store that others share."""
+    """The log of changes, and how much of it we have been told of. `read_requests`: of a store that others share.
+
+    Who reads it takes `told` before the transaction in which it does, and calls `tell` after it. A renewal may have
+    seen more by then than that transaction does, and what is read counts only once its transaction has ended.
+    """
 
     def __init__(self, statements: Statements, read_requests: ReadRequests | None) -> None:
         self.statements = NewsStatements(statements, shared=read_requests is not None)
         self._read_requests = read_requests
-        self._seen = ""
-        self._pages: _Pages | None = None
+        self._told = Told()
         self._lock = Lock()
 
     @property
+    def told(self) -> Told:
+        """How much we have been told of."""
+        return self._told
+
+    @property
     def seen(self) -> str:
-        """The snapshot and the life of the server up to which we have been told of all; empty: of nothing yet."""
-        return self._seen
+        """The snapshot and the life of the server up to which we have been told of all."""
+        return self._told.seen
 
     def now(self, connection: Connection) -> str:
         """Return what has been seen, once all that is there in this transaction has been read."""
         return str(one_row(connection.execute(self.statements.now))[0])
 
     def begin(self, seen: str) -> None:
-        """Take note that all rows are known as they were then."""
+        """Take note that whatever is read from now on is at least as new as this."""
         with self._lock:
-            self._seen, self._pages = seen, None
+            self._told = Told(seen)
 
     def see(self, snapshot: str, after: str) -> None:
         """Take note that between these two others have changed nothing."""
-        with self._lock:
-            if self._seen == after:
-                self._seen = snapshot
+        self.tell(Told(after), Told(snapshot))
 
-    def read(self, connection: Connection, agent: str) -> Changes:
-        """Read the next page of what others have changed, in one snapshot."""
-        pages = self._pages or _Pages(self._seen)
-        asked = {"seen": pages.seen, "agent": agent, "upto": pages.upto, "xid": str(pages.xid), "number": pages.number}
+    def tell(self, before: Told, told: Told) -> None:
+        """Take note of how much has been told, unless somebody else has been told of more meanwhile."""
+        with self._lock:
+            if self._told == before:
+                self._told = told
+
+    def read(self, connection: Connection, agent: str, told: Told) -> tuple[Changes, Told]:
+        """Read the next page of what others have changed, in one snapshot. Return it, and how much is told with it."""
+        asked = {"seen": told.seen, "agent": agent, "upto": told.upto, "xid": str(told.xid), "number": told.number}
         with connection.pipeline():
             look = connection.execute(self.statements.look, asked)
             page = connection.execute(self.statements.page, asked | {"most": PAGE})
         now, is_behind, *is_asked = one_row(look)
         if is_behind:
-            self._go_on(pages, None)
-            return Changes(is_behind=True)
-        if pages.upto and life_of(now) != life_of(pages.upto):
-            self._go_on(pages, None)
-            return Changes(is_more=True)
+            return Changes(is_behind=True), Told(told.seen)
+        if told.upto and life_of(now) != life_of(told.upto):
+            return Changes(is_more=True), Told(told.seen)
         rows = page.fetchall()
-        upto, is_more = pages.upto or now, len(rows) == PAGE
+        upto, is_more = told.upto or now, len(rows) == PAGE
         requests = self._read_requests(connection) if self._read_requests and is_asked == [True] else ()
-        if requests and (is_more or pages.upto):  # whoever asks may have changed the job before: it is on a later page
+        if requests and (is_more or told.upto):  # whoever asks may have changed the job before: it is on a later page
             asked_for = {"ids": text_array({request.job_id for request in requests})}
             rows += connection.execute(self.statements.rows, asked_for).fetchall()
         last = max(((xid, number) for _, _, xid, number, *_ in rows), default=(0, 0))
-        self._go_on(pages, _Pages(pages.seen, upto, *last) if is_more else None, upto)
-        return self._changes(rows, requests, is_more=is_more)
+        changes = self._changes(rows, requests, is_more=is_more)
+        return changes, Told(told.seen, upto, *last) if is_more else Told(upto)
 
     def reread(self, connection: Connection, jobs: Iterable[str]) -> Changes:
         """Read the rows of these jobs as they are now."""
         return self._changes(connection.execute(self.statements.rows, {"ids": text_array(jobs)}).fetchall())
-
-    def _go_on(self, pages: _Pages, then: _Pages | None, seen: str = "") -> None:
-        """Go on with the next page, or else begin anew with what has been seen; unless rows were read meanwhile."""
-        with self._lock:
-            if self._seen == pages.seen:
-                self._pages = then
-                if then is None and seen:
-                    self._seen = seen
 
     def _changes(
         self, rows: Iterable[Row], requests: tuple[StoredRequest, ...] = (), *, is_more: bool = False
