@@ -149,7 +149,7 @@ def memory_of(
 
     shards = None
     if sharing is not None and shares is not None:
-        rejoining = Rejoining(lambda now_us: store.open(now_us, hint), store.pauses, sharing, shares, writer, **parts)
+        rejoining = Rejoining(store, hint, sharing, shares, writer, **parts)
         of_shards: dict[str, Any] = {"crashes": crashes, "rejoining": rejoining, "belief": belief, "ways": ways}
         shards = membership_of(sharing, shares, dispatch, queue_audit, on_news=polling.hint, **of_shards, **parts)
     memory = Memory(

@@ -19,7 +19,7 @@ from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Intake, Reconciler, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
-from ..stores import Act, Opened, Shares, Sharing, StoredJob, StoredPause, StoreError
+from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError
 from .commits import Commits
 from .rereading import pauses_to_follow
 from .writer import Writer, in_turn
@@ -35,13 +35,13 @@ SLICE: Final = 100
 class Rejoining:
     """The end of one incarnation and the beginning of the next.
 
-    `reopen`: opens the store, at that instant. `pauses`: what is paused in it.
+    `hint`: called when others have changed something.
     """
 
     def __init__(
         self,
-        reopen: Callable[[int], Opened],
-        pauses: Callable[[], list[StoredPause]],
+        store: Store,
+        hint: Callable[[], None],
         sharing: Sharing,
         shares: Shares,
         writer: Writer,
@@ -51,8 +51,8 @@ class Rejoining:
         reconciler: Reconciler,
         intake: Intake,
     ) -> None:
-        self._reopen = reopen
-        self._pauses = pauses
+        self._store = store
+        self._hint = hint
         self._sharing = sharing
         self._shares = shares
         self._writer = writer
@@ -96,8 +96,8 @@ class Rejoining:
         while True:
             now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
             try:
-                opened = await in_turn(self._writer, partial(self._reopen, now_us))
-                self._follow_pauses(await in_turn(self._writer, self._pauses))
+                opened = await in_turn(self._writer, partial(self._store.open, now_us, self._hint))
+                self._follow_pauses(await in_turn(self._writer, self._store.pauses))
                 return opened
             except StoreError as exc:
                 failures += 1

@@ -26,9 +26,9 @@ from .._loop import Core
 from .._restore import Crashes, Intake, Reconciler
 from .._shards import WHOSE_JOBS_RUN, Arrivals, Departures, Moves, Unplaced
 from .._values import AgentJoined, AgentLost
-from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, View
+from ..stores import LEASE, Rightful, Shares, Sharing, StoredTick, StoreError, StoreTakenOver, StoreUnavailable, View
 from .commits import Commits
-from .rejoining import Rejoining
+from .rejoining import RETRY, Rejoining
 
 logger = getLogger(__name__)
 
@@ -251,10 +251,18 @@ class Shards:
         self._commits.reopen(opened.epoch)
 
     async def _read_again(self) -> None:
-        try:
-            await self._rejoining.read_again()
-        except StoreError as exc:
-            logger.warning("what others have changed meanwhile is not known: %s", exc)
+        """Follow the others' rows. Reading them gives way to reading ours, and may have to be begun anew."""
+        failures = 0
+        while True:
+            try:
+                return await self._rejoining.read_again()
+            except StoreUnavailable as exc:
+                failures += 1
+                logger.warning("what others have changed meanwhile is not known yet: %s", exc)
+                await self._core.clock.sleep(RETRY.after(failures))
+            except StoreError as exc:
+                logger.warning("what others have changed meanwhile is not known: %s", exc)
+                return None
 
     def _meet(self, view: View) -> None:
         """Tell of agents that have come and gone."""

@@ -162,7 +162,8 @@ class AgentRow:
     """One agent as the tables of a store have it. `left`: seconds of its lease; None: it has the store for itself.
 
     `jobs`: how many are in its `shards`. `lag`: by how many seconds the oldest of their next starts has passed. `skew`,
-    `is_off`: see Peer. `version`: of its software; None: one that did not say.
+    `is_off`: see Peer. `version`: of its software; None: one that did not say. `connections`: how many it has to the
+    server; None likewise, or it has the store for itself.
     """
 
     name: str
@@ -177,6 +178,7 @@ class AgentRow:
     skew: float | None = None
     is_off: bool = False
     version: str | None = None
+    connections: int | None = None
 
 
 @frozen(kw_only=True)

@@ -170,7 +170,7 @@ def _shared_out(room: int, wishes: Iterable[tuple[Wish, int]], me: int) -> tuple
 class Lending(Protocol):
     """The verbs by which units are lent. All are synchronous, and raise what those of a Store raise.
 
-    One thread at a time calls `declare`, `round` and `give_back`, over a connection of their own; any calls `loans`.
+    One thread at a time calls `declare`, `round` and `give_back`; any calls `loans`.
     """
 
     @property

@@ -7,10 +7,10 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from threading import Lock
 from uuid import UUID
 
 from .._placement import checked_labels
+from ._postgres.beside import Beside
 from ._postgres.changes import ChangeLog, Listener
 from ._postgres.commit import write
 from ._postgres.connection import (
@@ -31,6 +31,7 @@ from ._postgres.executions import PostgresExecutions
 from ._postgres.pruning import Pruning
 from ._postgres.schema import preflight, prepare
 from ._postgres.sharing import PostgresSharing, Presence, SharingStatements, check_ours, make_way
+from ._postgres.spare import Spare
 from ._postgres.statements import Statements
 from ._postgres.table import loaded, storable
 from ._postgres.units import HINT, PostgresLending, UnitStatements
@@ -38,7 +39,7 @@ from ._postgres.visits import PostgresVisit, read_fleet, read_server
 from ._postgres.voting import PostgresVoting, VotingStatements
 from ._rows import Batch, Changes, Receipt, Retention, StoredJob, StoredPause, StoredState, StoredTick
 from ._sharing import FORMAT, LEASE, MAX_SKEW, FleetView, Sharing, StoreServer
-from ._store import Opened, StoreUnavailable, StoreUnusable
+from ._store import Opened, StoreUnusable
 from ._units import Lending
 from ._voting import Voting
 
@@ -48,8 +49,6 @@ LONGEST_NAME = 63
 """Bytes of an identifier in PostgreSQL, which cuts the rest off without a word."""
 
 LATEST = 2**63 - 1
-LONGEST_WAIT = 5.0
-"""Seconds that one reader of history waits for another."""
 
 
 class PostgresStore:
@@ -94,6 +93,9 @@ class PostgresStore:
         self._labels = json.dumps(checked_labels(labels))
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
+        self._made: list[Connection] = []
+        self.beside = Beside(self.connect, self._where)
+        self.spare = Spare(self.connect)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
         self._presence = Presence(self._of_sharing)
         self._voting = PostgresVoting(self, VotingStatements(self._statements)) if shared else None
@@ -105,8 +107,6 @@ class PostgresStore:
         self._connection: Connection | None = None
         self._listener: Listener | None = None
         self._pruning = Pruning(self._statements)
-        self._reader: Connection | None = None
-        self._reader_lock = Lock()
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._where})"
@@ -167,7 +167,8 @@ class PostgresStore:
         self.close()
         try:
             with translated(self._where):
-                self._connection = connection = connect_first(self._dsn, is_known=bool(self.log.seen)).keeping_plans()
+                connection = self._noted(connect_first(self._dsn, is_known=bool(self.log.seen)))
+                self._connection = connection.keeping_plans()
                 prepare(connection, self._schema)
                 with connection.transaction_as(""):
                     opened = self._take(connection, now_us)
@@ -179,7 +180,7 @@ class PostgresStore:
         self._pruning = Pruning(self._statements)
         others = {} if self._lending is None else {HINT: self._lending.hint}
         is_for_us = None if self._sharing is None else self._sharing.is_for_us
-        self._listener = Listener(self._dsn, self._schema, hint, others, is_for_us)
+        self._listener = Listener(self.beside, self._schema, hint, others, is_for_us)
         return opened
 
     def _take(self, connection: Connection, now_us: int) -> Opened:
@@ -198,7 +199,7 @@ class PostgresStore:
         agent = self._agent
         with (
             translated(self._where),
-            closing(self.connect()) as connection,
+            self.spare.lend() as connection,
             connection.transaction_as(agent, ONE_SNAPSHOT),
         ):
             seen = self.log.now(connection)
@@ -246,7 +247,7 @@ class PostgresStore:
         return changes
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:
-        """Return records of ticks that were due before `before_us`, latest first, over a connection of its own."""
+        """Return records of ticks that were due before `before_us`, latest first."""
         statements, page = self._statements, [LATEST if before_us is None else before_us, limit]
         asked = (statements.history, page) if job_id is None else (statements.history_of_job, [storable(job_id), *page])
         with self._reading() as reader:
@@ -279,19 +280,14 @@ class PostgresStore:
         self._opened = None
         if self._sharing is not None:
             self._sharing.close()
-        if self._voting is not None:
-            self._voting.close()
-        if self._lending is not None:
-            self._lending.close()
         if self._listener is not None:
             self._listener.close()
             self._listener = None
+        self.beside.close()
+        self.spare.close()
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        if self._reader_lock.acquire(timeout=1.0):
-            self._forget_reader()
-            self._reader_lock.release()
 
     @property
     def _is_open(self) -> Opened:
@@ -330,10 +326,19 @@ class PostgresStore:
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
         agent = self._agent  # before: it may be closed while we connect, and whoever has a connection closes it
-        connection = connect(self._dsn)
+        connection = self._noted(connect(self._dsn))
         with connection.transaction_as(agent):
             self._check(connection, only_reads=only_reads)
         return connection
+
+    def _noted(self, connection: Connection) -> Connection:
+        self._made = [connection, *(each for each in self._made if not each.closed)]
+        return connection
+
+    @property
+    def connections(self) -> int:
+        """How many connections to the server are open."""
+        return sum(not each.closed for each in self._made)
 
     def _check(self, connection: Connection, *, only_reads: bool = False) -> None:
         is_shared = self._sharing is not None
@@ -341,26 +346,10 @@ class PostgresStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        """Lend the connection for history to one thread at a time. That of a store that is not open is a visitor's:
-        used once, whoever has the store.
-        """
-        opened = self._opened
-        if not self._reader_lock.acquire(timeout=LONGEST_WAIT):
-            msg = f"{self._where}: others have been reading history for {LONGEST_WAIT:.0f} s"
-            raise StoreUnavailable(msg)
-        try:
-            with translated(self._where):
-                if self._reader is None or self._reader.closed:
-                    self._reader = connect(self._dsn) if opened is None else self.connect()
-                    self._reader.is_unwanted = lambda: self._opened is not opened  # type: ignore[method-assign]
-                with self._reader.transaction_as(""):
-                    yield self._reader
-        finally:
-            if opened is None or self._opened is not opened:
-                self._forget_reader()
-            self._reader_lock.release()
-
-    def _forget_reader(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+        """Lend a connection to a reader. That of a store that is not open is a visitor's: used once, whoever has it."""
+        if self._opened is not None:
+            with self.beside.transaction(is_reader=True) as connection:
+                yield connection
+            return
+        with translated(self._where), closing(connect(self._dsn)) as connection, connection.transaction_as(""):
+            yield connection

@@ -146,7 +146,7 @@ async def test_an_agent_that_cannot_read_what_is_given_to_it_leaves_it_to_the_ot
         async with members.member("three"):
             members.add_jobs(one)
             await members.share("one", "two", "three")
-            members.close_way(one._memory.store.sharing._other)
+            members.close_way(one._memory.store.beside._connection)
         await members.run_all("two")
         members.proxy.pass_on()
         await members.share("one", "two")

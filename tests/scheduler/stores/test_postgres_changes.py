@@ -20,7 +20,9 @@ from scheduler.stores import (
     StoreUnavailable,
     StoreUnusable,
 )
+from scheduler.stores._postgres.beside import Beside
 from scheduler.stores._postgres.changes import Listener, listener
+from scheduler.stores._postgres.connection import connect
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -152,9 +154,7 @@ def test_an_edit_gives_a_hint(store, hand, hints):
 def test_the_listener_comes_back(store, hand, hints, postgres_server):
     """Its backend is ended; it connects anew, gives a hint, and hears again."""
     editor = hand(autocommit=True)
-    ended = editor.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()"
-    ).fetchall()
+    ended = editor.execute("SELECT pg_terminate_backend(%s)", [store.beside._connection.info.backend_pid]).fetchall()
     assert (True,) in ended
     assert hints.came()
     insert(editor, "a")
@@ -175,7 +175,8 @@ def heard(postgres_server, postgres_schema):
     hints = SimpleQueue()
     others = {"units": lambda: hints.put("units")}
     with (
-        closing(Listener(postgres_server.dsn, postgres_schema, lambda: hints.put("look"), others)),
+        closing(Beside(lambda: connect(postgres_server.dsn), "here")) as beside,
+        closing(Listener(beside, postgres_schema, lambda: hints.put("look"), others)),
         psycopg.connect(postgres_server.dsn, autocommit=True) as hand,
     ):
 

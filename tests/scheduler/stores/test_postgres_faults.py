@@ -121,6 +121,7 @@ def test_nothing_acknowledged_is_lost_by_a_restart_under_load(store, postgres_se
 @pytest.mark.parametrize("verb", ["commit", "changes", "pauses", "running", "history"])
 def test_a_backend_that_is_ended_is_replaced(store, admin, verb):
     """By the next call, whichever connection it was."""
+    store._listener.close()  # which would find it first
     store.history()
     call = verbs(store)[verb]
     admin(
@@ -161,7 +162,7 @@ def test_each_call_ends_on_a_backend_that_freezes(store, postgres_server, verb, 
     monkeypatch.setattr(Connection, "patience", 5)
     store.history()
     call = verbs(store)[verb]
-    with postgres_server.frozen(backend_of(store), store._reader.info.backend_pid):
+    with postgres_server.frozen(backend_of(store), store.beside._connection.info.backend_pid):
         with pytest.raises(StoreUnavailable, match="not answered"):
             call()
         call()
@@ -170,7 +171,9 @@ def test_each_call_ends_on_a_backend_that_freezes(store, postgres_server, verb, 
 @pytest.mark.parametrize("verb", ["commit", "load", "history"])
 def test_each_call_ends_on_a_server_to_which_nobody_can_connect(store, postgres_server, verb):
     """The postmaster is frozen: the kernel takes the connection, and nobody answers."""
+    store._listener.close()
     store._connection.close()
+    store.beside.close()
     store._dsn += " connect_timeout=2"
     call = verbs(store)[verb]
     with postgres_server.frozen(), pytest.raises(StoreUnavailable, match="timeout"):
@@ -270,10 +273,10 @@ def test_close_does_not_wait_for_a_reader(store, postgres_server, monkeypatch):
         except StoreError as error:
             caught.append(error)
 
-    with postgres_server.frozen(store._reader.info.backend_pid):
+    with postgres_server.frozen(store.beside._connection.info.backend_pid):
         reader = threading.Thread(target=read)
         reader.start()
-        wait_until(store._reader_lock.locked)
+        wait_until(store.beside._one_at_a_time.locked)
         store.close()
         reader.join(PATIENCE)
     assert ["is being closed" in str(error) for error in caught] == [True]

@@ -100,8 +100,10 @@ def test_the_last_result_of_each_of_many_jobs_is_read_at_once(voters):
 def test_what_reads_while_the_store_is_closed_leaves_no_connection_behind(voters, monkeypatch, step):
     """Nobody may wait for it any more. Its connection was left to the garbage collector."""
     one, found = voters[0], []
-    where = postgres if step == "dials" else one
-    connect = where.connect
+    one._listener.close()
+    one.beside._connection.close()
+    where, name = (postgres, "connect") if step == "dials" else (one.beside, "_connect")
+    connect = getattr(where, name)
 
     def connect_late(*args):
         found.append(connect(*args))
@@ -109,7 +111,7 @@ def test_what_reads_while_the_store_is_closed_leaves_no_connection_behind(voters
         wait_until(lambda: one._opened is None)
         return found[0]
 
-    monkeypatch.setattr(where, "connect", connect_late)
+    monkeypatch.setattr(where, name, connect_late)
     with suppress(StoreError):
         one.voting.latest(["a"])
     assert [connection.closed for connection in found] == [True]

@@ -100,9 +100,9 @@ class Connection(psycopg.Connection[TupleRow]):
     """It is not closed for silence: `has_caught_up` tells when it can be used again."""
     _keeps_plans = False
 
-    def is_unwanted(self) -> bool:
-        """Replaced by who wants to end a wait from another thread; asked ten times a second."""
-        return False
+    def why_unwanted(self) -> str:
+        """Replaced by who wants to end a wait from another thread, with the reason; asked ten times a second."""
+        return ""
 
     def wait(self, gen: PQGen[T], *args: Any, **kwargs: Any) -> T:
         return super().wait(self._impatient(gen), *args, **kwargs)
@@ -127,7 +127,7 @@ class Connection(psycopg.Connection[TupleRow]):
         self.silence += 1
         if self.silence >= self.patience:
             return f"PostgreSQL has not answered for {self.patience / 10} s"
-        return "the store is being closed" if self.is_unwanted() else ""
+        return self.why_unwanted()
 
     def has_caught_up(self) -> bool:
         """Whether the server has answered the question that it was silent on. Does not wait. Raises psycopg.Error if
@@ -139,6 +139,17 @@ class Connection(psycopg.Connection[TupleRow]):
             if self.pgconn.get_result() is None:
                 return True
         return False
+
+    def take_in(self) -> None:
+        """Take in what the server has said by itself, and have it handled. Does not wait. An error closes it."""
+        try:
+            self.pgconn.consume_input()
+            while (said := self.pgconn.notifies()) is not None:
+                if self.pgconn.notify_handler is not None:
+                    self.pgconn.notify_handler(said)
+        except psycopg.Error:
+            self.close()
+            raise
 
     def is_direct(self) -> bool:
         """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its

@@ -252,10 +252,11 @@ class Statements:
             " (SELECT count(*) FROM {schema}.shard WHERE owner = epoch), count(job.id),"
             " coalesce(greatest(0, extract(epoch FROM clock_timestamp())"
             " - min(least(next_us, retry_at_us)) FILTER (WHERE job.paused IS NULL) / 1e6), 0)::float8,"
-            " skew, coalesce(is_off, false), version"
+            " skew, coalesce(is_off, false), version, connections"
             " FROM {schema}.agent LEFT JOIN {schema}.lease USING (epoch) LEFT JOIN {owned} AS owned ON owner = epoch"
             " LEFT JOIN {schema}.job ON job.shard = owned.number LEFT JOIN {schema}.job_state ON job_id = job.id"
-            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off, version ORDER BY epoch",
+            " GROUP BY epoch, agent.name, labels, opened_us, format, until, skew, is_off, version, connections"
+            " ORDER BY epoch",
             owned=self.owned,
         )
         self.without_owner = self.of(

@@ -8,17 +8,15 @@ their holders alone. When an agent's lease goes, a trigger writes its end into i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
-from threading import Lock
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from .._sharing import LEASE
 from .._store import StoreTakenOver, StoreUnavailable
 from .._units import FRESH, Ask, Books, Decision, Lent, Loan, Wish, decide
-from .connection import Connection, psycopg, sql, translated
+from .connection import Connection, psycopg, sql
 from .sharing import Place
 from .statements import Statements
 from .table import Row, number_array, text_array
@@ -188,12 +186,10 @@ class PostgresLending:
         self._place = place
         self._statements = statements
         self._channel = channel
-        self._connection: Connection | None = None
         self._numbers = count(1)
         self._sizes: Mapping[str, Size] = {}
         self._declared: tuple[int, Mapping[str, Size]] | None = None
         """What has been said, by which incarnation."""
-        self._is_asked = Lock()
         self._hint: Callable[[], None] | None = None
 
     @property
@@ -217,7 +213,7 @@ class PostgresLending:
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
         """Carry out a round of these limits in one transaction."""
         me = self._place.epoch
-        with self._transaction() as connection:
+        with self._place.beside.transaction() as connection:
             if self._declared != (me, self._sizes):
                 self._declare(connection, me)
             books = self._begin(connection, me, asked)
@@ -229,30 +225,20 @@ class PostgresLending:
     def give_back(self) -> None:
         """Give back all that we have."""
         me, number = self._place.epoch, next(self._numbers)
-        try:
-            with self._transaction() as connection:
-                if not self._hold(connection, me).rowcount:
-                    return
-                with connection.pipeline():
-                    connection.execute(self._statements.begin, [number, me, number])
-                    connection.execute(self._statements.let_rest, [me])
-                    connection.execute(self._statements.give_all, [me])
-                    connection.execute(self._statements.forget_all_wishes, [me])
-                    connection.execute(self._statements.hint, [self._channel, HINT])
-        finally:
-            self.close()
+        with self._place.beside.transaction() as connection:
+            if not self._hold(connection, me).rowcount:
+                return
+            with connection.pipeline():
+                connection.execute(self._statements.begin, [number, me, number])
+                connection.execute(self._statements.let_rest, [me])
+                connection.execute(self._statements.give_all, [me])
+                connection.execute(self._statements.forget_all_wishes, [me])
+                connection.execute(self._statements.hint, [self._channel, HINT])
 
     def loans(self) -> list[Loan]:
-        """Return who has how many units, and how many wait, over a connection of its own."""
-        where = self._place.where
-        with translated(where), closing(self._place.connect()) as connection, connection.transaction_as(""):
+        """Return who has how many units, and how many wait."""
+        with self._place.beside.transaction(is_reader=True) as connection:
             return loans_of(connection, self._statements)
-
-    def close(self) -> None:
-        """Let go of our connection."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
 
     def _declare(self, connection: Connection, me: int) -> None:
         """Say which limits we know, and how many units each has."""
@@ -312,14 +298,6 @@ class PostgresLending:
                 connection.execute(self._statements.forget_wishes, [me, text_array(silent)])
             if any(decision.is_to_be_told for _, decision, _ in decided):
                 connection.execute(self._statements.hint, [self._channel, HINT])
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        with self._is_asked, translated(self._place.where):
-            if self._connection is None or self._connection.closed:
-                self._connection = self._place.connect()
-            with self._connection.transaction_as(""):
-                yield self._connection
 
 
 def _books(asked: Mapping[str, Ask], unit_rows: Rows, size_rows: Rows, wish_rows: Rows) -> dict[str, Books]:

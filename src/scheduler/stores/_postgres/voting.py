@@ -1,22 +1,18 @@
-"""Votes in PostgreSQL: over a connection of their own, so that no commit waits for them."""
+"""Votes in PostgreSQL: beside the commits, so that no commit waits for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from threading import Lock
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from .._rows import StoredTick
 from .._voting import Vote
-from .connection import Connection, translated
+from .connection import Connection
 from .sharing import Place
 from .statements import Statements
 from .table import TICK, number_array, text_array
 
 T = TypeVar("T")
-
-LONGEST_CLOSING: Final = 1.0
-"""Seconds for which closing waits for a call that goes on. It notices within a tenth of one, unless it connects."""
 
 
 class VotingStatements:
@@ -50,10 +46,6 @@ class PostgresVoting:
     def __init__(self, place: Place, statements: VotingStatements) -> None:
         self._place = place
         self._statements = statements
-        self._connection: Connection | None = None
-        self._one_at_a_time = Lock()
-        self._closings = 0
-        """How often this was closed: a store may be opened again."""
 
     def cast(self, votes: Sequence[Vote]) -> None:
         """Put down what we say, all of it or nothing. Of who has been buried nothing is."""
@@ -82,27 +74,6 @@ class PostgresVoting:
             lambda connection: [StoredTick(*row) for row in connection.execute(self._statements.latest, asked)]
         )
 
-    def close(self) -> None:
-        """Let go of our connection. A call that goes on, for which nobody may wait any more, does so as it ends."""
-        self._closings += 1
-        if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
-            self._hang_up()
-            self._one_at_a_time.release()
-
     def _ask(self, ask: Callable[[Connection], T]) -> T:
-        closings = self._closings
-        with self._one_at_a_time, translated(self._place.where):
-            try:
-                if self._connection is None or self._connection.closed:
-                    self._connection = self._place.connect()
-                    self._connection.is_unwanted = lambda: self._closings != closings  # type: ignore[method-assign]
-                with self._connection.transaction_as(""):
-                    return ask(self._connection)
-            finally:
-                if self._closings != closings:
-                    self._hang_up()
-
-    def _hang_up(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with self._place.beside.transaction() as connection:
+            return ask(connection)

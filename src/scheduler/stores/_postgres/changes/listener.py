@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from logging import getLogger
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Final
 
+from psycopg import Notify
+
+from timerqueue import boottime
+
 from ...._values import Backoff
-from ..connection import Connection, connect, psycopg, sql
+from ..._store import StoreError
+from ..beside import Beside
+from ..connection import Connection, sql
 
 logger = getLogger(__name__)
 
 RETRY: Final = Backoff(0.1, 10.0)
 """How long after a failure it connects again."""
+
+TURN: Final = 0.1
+"""Seconds after which it looks whether it is to end, and whether the connection is another one by now."""
 
 PAUSE: Final = 0.1
 AT_ONCE: Final = {"": 1, "news": 2}
@@ -27,10 +34,10 @@ Of agents two: one that asks another one for a run hears its own request before 
 
 
 class Listener:
-    """Calls `hint` after each NOTIFY, and whenever it has connected: something may have happened before.
+    """Calls `hint` after each NOTIFY, and whenever there is a new connection: something may have happened before.
 
     What has a hint of its own among `others`, by what is said with NOTIFY, gets that instead. `is_for_us` says of
-    what is said whether it concerns us.
+    what is said whether it concerns us. All of these may be called by any thread that asks over that connection.
 
     It needs a session of its own, which PgBouncer gives in no mode but "session": elsewhere it hears nothing, and the
     changes are found a little later by looking.
@@ -38,19 +45,21 @@ class Listener:
 
     def __init__(
         self,
-        dsn: str,
+        beside: Beside,
         channel: str,
         hint: Callable[[], None],
         others: Mapping[str, Callable[[], None]] | None = None,
         is_for_us: Callable[[str], bool] | None = None,
     ) -> None:
-        self._dsn = dsn
+        self._beside = beside
         self._listen = sql.SQL("LISTEN {}").format(sql.Identifier(channel))
         self._hint = hint
         self._others = others or {}
         self._is_for_us = is_for_us
+        self._pace = Pace()
         self._ended = Event()
         self._failures = 0
+        beside.connected = self._connected
         self._thread = Thread(target=self._run, name="timerqueue-postgres-listener", daemon=True)
         self._thread.start()
 
@@ -62,44 +71,65 @@ class Listener:
     def _run(self) -> None:
         while not self._ended.is_set():
             try:
-                self._hear()
-            except psycopg.Error as error:
+                self._beside.listen(TURN)
+            except StoreError as error:
                 if not self._ended.is_set():
                     logger.info("not listening to PostgreSQL, changes by others are seen a little later: %s", error)
-            self._failures += 1
-            self._ended.wait(RETRY.after(self._failures))
+                self._failures += 1
+                self._ended.wait(RETRY.after(self._failures))
+            if self._pace.has_more(boottime()):
+                self._tell(self._hint)
 
-    def _hear(self) -> None:
-        with closing(connect(self._dsn)) as connection:
-            connection.is_unwanted = self._ended.is_set  # type: ignore[method-assign]
-            connection.execute(self._listen)
-            connection.patience = sys.maxsize  # silence is what it expects from now on
-            self._failures = 0
-            for hint in (self._hint, *self._others.values()):
-                self._tell(hint)
-            self._heed(connection)
+    def _connected(self, connection: Connection) -> None:
+        if self._ended.is_set():
+            return
+        connection.add_notify_handler(self._heard)
+        connection.execute(self._listen)
+        self._failures = 0
+        for hint in (self._hint, *self._others.values()):
+            self._tell(hint)
 
-    def _heed(self, connection: Connection) -> None:
+    def _heard(self, said: Notify) -> None:
         """Give hints for all that is said: for changed rows at once, and for more of them at the end of a pause."""
-        given, has_more = 0, False
-        while not self._ended.is_set():
-            is_pause = given > 0
-            for said in connection.notifies(timeout=PAUSE if is_pause else None, stop_after=None if is_pause else 1):
-                if self._is_for_us is not None and not self._is_for_us(said.payload):
-                    continue
-                if (most := AT_ONCE.get(said.payload)) is None:
-                    self._tell(self._others.get(said.payload, self._hint))
-                elif given < most:
-                    given += 1
-                    self._tell(self._hint)
-                else:
-                    has_more = True
-            if is_pause:  # it is over, and another one begins if it had more
-                given = int(has_more)
-                if has_more:
-                    self._tell(self._hint)
-                has_more = False
+        if self._is_for_us is not None and not self._is_for_us(said.payload):
+            return
+        most = AT_ONCE.get(said.payload)
+        if most is None:
+            self._tell(self._others.get(said.payload, self._hint))
+        elif self._pace.may_tell(most, boottime()):
+            self._tell(self._hint)
 
     def _tell(self, hint: Callable[[], None]) -> None:
         if not self._ended.is_set():
             hint()
+
+
+class Pace:
+    """How many hints are given within a PAUSE. Pure, but for its lock: several threads hear."""
+
+    def __init__(self) -> None:
+        self._given = 0
+        self._until = 0.0
+        self._has_more = False
+        self._lock = Lock()
+
+    def may_tell(self, most: int, now: float) -> bool:
+        """Whether to give a hint at once, if so many may come at once; else one is due at the end of the pause."""
+        with self._lock:
+            if now >= self._until and not self._has_more:
+                self._given = 0
+            if self._given >= most:
+                self._has_more = True
+                return False
+            self._given += 1
+            if self._given == 1:
+                self._until = now + PAUSE
+            return True
+
+    def has_more(self, now: float) -> bool:
+        """Whether a pause is over whose hint is due. Another pause begins then."""
+        with self._lock:
+            if not self._has_more or now < self._until:
+                return False
+            self._given, self._until, self._has_more = 1, now + PAUSE, False
+            return True

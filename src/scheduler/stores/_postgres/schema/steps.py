@@ -255,6 +255,9 @@ INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NO
 PAGED: Final = "DROP INDEX {schema}.change_xid; CREATE INDEX change_xid ON {schema}.change (xid, number);"
 """A long log of changes is read page by page, in this order: one UPDATE may change a million rows."""
 
+COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer;"
+"""How many connections to the server each agent has, by its own count."""
+
 MIGRATIONS: Final = (
     sql.SQL(
         TABLES
@@ -277,6 +280,7 @@ MIGRATIONS: Final = (
     sql.SQL(KEYED),
     sql.SQL(INCARNATIONS),
     sql.SQL(PAGED),
+    sql.SQL(COUNTED),
 )
 """The first makes version 1 out of nothing, each of the others the next version out of the one before."""
 

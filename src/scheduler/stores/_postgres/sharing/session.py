@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..connection import Connection, Silent, one_row, psycopg, sql
+from ..spare import Spare
 from ..table import Row
 from .statements import Presence
 
@@ -24,10 +25,13 @@ class LeaseSession:
     `answered` and `asked`, by `now`: when the last statement was sent, and when its answer came.
     """
 
-    def __init__(self, connect: Callable[[], Connection], presence: Presence, now: Callable[[], float]) -> None:
+    def __init__(
+        self, connect: Callable[[], Connection], presence: Presence, now: Callable[[], float], spare: Spare
+    ) -> None:
         self._connect = connect
         self._presence = presence
         self._now = now
+        self._spare = spare
         self._current: Connection | None = None
         self._aside: Connection | None = None
         self.in_session = False
@@ -55,14 +59,16 @@ class LeaseSession:
         for connection in (self._current, self._aside):
             if connection is not None:
                 connection.close()
-        self._current = self._aside = None
+        self._current = None
+        self._set_aside(None)
 
     def _chosen(self) -> Connection:
         """The connection to ask over: ours if it can answer, else the one that stands in for it."""
         if self._has_come_back():
             if self._current is not None:
                 self._current.close()
-            self._current, self._aside, self.in_session = self._aside, None, True
+            self._current, self.in_session = self._aside, True
+            self._set_aside(None)
         if self._current is None or self._current.closed:
             self._current, self.in_session = self._connect(), False
         connection = self._current
@@ -71,15 +77,27 @@ class LeaseSession:
         if self._aside is None:
             connection.outlives_silence = True
         else:
-            connection.is_unwanted = self._has_come_back  # type: ignore[method-assign]
+            connection.why_unwanted = self._why_unwanted  # type: ignore[method-assign]
         return connection
 
     def _give_up(self, connection: Connection) -> None:
         """Set the connection aside if the others hear its end, or else close it."""
         if self._aside is None and self.in_session and not connection.closed:
-            self._current, self._aside = None, connection
+            self._current = None
+            self._set_aside(connection)
         else:
             connection.close()
+
+    def _set_aside(self, connection: Connection | None) -> None:
+        """Set it aside, or none any more. While there are two, nobody hears the neighbour over another one."""
+        self._aside = connection
+        if connection is None:
+            self._spare.let_be(self)
+        else:
+            self._spare.need(self)
+
+    def _why_unwanted(self) -> str:
+        return "the session that was set aside has answered" if self._has_come_back() else ""
 
     def _has_come_back(self) -> bool:
         """Whether the session that was set aside has answered. One that is broken is forgotten."""
@@ -90,5 +108,5 @@ class LeaseSession:
             return aside.has_caught_up()
         except psycopg.Error:
             aside.close()
-            self._aside = None
+            self._set_aside(None)
             return False

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, islice
-from threading import Event, Lock, Thread
+from threading import Event, Thread
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -21,8 +22,10 @@ from ..._rows import MOST_REQUESTS, Answer, StoredRequest, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
+from ..beside import Beside, Busy
 from ..changes import ChangeLog
-from ..connection import ONE_SNAPSHOT, PID, READ_COMMITTED, Connection, one_row, sql, translated
+from ..connection import ONE_SNAPSHOT, PID, Connection, one_row, sql, translated
+from ..spare import Spare
 from ..table import Row, loaded, number_array
 from .ends import Ends, Look
 from .session import LeaseSession
@@ -41,6 +44,10 @@ STUCK: Final = 0.2
 then, it will not come to its end: the process has been stopped, or cut off. What the server is busy with does end. It
 may be the same burial by another agent, and agents that break off each other's burials bury nobody.
 """
+
+
+PATIENCE: Final = 0.3
+"""Seconds that who renews the lease waits for those who ask over the same connection. It comes again in a moment."""
 
 
 class Place(Protocol):
@@ -69,6 +76,18 @@ class Place(Protocol):
         """Open a transaction in which our commits are, too."""
 
     @property
+    def beside(self) -> Beside:
+        """The connection beside those of the commits and of the lease."""
+
+    @property
+    def spare(self) -> Spare:
+        """The one more connection that we may have."""
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+
+    @property
     def log(self) -> ChangeLog:
         """The log of changes, as far as we have been told of it."""
 
@@ -87,11 +106,8 @@ class PostgresSharing:
         self._place = place
         self._statements = statements
         self._channel = channel
-        self._session = LeaseSession(place.connect, Presence(statements), now)
-        self._other: Connection | None = None
-        self._is_asked = Lock()
-        self._waiting: Connection | None = None
-        self._can_hear = False
+        self._session = LeaseSession(place.connect, Presence(statements), now, place.spare)
+        self._can_hear = True
         self._now = now
         self._ends = Ends()
         self._asked_after = FIRST
@@ -143,7 +159,7 @@ class PostgresSharing:
     def _asked_for_lease(self, said: dict[str, Any]) -> Row:
         try:
             with translated(self._place.where):
-                said["incarnation"] = self._place.incarnation
+                said |= {"incarnation": self._place.incarnation, "connections": self._place.connections}
                 return self._session.ask(self._place.epoch, self._statements.renew, said)
         except StoreError:
             self._ends.lose_sight()
@@ -151,22 +167,16 @@ class PostgresSharing:
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
         """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended."""
-        with translated(self._place.where):
-            if self._waiting is None or self._waiting.closed:
-                self._waiting = connect = self._place.connect()
-                self._can_hear = connect.is_direct()
-                connect.execute(self._statements.round, [ROUND])
-            if not self._can_hear:
-                raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
-            connection = self._waiting
-            connection.is_unwanted = is_over  # type: ignore[method-assign]
-            connection.patience = sys.maxsize
-            try:
-                connection.execute(self._statements.wait(epoch))
-                return bool(one_row(connection.execute(self._statements.is_free, [epoch]))[0])
-            except BaseException:
-                connection.close()
-                raise
+        with translated(self._place.where), self._place.spare.hear(self._prepare_to_hear, is_over) as connection:
+            connection.execute(self._statements.wait(epoch))
+            return bool(one_row(connection.execute(self._statements.is_free, [epoch]))[0])
+
+    def _prepare_to_hear(self, connection: Connection) -> None:
+        connection.patience = sys.maxsize
+        self._can_hear = self._can_hear and connection.is_direct()
+        if not self._can_hear:
+            raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
+        connection.execute(self._statements.round, [ROUND])
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases, or sessions, have ended, and give their shards away. Waits for their last
@@ -175,23 +185,30 @@ class PostgresSharing:
         ended = self._ends.ended(epochs, self._now())
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
         to = {} if self.last is None else heirs(self.last, epochs)
-        with self._asked() as connection:
-            pid = one_row(connection.execute(PID))[0]
-            is_over = Event()
-            Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
-            try:
-                with connection.pipeline():
-                    connection.execute(self._statements.wait_for_last, asked[:1])
-                    buried = connection.execute(self._statements.bury, asked)
-                    given = self._give(connection, to)
-                    self._tell_others(connection)
-                    connection.end()
-                gone = [row[0] for row in buried]
-            finally:
-                is_over.set()
+        gone: list[int] = []
+        given: dict[int, int] = {}
+        with suppress(Busy), self._place.beside.transaction(wait=PATIENCE) as connection:
+            gone, given = self._buried(connection, asked, to)
         if self.last is not None:
-            self.last = self.last.after(gone, dict(given))
+            self.last = self.last.after(gone, given)
         return gone
+
+    def _buried(
+        self, connection: Connection, asked: list[str], to: Mapping[int, int]
+    ) -> tuple[list[int], dict[int, int]]:
+        pid = one_row(connection.execute(PID))[0]
+        is_over = Event()
+        Thread(target=self._break_off, args=[pid, is_over], name="scheduler burial", daemon=True).start()
+        try:
+            with connection.pipeline():
+                connection.execute(self._statements.wait_for_last, asked[:1])
+                buried = connection.execute(self._statements.bury, asked)
+                given = self._give(connection, to)
+                self._tell_others(connection)
+                connection.end()
+            return [row[0] for row in buried], dict(given)
+        finally:
+            is_over.set()
 
     def _give(self, connection: Connection, to: Mapping[int, int]) -> Iterator[Row]:
         """Let shards that nobody has be these agents'. Those that are now, once that has been done."""
@@ -201,7 +218,7 @@ class PostgresSharing:
         """End the sessions for whose locks that one waits for too long, and that wait for their own process."""
         if is_over.wait(STUCK):
             return
-        with suppress(StoreError), translated(self._place.where), closing(self._place.connect()) as connection:
+        with suppress(StoreError), translated(self._place.where), self._place.spare.lend() as connection:
             while not is_over.is_set():
                 connection.silence = 0
                 connection.execute(self._statements.break_off, [pid])
@@ -210,15 +227,19 @@ class PostgresSharing:
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
         said = [number_array(shards), number_array([self._place.epoch] * len(shards)), self._place.incarnation]
-        return sorted(row[0] for row in self._at_once(self._statements.of_shards.give, said))
+        with suppress(Busy):
+            return sorted(
+                row[0] for row in self._place.beside.at_once(self._statements.of_shards.give, said, wait=PATIENCE)
+            )
+        return []
 
     def settle(self, *, stays: bool) -> None:
         """Have a right to shards from now on, or none any more, and let the others look around."""
-        self._at_once(self._statements.settle, self._us() | {"is_unsettled": not stays})
+        self._place.beside.at_once(self._statements.settle, self._us() | {"is_unsettled": not stays})
 
     def leave(self) -> None:
         """Say good-bye."""
-        with self._asked() as connection, connection.pipeline():
+        with self._place.beside.transaction() as connection, connection.pipeline():
             connection.execute(self._statements.leave, [self._place.epoch, self._place.incarnation])
             if self.last is not None:
                 self._give(connection, heirs(self.last, [self._place.epoch]))
@@ -231,7 +252,9 @@ class PostgresSharing:
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. The others have nothing to do, and see it when they look next."""
-        self._at_once(self._statements.of_shards.hand_on, self._us() | {"to": to, "shards": number_array(shards)})
+        self._place.beside.at_once(
+            self._statements.of_shards.hand_on, self._us() | {"to": to, "shards": number_array(shards)}
+        )
 
     def _us(self) -> dict[str, Any]:
         return {
@@ -245,7 +268,7 @@ class PostgresSharing:
         """Read what was cut off in these shards, and the jobs that start first: in one transaction, asked at once."""
         until = LATEST if until_us is None else until_us
         numbers = number_array(shards)
-        with self._asked(ONE_SNAPSHOT) as connection:
+        with self._place.beside.transaction(ONE_SNAPSHOT) as connection:
             of_shards = self._statements.of_shards
             with connection.pipeline():
                 running = connection.execute(of_shards.running, [numbers])
@@ -266,7 +289,7 @@ class PostgresSharing:
     def forget_empty(self) -> list[int]:
         """Remove shards of labels that no job asks for. While these go no job comes into one."""
         asked: dict[str, Any] = {"me": self._place.epoch}
-        with self._asked() as connection:
+        with self._place.beside.transaction() as connection:
             if not (empty := [row[0] for row in connection.execute(self._statements.of_shards.empty, asked)]):
                 return []
             connection.execute(self._statements.of_shards.keep_jobs)
@@ -275,12 +298,12 @@ class PostgresSharing:
 
     def load_others(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of all other shards likewise."""
-        return self._load(self._statements.of_shards.declare_others, shards)
+        return self._load(self._statements.of_shards.declare_others, shards, gives_way=True)
 
-    def _load(self, declare: sql.Composed, shards: Sequence[int]) -> Rows:
+    def _load(self, declare: sql.Composed, shards: Sequence[int], *, gives_way: bool = False) -> Rows:
         with (
             translated(self._place.where),
-            closing(self._place.connect(only_reads=True)) as connection,
+            self._place.spare.lend(partial(self._place.connect, only_reads=True), gives_way=gives_way) as connection,
             connection.transaction_as("", ONE_SNAPSHOT),
         ):
             connection.execute(declare, [number_array(shards)])
@@ -308,43 +331,16 @@ class PostgresSharing:
             return [_answer(row) for row in connection.execute(self._statements.answers, [number_array(numbers)])]
 
     def close(self) -> None:
-        """Let go of our own connections."""
+        """Let go of the session of the lease."""
         self._session.close()
-        for connection in (self._other, self._waiting):
-            if connection is not None:
-                connection.close()
-        self._other = self._waiting = None
+        self._can_hear = True
 
     def _ticks(self, statement: sql.Composed, shards: Sequence[int]) -> list[StoredTick]:
-        with self._asked() as connection:
+        with self._place.beside.transaction() as connection:
             return [StoredTick(*row) for row in connection.execute(statement, [number_array(shards)])]
 
     def _tell_others(self, connection: Connection) -> None:
         connection.execute(self._statements.hint, [self._channel, HINT])
-
-    def _at_once(self, statement: sql.Composed, asked: list[Any] | dict[str, Any]) -> list[Row]:
-        """Ask over that connection, too, in one round trip."""
-        with self._is_asked, translated(self._place.where):
-            connection = self._connected()
-            connection.silence = 0
-            try:
-                return connection.execute(statement, asked).fetchall()
-            except BaseException:
-                connection.close()
-                raise
-
-    @contextmanager
-    def _asked(self, isolation: sql.SQL = READ_COMMITTED) -> Iterator[Connection]:
-        """Open a transaction over a connection of our own beside that of the lease. One thread at a time."""
-        with self._is_asked, translated(self._place.where):
-            connection = self._connected()
-            with connection.transaction_as("", isolation):
-                yield connection
-
-    def _connected(self) -> Connection:
-        if self._other is None or self._other.closed:
-            self._other = self._place.connect()
-        return self._other
 
 
 def _answer(row: Row) -> Answer:

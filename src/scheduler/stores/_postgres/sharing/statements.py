@@ -52,7 +52,8 @@ class SharingStatements:
         until_us = sql.SQL("floor(extract(epoch FROM lease.until) * 1000000)::bigint")
         self.renew = of(
             "WITH renewed AS (UPDATE {schema}.lease SET until = clock_timestamp() + %(lease)s * interval '1s',"
-            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s WHERE epoch = %(me)s AND {is_ours}"
+            " in_session = %(in_session)s, skew = %(skew)s, is_off = %(is_off)s,"
+            " connections = %(connections)s WHERE epoch = %(me)s AND {is_ours}"
             " AND NOT %(only_look)s RETURNING"
             " set_config('synchronous_commit', coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'),"
             " true)) SELECT EXISTS (SELECT FROM renewed)"

@@ -13,7 +13,7 @@ from .tables import check_made
 
 _AGENT: Final = (
     *("name", "epoch", "labels", "opened_us", "format", "left", "shards"),
-    *("jobs", "lag", "skew", "is_off", "version"),
+    *("jobs", "lag", "skew", "is_off", "version", "connections"),
 )
 _HAND_OVER: Final = ("name", "epoch", "is_dead", "ago", "shards", "claimed", "seconds")
 

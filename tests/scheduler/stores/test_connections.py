@@ -1,0 +1,152 @@
+"""How many connections a node has to its server at once, and how those share one that do not write."""
+
+import threading
+
+import anyio
+import pytest
+
+from kit import until, wait_until
+from schedule import Every
+from scheduler import Scheduler, fleet
+from scheduler.stores import Batch, StoredJob, StoreUnavailable
+from scheduler.stores._postgres.beside import Busy
+from scheduler.stores._postgres.connection import Connection
+from scheduler.stores.postgres import PostgresStore
+
+MOST = 4
+
+
+@pytest.fixture
+def most(monkeypatch):
+    """Note how many connections of this process are open when one more has been made, by the store's name."""
+    counts, opened, made = {}, [], Connection.connect
+
+    def counted(dsn, **options):
+        connection = made(dsn, **options)
+        opened.append((connection.info.get_parameters().get("application_name"), connection))
+        for name, _ in opened:
+            now = sum(other == name and not each.closed for other, each in opened)
+            counts[name] = max(counts.get(name, 0), now)
+        return connection
+
+    monkeypatch.setattr(Connection, "connect", counted)
+    return counts
+
+
+def store_of(postgres_server, schema, name):
+    return PostgresStore(f"{postgres_server.dsn} application_name='{name}'", schema=schema, shared=True, name=name)
+
+
+def scheduler_of(store):
+    s = Scheduler(store=store, poll="50ms", limits={"http": fleet(3)})
+
+    async def work():
+        await anyio.sleep(0.001)
+
+    s.register("work", work)
+    return s
+
+
+async def test_a_node_has_at_most_four_connections(postgres_server, postgres_schema, most):
+    """It had up to nine: for commits, lease, neighbour, shards, units, votes, history, hints and rows."""
+    one, two = (store_of(postgres_server, postgres_schema, name) for name in ("one", "two"))
+    async with scheduler_of(one) as s:
+        for number in range(40):
+            s.add("work", Every("100ms"), id=f"job {number}", needs="http")
+        async with scheduler_of(two) as other:
+            await until(lambda: len({job.agent for job in s.jobs()}) == 2)
+            for _ in range(3):
+                await s.history("job 1")
+                await anyio.to_thread.run_sync(one.voting.latest, ["job 1"])
+                await anyio.to_thread.run_sync(one.lending.loans)
+                await anyio.to_thread.run_sync(one.fleet)
+                await anyio.to_thread.run_sync(lambda: list(one.sharing.load_others([])))
+            await until(lambda: (other.statistics().fleet.me, len(s.statistics().fleet.agents)) == ("two", 2))
+        await until(lambda: {job.agent for job in s.jobs()} == {"one"})
+    assert {name: count for name, count in most.items() if name in {"one", "two"} and count > MOST} == {}
+    assert most["one"] >= MOST - 1
+
+
+def test_the_number_of_connections_is_told_to_whoever_looks(agent):
+    """With the lease of each."""
+    one, two = agent(), agent(shared=True)
+    for store in (one, two):
+        store.sharing.renew()
+        store.sharing.settle(stays=True)
+        store.sharing.renew()
+    told = [row.connections for row in one.fleet().agents]
+    assert told == [one.connections, two.connections]
+    assert all(count in range(2, MOST + 1) for count in told)
+
+
+def test_a_long_reading_gives_way_to_whoever_waits(agent):
+    """And says so. Nobody else is held up by it for longer than half a second."""
+    store, begun = agent(), threading.Event()
+    found = []
+
+    def read_long():
+        try:
+            with store.beside.transaction(is_reader=True) as connection:
+                begun.set()
+                connection.execute("SELECT pg_sleep(60)")
+        except StoreUnavailable as error:
+            found.append(str(error))
+
+    reader = threading.Thread(target=read_long)
+    reader.start()
+    assert begun.wait(10)
+    store.sharing.settle(stays=True)
+    reader.join()
+    assert len(found) == 1
+    assert "others needed the connection" in found[0]
+
+
+def test_who_renews_the_lease_waits_for_nobody(agent):
+    """Shards are claimed with the next renewal, and the dead buried: the lease is worth more."""
+    store = agent()
+    store.sharing.renew()
+    store.sharing.settle(stays=True)
+    with store.beside.lend():
+        assert store.sharing.claim([1, 2]) == []
+        assert store.sharing.bury([store.epoch]) == []
+        with pytest.raises(Busy, match=r"others have been asking it for 0\.1 s"), store.beside.lend(wait=0.1):
+            pass
+    assert store.sharing.claim([1, 2]) == [1, 2]
+
+
+def test_a_hint_that_comes_with_an_answer_is_given(agent, by_hand):
+    """Whoever asks over the connection takes in what is said meanwhile."""
+    hints = threading.Semaphore(0)
+    store = agent()
+    store._listener._hint = hints.release
+    with store.beside.lend() as connection:
+        by_hand("INSERT INTO {}.pause (scope) VALUES ('tag:x')")
+        wait_until(lambda: connection.execute("SELECT 1") and hints.acquire(blocking=False))
+
+
+def test_nobody_hears_the_neighbour_while_rows_are_read(agent):
+    """The connection over which it would is used for them."""
+    store, other = agent(), agent()
+    for each in (store, other):
+        each.sharing.renew()
+    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))
+    heard = []
+
+    def hear():
+        try:
+            heard.append(store.sharing.hear(other.epoch, lambda: False))
+        except StoreUnavailable as error:
+            heard.append(str(error))
+
+    hearing = threading.Thread(target=hear)
+    hearing.start()
+    wait_until(lambda: store.connections == MOST)
+    rows = store.sharing.load(range(1024))
+    assert [row.id for row, _ in next(rows)] == ["a"]
+    hearing.join()
+    assert "needed for something else" in heard[0]
+    assert store.connections == MOST
+    with pytest.raises(StoreUnavailable, match="needed for something else"):
+        store.sharing.hear(other.epoch, lambda: False)
+    rows.close()
+    assert store.connections == MOST - 1
