@@ -84,7 +84,7 @@ def counter():
     def of_counters(self, asked):
         say, lent = self._statements, {}
         ours = self.__dict__.setdefault("ours", {})
-        with self._transaction() as connection:
+        with self._place.beside.transaction() as connection:
             connection.execute(say.lock, [self._channel, [0]])
             connection.execute(say.count_back_at_burial)
             for name, ask in asked.items():
