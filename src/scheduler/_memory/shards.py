@@ -251,7 +251,7 @@ class Shards:
         self._commits.reopen(opened.epoch)
 
     async def _read_again(self) -> None:
-        """Follow the others' rows. Reading them gives way to reading ours, and may have to be begun anew."""
+        """Follow the others' rows, as soon as they can be read."""
         failures = 0
         while True:
             try:

@@ -190,10 +190,9 @@ class Arrivals:
         with anyio.CancelScope() as scope:
             self._rests[scope] = is_over
             try:
-                async with self._line:  # a node has one connection for it
-                    rows = self._sharing.load(sorted(part.shards))
-                    while (chunk := await self._next(rows)) is not None:
-                        await self._take_up(part, chunk)
+                rows = self._sharing.load(sorted(part.shards))
+                while (chunk := await self._next(rows)) is not None:
+                    await self._take_up(part, chunk)
             except StoreError as exc:
                 self._tried("rests", exc)
                 logger.warning("shards that have come are not all read, and are read again: %s", exc)
@@ -207,7 +206,7 @@ class Arrivals:
         return False
 
     async def _next(self, rows: Rows) -> Chunk | None:
-        return await run_sync(lambda: next(rows, None), abandon_on_cancel=True)
+        return await run_sync(lambda: next(rows, None), abandon_on_cancel=True, limiter=self._line)
 
     def _end(self, part: _Part) -> None:
         """All jobs of a part have been read."""

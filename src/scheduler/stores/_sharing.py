@@ -330,10 +330,10 @@ class Sharing(Protocol):
         """
 
     def load(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of these shards, in lists, the soonest starts first."""
+        """Yield the jobs of these shards, in lists, the soonest starts first. Each list is as the rows are by then."""
 
     def load_others(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of all shards but these, in lists, the soonest starts first."""
+        """Yield the jobs of all shards but these, in lists. Each list is as the rows are by then."""
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are RUNNING. If their agent has gone, these are crashes."""

@@ -94,7 +94,7 @@ class PostgresStore:
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._made: list[Connection] = []
-        self.beside = Beside(self.connect, self._where)
+        self.beside = Beside(lambda: self.connect(only_reads=True), self._where)
         self.spare = Spare(self.connect)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
         self._presence = Presence(self._of_sharing)

@@ -8,7 +8,7 @@ import pytest
 from kit import until, wait_until
 from schedule import Every
 from scheduler import Scheduler, fleet
-from scheduler.stores import Batch, StoredJob, StoreUnavailable
+from scheduler.stores import StoreUnavailable, shard_of
 from scheduler.stores._postgres.beside import Busy
 from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore
@@ -124,12 +124,11 @@ def test_a_hint_that_comes_with_an_answer_is_given(agent, by_hand):
         wait_until(lambda: connection.execute("SELECT 1") and hints.acquire(blocking=False))
 
 
-def test_nobody_hears_the_neighbour_while_rows_are_read(agent):
-    """The connection over which it would is used for them."""
+def test_nobody_hears_the_neighbour_while_the_connection_is_needed(agent):
+    """There are four, whoever has the fourth."""
     store, other = agent(), agent()
     for each in (store, other):
         each.sharing.renew()
-    store.commit(Batch(jobs={"a": StoredJob("a", "t", "s")}))
     heard = []
 
     def hear():
@@ -141,12 +140,26 @@ def test_nobody_hears_the_neighbour_while_rows_are_read(agent):
     hearing = threading.Thread(target=hear)
     hearing.start()
     wait_until(lambda: store.connections == MOST)
-    rows = store.sharing.load(range(1024))
-    assert [row.id for row, _ in next(rows)] == ["a"]
-    hearing.join()
-    assert "needed for something else" in heard[0]
-    assert store.connections == MOST
-    with pytest.raises(StoreUnavailable, match="needed for something else"):
-        store.sharing.hear(other.epoch, lambda: False)
-    rows.close()
+    with store.spare.lend():
+        hearing.join()
+        assert "needed for something else" in heard[0]
+        assert store.connections == MOST
+        with pytest.raises(StoreUnavailable, match="needed for something else"):
+            store.sharing.hear(other.epoch, lambda: False)
     assert store.connections == MOST - 1
+
+
+def test_jobs_are_read_page_by_page_and_no_transaction_lasts_for_all(agent, by_hand):
+    """Three nodes that read all jobs at once, each with a cursor, kept all sessions of a pooler with three."""
+    store, mine = agent(), [shard_of(str(number)) for number in range(2_500)]
+    by_hand("INSERT INTO {}.job (id, task, schedule) SELECT n, 't', '@every 1h' FROM generate_series(0, 2499) n")
+    open_ones = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY (%s) AND state LIKE 'idle in transaction%%'"
+    pages = []
+    for page in store.sharing.load(mine):
+        pages.append(len(page))
+        pids = [connection.info.backend_pid for connection in store._made]
+        assert by_hand(open_ones, pids).fetchone() == (0,)
+        by_hand("UPDATE {}.job SET name = 'later'")
+    assert pages == [1_000, 1_000, 500]
+    assert {row.name for row, _ in page} == {"later"}
+    assert sum(map(len, store.sharing.load_others(mine[:1]))) == 2_500 - sum(each == mine[0] for each in mine)

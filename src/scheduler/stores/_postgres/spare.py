@@ -1,6 +1,7 @@
 """The one more connection that a node may have: who needs it gets it, and who hears the neighbour lets go of it.
 
-Hearing tells of a death some seconds before the lease does. It can do without for as long as rows are loaded.
+Hearing tells of a death some seconds before the lease does. A node can do without for a while: as it breaks off who
+stops a burial, while two sessions renew its lease, and while one that has the store for itself reads all rows.
 """
 
 from __future__ import annotations
@@ -25,8 +26,6 @@ class Spare:
         self._connect = connect
         self._one_at_a_time = Lock()
         self._needed_by: set[object] = set()
-        self._patient: set[object] = set()
-        """Those of them that give way to the others."""
         self._heard_over: Connection | None = None
 
     def need(self, who: object) -> None:
@@ -38,14 +37,9 @@ class Spare:
         self._needed_by.discard(who)
 
     @contextmanager
-    def lend(self, connect: Callable[[], Connection] | None = None, *, gives_way: bool = False) -> Iterator[Connection]:
-        """Lend a new connection, once nobody has one, and close it. `connect`: makes another kind of it.
-
-        `gives_way`: it is broken off when others need it, which raises psycopg.Error, and is asked for again later.
-        """
+    def lend(self) -> Iterator[Connection]:
+        """Lend a new connection, once nobody has one, and close it."""
         who = object()
-        if gives_way:
-            self._patient.add(who)
         self.need(who)
         try:
             if not self._one_at_a_time.acquire(timeout=LONGEST_WAIT):
@@ -53,15 +47,12 @@ class Spare:
                 raise StoreUnavailable(msg)
             try:
                 self.close()
-                with closing((connect or self._connect)()) as connection:
-                    if gives_way:
-                        connection.why_unwanted = self._why_to_give_way  # type: ignore[method-assign]
+                with closing(self._connect()) as connection:
                     yield connection
             finally:
                 self._one_at_a_time.release()
         finally:
             self.let_be(who)
-            self._patient.discard(who)
 
     @contextmanager
     def hear(self, prepare: Callable[[Connection], object], is_over: Callable[[], bool]) -> Iterator[Connection]:
@@ -90,9 +81,6 @@ class Spare:
         if is_over():
             return "somebody else is the neighbour by now"
         return "the connection is needed for something else" if self._needed_by else ""
-
-    def _why_to_give_way(self) -> str:
-        return "the connection is needed for something else" if self._needed_by - self._patient else ""
 
     def close(self) -> None:
         """Let go of the connection over which somebody hears. Any thread."""

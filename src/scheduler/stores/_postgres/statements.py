@@ -296,23 +296,28 @@ class ShardStatements:
     def __init__(self, statements: Statements) -> None:
         of = statements.of
         job, state = JOB.qualified, STATE.qualified
-        all_jobs = of(
-            "SELECT {job}, {state} FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id",
-            job=job,
-            state=state,
-        )
         some_jobs = of(  # OFFSET 0: each state by its key, and never all states for the jobs of some shards
             "SELECT {job}, {state} FROM {schema}.job LEFT JOIN LATERAL (SELECT * FROM {schema}.job_state"
             " WHERE job_state.job_id = job.id OFFSET 0) AS job_state ON true WHERE job.shard = ANY (%s::bigint[])",
             job=job,
             state=state,
         )
-        jobs = of("{jobs} WHERE job.shard = ANY (%s::bigint[])", jobs=all_jobs)
-        others = of("{jobs} WHERE job.shard <> ALL (%s::bigint[])", jobs=all_jobs)
         due = of("least(job_state.next_us, job_state.retry_at_us)")
         order = of("ORDER BY job_state.job_id IS NULL, {due}, job.id", due=due)
-        self.declare_load = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=jobs, order=order)
-        self.declare_others = of("DECLARE jobs NO SCROLL CURSOR FOR {jobs} {order}", jobs=others, order=order)
+        self.ids = of(
+            "SELECT id FROM {schema}.job LEFT JOIN {schema}.job_state ON job_state.job_id = job.id"
+            " WHERE job.shard = ANY (%s::bigint[]) {order}",
+            order=order,
+        )
+        self.other_ids = of("SELECT id FROM {schema}.job WHERE shard <> ALL (%s::bigint[])")
+        self.page = of(
+            "SELECT {job}, {state} FROM unnest(%s::text[]) WITH ORDINALITY AS given (id, place)"
+            " JOIN {schema}.job ON job.id = given.id LEFT JOIN LATERAL (SELECT * FROM {schema}.job_state"
+            " WHERE job_state.job_id = job.id OFFSET 0) AS job_state ON true"
+            " WHERE (job.shard = ANY (%s::bigint[])) = %s ORDER BY place",
+            job=job,
+            state=state,
+        )
         self.first_jobs = of("{jobs} AND (%s OR {due} <= %s) {order} LIMIT %s", jobs=some_jobs, due=due, order=order)
         self.running = of(
             "SELECT {columns} FROM {schema}.tick LEFT JOIN {schema}.job ON job.id = job_id WHERE outcome = 'running'"

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
-from functools import partial
 from itertools import chain, islice
 from threading import Event, Thread
 from typing import Any, Final, Protocol
@@ -26,7 +25,7 @@ from ..beside import Beside, Busy
 from ..changes import ChangeLog
 from ..connection import ONE_SNAPSHOT, PID, Connection, one_row, sql, translated
 from ..spare import Spare
-from ..table import Row, loaded, number_array
+from ..table import Row, loaded, number_array, text_array
 from .ends import Ends, Look
 from .session import LeaseSession
 from .statements import ROUND, Presence, SharingStatements
@@ -38,6 +37,9 @@ LATEST: Final = 2**63 - 1
 
 FIRST: Final = datetime.min.replace(tzinfo=UTC), 0
 """Before all requests: when one was asked for, and its number."""
+
+AT_A_TIME: Final = 1_000
+"""Jobs that are read with one question."""
 
 STUCK: Final = 0.2
 """Seconds that a burial waits for the last commit of who is buried. If the server still waits for more of that commit
@@ -283,8 +285,8 @@ class PostgresSharing:
             )
 
     def load(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of these shards as they were at one moment, over a connection of its own."""
-        return self._load(self._statements.of_shards.declare_load, shards)
+        """Yield the jobs of these shards, in lists, the soonest starts first."""
+        return self._load(self._statements.of_shards.ids, shards, are_theirs=True)
 
     def forget_empty(self) -> list[int]:
         """Remove shards of labels that no job asks for. While these go no job comes into one."""
@@ -297,17 +299,20 @@ class PostgresSharing:
             return [row[0] for row in connection.execute(self._statements.of_shards.forget, asked)]
 
     def load_others(self, shards: Sequence[int]) -> Rows:
-        """Yield the jobs of all other shards likewise."""
-        return self._load(self._statements.of_shards.declare_others, shards, gives_way=True)
+        """Yield the jobs of all other shards, in lists."""
+        return self._load(self._statements.of_shards.other_ids, shards, are_theirs=False)
 
-    def _load(self, declare: sql.Composed, shards: Sequence[int], *, gives_way: bool = False) -> Rows:
-        with (
-            translated(self._place.where),
-            self._place.spare.lend(partial(self._place.connect, only_reads=True), gives_way=gives_way) as connection,
-            connection.transaction_as("", ONE_SNAPSHOT),
-        ):
-            connection.execute(declare, [number_array(shards)])
-            while rows := connection.fetch_more(self._statements.fetch_load):
+    def _load(self, ids: sql.Composed, shards: Sequence[int], *, are_theirs: bool) -> Rows:
+        """Read which jobs these are, and then a page of them after the other, as they are by then.
+
+        No transaction lasts for all of it: behind a pooler each keeps a session of the server for as long as it lasts.
+        What others change after the first question, they are told of by the log.
+        """
+        numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
+        order = [row[0] for row in beside.at_once(ids, [numbers])]
+        for first in range(0, len(order), AT_A_TIME):
+            asked = [text_array(order[first : first + AT_A_TIME]), numbers, are_theirs]
+            if rows := beside.at_once(page, asked):
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:

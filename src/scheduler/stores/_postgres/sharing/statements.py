@@ -27,7 +27,6 @@ class SharingStatements:
             REQUEST,
             owned=statements.owned,
         )
-        self.fetch_load = statements.fetch_load
         self.join = of(
             "INSERT INTO {schema}.lease (epoch, until, format, is_unsettled)"
             " VALUES (%s, clock_timestamp() + %s * interval '1s', %s, true)"
