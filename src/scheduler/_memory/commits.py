@@ -131,6 +131,11 @@ class Commits:
         if not self._failures and not self._is_sending:
             self._is_up()
 
+    def try_now(self) -> None:
+        """Send at once what was to be tried again in a moment: the store has answered over another connection."""
+        if self._failures:
+            self._send_again()
+
     def failed(self, error: Exception) -> None:
         """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
         if isinstance(error, StoreError):

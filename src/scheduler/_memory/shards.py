@@ -303,6 +303,7 @@ class Shards:
         if self._view is not None and view.me < self._view.me:
             return  # it is of an incarnation that has ended since
         self._view, self._turn = view, turn
+        self._commits.try_now()
         self._judge_clock()
         self._change.set()
 

@@ -18,6 +18,7 @@ from ._postgres.connection import (
     READ_COMMITTED,
     Asked,
     Connection,
+    Cursor,
     connect,
     connect_first,
     described,
@@ -239,10 +240,13 @@ class PostgresStore:
         each call tells a page. They are behind, until `load` is called, if a standby has taken the server's place that
         missed the last changes.
         """
-        told = self.log.told
-        with self.transaction(ONE_SNAPSHOT) as connection:
-            self._check(connection)
-            changes, then = self.log.read(connection, self._agent, told)
+        agent, told = self._agent, self.log.told
+        questions = [self._who, *self.log.asks(agent, told)]  # at once: commits wait behind them
+        with translated(self._where):
+            connection = self._connected()
+            with connection.transaction_as(agent, ONE_SNAPSHOT, first=questions) as (who, look, page):
+                self._judge(connection, who)
+                changes, then = self.log.read(connection, look, page, told)
         self.log.tell(told, then)
         return changes
 
@@ -307,14 +311,19 @@ class PostgresStore:
         """
         agent = self._agent
         with translated(self._where):
-            if self._connection is None or self._connection.closed:
-                self._connection = self.connect().keeping_plans()
-            if self._sharing is None:
-                self._presence.show(self._connection, self.epoch)
-            with self._connection.transaction_as(agent, isolation, first=first) as found:
-                if found is not None and not found.rowcount:
-                    self._check(self._connection)
-                yield self._connection
+            connection = self._connected()
+            asked = () if first is None else (first,)
+            with connection.transaction_as(agent, isolation, first=asked, writes=first is not None) as found:
+                if found and not found[0].rowcount:
+                    self._check(connection)
+                yield connection
+
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = self.connect().keeping_plans()
+        if self._sharing is None:
+            self._presence.show(self._connection, self.epoch)
+        return self._connection
 
     def writing(self, *, reads_all: bool = False) -> AbstractContextManager[Connection]:
         """Open a transaction that writes as this agent. Raises StoreTakenOver once another has taken the store over."""
@@ -325,10 +334,12 @@ class PostgresStore:
 
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
-        agent = self._agent  # before: it may be closed while we connect, and whoever has a connection closes it
         connection = self._noted(connect(self._dsn))
-        with connection.transaction_as(agent):
+        try:  # in one way to the server and back: nodes that are far away connect anew after each outage
             self._check(connection, only_reads=only_reads)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _noted(self, connection: Connection) -> Connection:
@@ -341,8 +352,15 @@ class PostgresStore:
         return sum(not each.closed for each in self._made)
 
     def _check(self, connection: Connection, *, only_reads: bool = False) -> None:
+        self._judge(connection, connection.execute(*self._who), only_reads=only_reads)
+
+    @property
+    def _who(self) -> Asked:
+        return self._statements.who, [self._is_open.epoch, self._is_open.incarnation]
+
+    def _judge(self, connection: Connection, who: Cursor, *, only_reads: bool = False) -> None:
         is_shared = self._sharing is not None
-        check_ours(connection, self._statements, self._where, self._is_open, is_shared=is_shared, only_reads=only_reads)
+        check_ours(connection, who, self._where, self._is_open, is_shared=is_shared, only_reads=only_reads)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

@@ -1,8 +1,7 @@
 """Edits by hand in PostgreSQL are seen: all of them, once, in whatever order they are committed."""
 
 import threading
-from contextlib import closing
-from functools import partial
+from contextlib import closing, contextmanager
 from queue import SimpleQueue
 
 import psycopg
@@ -22,7 +21,7 @@ from scheduler.stores import (
 )
 from scheduler.stores._postgres.beside import Beside
 from scheduler.stores._postgres.changes import Listener, listener
-from scheduler.stores._postgres.connection import connect
+from scheduler.stores._postgres.connection import ONE_SNAPSHOT, READ_COMMITTED, Connection, connect
 from scheduler.stores.postgres import PostgresStore
 
 
@@ -319,16 +318,20 @@ def test_a_page_that_could_not_be_read_is_read_again(store, hand, postgres_serve
 
 def test_a_renewal_while_changes_are_read_is_not_taken_for_a_server_that_forgets(agent, hand):
     """It has seen more by then than what is being read: all rows were read anew, in vain."""
-    store, editor, check = agent(), hand(autocommit=True), PostgresStore._check
+    store, editor, begin = agent(), hand(autocommit=True), Connection.transaction_as
 
-    def check_and_renew(self, connection, **options):
-        store._check = partial(check, self)
-        check(self, connection, **options)
-        for _ in range(3):
-            editor.execute("SELECT pg_current_xact_id()")
-        assert not store.sharing.renew().is_news
+    @contextmanager
+    def begin_and_renew(self, name, isolation=READ_COMMITTED, **options):
+        with begin(self, name, isolation, **options) as answers:
+            if isolation is ONE_SNAPSHOT:
+                for _ in range(3):
+                    editor.execute("SELECT pg_current_xact_id()")
+                assert not store.sharing.renew().is_news
+            yield answers
 
-    store._check = check_and_renew.__get__(store)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Connection, "transaction_as", begin_and_renew)
+        assert store.changes() == Changes()
     assert store.changes() == Changes()
 
 

@@ -53,3 +53,24 @@ def test_executions_are_taken_in_two_ways(store, ways):
     assert ways == ["pipeline", "pipeline"]
     assert taken.job.id == "a"
     assert [each.status for each in store.executions.of_job("a")] == ["taken"]
+
+
+def test_changes_of_others_are_asked_for_in_one_way_and_read_in_another(store, ways, by_hand):
+    """Commits wait behind it. It took four, and a node that is 0.1 s away began 0.4 s later after each outage."""
+    by_hand("INSERT INTO {}.job (id, task, schedule) VALUES ('b', 'task', '@every 1s')")
+    assert set(store.changes().jobs) == {"b"}
+    assert ways == ["pipeline", "COMMIT"]
+
+
+def test_a_new_connection_is_tried_in_one_way(store, monkeypatch):
+    """Whether the store is still ours, and whether the server is the one that we logged in to. It took four."""
+    said, execute = [], Connection.execute
+
+    def executed(connection, query, *args, **kwargs):
+        said.append(connection)
+        return execute(connection, query, *args, **kwargs)
+
+    monkeypatch.setattr(Connection, "execute", executed)
+    with closing(store.connect()) as connection:
+        assert connection.is_direct()
+    assert said.count(connection) == 1

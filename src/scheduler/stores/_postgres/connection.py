@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
@@ -28,6 +28,7 @@ __all__ = [
     "READ_COMMITTED",
     "Asked",
     "Connection",
+    "Cursor",
     "Silent",
     "connect",
     "connect_first",
@@ -41,7 +42,9 @@ __all__ = [
 
 T = TypeVar("T")
 
-Asked = tuple[sql.Composed, Sequence[Any]]
+Cursor = psycopg.Cursor[TupleRow]
+
+Asked = tuple[sql.Composed, Sequence[Any] | Mapping[str, Any]]
 """A statement, and what it is asked with."""
 
 PATIENCE: Final = 70
@@ -99,6 +102,7 @@ class Connection(psycopg.Connection[TupleRow]):
     outlives_silence = False
     """It is not closed for silence: `has_caught_up` tells when it can be used again."""
     _keeps_plans = False
+    _is_direct: bool | None = None
 
     def why_unwanted(self) -> str:
         """Replaced by who wants to end a wait from another thread, with the reason; asked ten times a second."""
@@ -155,7 +159,13 @@ class Connection(psycopg.Connection[TupleRow]):
         """Whether the server at the other end is the one that we logged in to. A pooler answers with a number of its
         own then, and gives each transaction, or session, to a server of its choice.
         """
-        return bool(one_row(self.execute(PID))[0] == self.info.backend_pid)
+        if self._is_direct is None:
+            self.note_pid(one_row(self.execute(PID))[0])
+        return bool(self._is_direct)
+
+    def note_pid(self, pid: int) -> None:
+        """Note which session of the server has answered, as it says: that tells whether the connection is direct."""
+        self._is_direct = pid == self.info.backend_pid
 
     def keeping_plans(self) -> Connection:
         """Return this connection. The server keeps from now on how it goes about each statement that writes, if it is
@@ -166,21 +176,21 @@ class Connection(psycopg.Connection[TupleRow]):
 
     @contextmanager
     def transaction_as(
-        self, agent: str, isolation: sql.SQL = READ_COMMITTED, *, first: Asked | None = None
-    ) -> Iterator[psycopg.Cursor[TupleRow] | None]:
+        self, agent: str, isolation: sql.SQL = READ_COMMITTED, *, first: Sequence[Asked] = (), writes: bool = False
+    ) -> Iterator[list[Cursor]]:
         """One transaction, with deadlines. Its changes carry the name of the agent. An error closes the connection.
 
-        `first`: of who writes; asked with its beginning, as each question costs a way to the server and back; yields
-        its answer. Who says `end` with the last questions saves the way of the COMMIT, too.
+        `first`: asked with its beginning, as each question costs a way to the server and back; yields the answers. Who
+        says `end` with the last questions saves the way of the COMMIT, too. `writes`: of who may have plans kept.
         """
         self.silence = 0
-        self.prepare_threshold = 0 if self._keeps_plans and first is not None else None
+        self.prepare_threshold = 0 if self._keeps_plans and writes else None
         try:
             with self.pipeline():
                 self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
                 self.execute(SETTINGS, [agent])
-                answer = None if first is None else self.execute(*first)
-            yield answer
+                answers = [self.execute(*asked) for asked in first]
+            yield answers
             if self.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 self.end()
         except BaseException:

@@ -148,7 +148,7 @@ class Statements:
         self.hold_by_keys = self.of("SELECT " + by_keys + ours)
         self.who = self.of(
             "SELECT instance, epoch, EXISTS (SELECT FROM {schema}.agent WHERE agent.epoch = %s AND incarnation = %s),"
-            " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1) FROM {schema}.meta"
+            " (SELECT name FROM {schema}.agent ORDER BY epoch DESC LIMIT 1), pg_backend_pid() FROM {schema}.meta"
         )
         self.is_ours = self.of(
             "EXISTS (SELECT FROM {schema}.agent WHERE epoch = %(me)s AND incarnation = %(incarnation)s)"

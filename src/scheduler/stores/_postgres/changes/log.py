@@ -9,7 +9,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from ..._rows import Changes, StoredPause, StoredRequest
-from ..connection import Connection, one_row
+from ..connection import Asked, Connection, Cursor, one_row
 from ..statements import Statements
 from ..table import Row, loaded, text_array
 from .news import NewsStatements, life_of
@@ -39,7 +39,7 @@ class Told:
 class ChangeLog:
     """The log of changes, and how much of it we have been told of. `read_requests`: of a store that others share.
 
-    Who reads it takes `told` before the transaction in which it does, and calls `tell` after it. A renewal may have
+    Who reads it takes `told` before the transaction in which it asks, and calls `tell` after it. A renewal may have
     seen more by then than that transaction does, and what is read counts only once its transaction has ended.
     """
 
@@ -78,12 +78,15 @@ class ChangeLog:
             if self._told == before:
                 self._told = told
 
-    def read(self, connection: Connection, agent: str, told: Told) -> tuple[Changes, Told]:
-        """Read the next page of what others have changed, in one snapshot. Return it, and how much is told with it."""
+    def asks(self, agent: str, told: Told) -> tuple[Asked, Asked]:
+        """The two questions after the next page of what others have changed."""
         asked = {"seen": told.seen, "agent": agent, "upto": told.upto, "xid": str(told.xid), "number": told.number}
-        with connection.pipeline():
-            look = connection.execute(self.statements.look, asked)
-            page = connection.execute(self.statements.page, asked | {"most": PAGE})
+        return (self.statements.look, asked), (self.statements.page, asked | {"most": PAGE})
+
+    def read(self, connection: Connection, look: Cursor, page: Cursor, told: Told) -> tuple[Changes, Told]:
+        """Read the answers to both, in the snapshot in which they were asked. Return the changes, and how much is told
+        with them.
+        """
         now, is_behind, *is_asked = one_row(look)
         if is_behind:
             return Changes(is_behind=True), Told(told.seen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._store import Opened, StoreTakenOver, StoreUnusable
 from ..changes import NOW, NewsStatements
-from ..connection import Connection, one_row, sql
+from ..connection import Connection, Cursor, one_row, sql
 from ..statements import ShardStatements, Statements
 from ..table import REQUEST
 
@@ -132,15 +132,17 @@ def make_way(connection: Connection, statements: SharingStatements, where: str, 
 
 
 def check_ours(
-    connection: Connection, statements: Statements, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
+    connection: Connection, who: Cursor, where: str, opened: Opened, *, is_shared: bool, only_reads: bool
 ) -> None:
     """Raise StoreTakenOver if we have this store no more that was opened, StoreUnusable if it is another one.
+
+    `who`: the answer to the statement of that name.
 
     A store that agents share may know nothing of one that has joined: its server was replaced by a standby, which did
     not follow to the end. Then it joins again. One that has the store for itself cannot tell that from an old copy.
     """
-    asked = [opened.epoch, opened.incarnation]
-    instance, epoch, is_ours, name = one_row(connection.execute(statements.who, asked))
+    instance, epoch, is_ours, name, pid = one_row(who)
+    connection.note_pid(pid)
     is_older = epoch < opened.epoch
     if instance != opened.instance or (is_older and not is_shared):
         raise StoreUnusable(f"{where}: it is not what was opened: it has been replaced, or restored from an older copy")
