@@ -17,7 +17,7 @@ that was stopped in between, or whose connections broke, begins nothing that may
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from logging import getLogger
 from threading import Thread
 from typing import Final
@@ -25,7 +25,7 @@ from typing import Final
 from timerqueue import Clock, Pulse
 
 from .._plan import ClockVerdict, Skew, skew_of
-from ..stores import LEASE, Rightful, Sharing, StoreError, StoreTakenOver, View
+from ..stores import LEASE, Rightful, Sharing, StoreBusy, StoreError, StoreTakenOver, View
 from .belief import Belief
 from .hearing import Hearing
 
@@ -82,6 +82,9 @@ class Lease:
         self._verdict = ClockVerdict()
         self._clock = clock
         self._trouble = ""
+        self._dead: list[int] = []
+        self.was_busy = False
+        """In the last turn nobody could be buried, nor anything claimed, as others of us had the connection."""
         self._is_over = False
         self._resigns: str | None = None
         self._hint = belief.hint
@@ -137,17 +140,33 @@ class Lease:
             if self._judge_clock(skew, view):
                 view, _ = self._looked(must_renew=True)  # the others are to know at once
         heard = heard if view.may_heed else ()
-        if dead := [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]:
-            logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
-            if self._sharing.bury([peer.epoch for peer in dead], heard):
-                self._buried()
-            view = self._sharing.last or view
-        elif free := _free(view):
-            view = view.with_ours(self._sharing.claim(free))
+        view = self._acted_on(view, heard)
         self._hearing.follow(view)
         self._seen(view, self.turns)
         ends = [peer.left + BEHIND for peer in view.peers if peer.epoch != view.me]
         return max(0.0, min([self._due(), *ends])) if has_looked else 0.0
+
+    def _acted_on(self, view: View, heard: Collection[int]) -> View:
+        """Bury who has died, or claim what is free and ours by right. While others of us have the connection for that,
+        it is left to the next turn: nothing but the lease itself is worth waiting for.
+        """
+        dead = [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]
+        epochs = [peer.epoch for peer in dead]
+        if dead and epochs != self._dead:
+            logger.warning("agents whose leases or sessions have ended: %s", ", ".join(peer.name for peer in dead))
+        self._dead = epochs
+        self.was_busy = False
+        try:
+            if dead:
+                if self._sharing.bury(epochs, heard):
+                    self._buried()
+                return self._sharing.last or view
+            if free := _free(view):
+                return view.with_ours(self._sharing.claim(free))
+        except StoreBusy as exc:
+            logger.debug("nobody is buried, and nothing claimed, in this turn: %s", exc)
+            self.was_busy = True
+        return view
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:
         """Look around, and renew the lease unless that was done just now: it costs the store a write."""

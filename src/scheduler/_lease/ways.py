@@ -7,7 +7,7 @@ its shards to it, as its lease is renewed. So the node itself must find out that
 
 from __future__ import annotations
 
-from ..stores import StoreUnreachable
+from ..stores import StoreBusy, StoreUnreachable
 from .belief import Belief
 
 
@@ -22,7 +22,7 @@ class Ways:
         """Note the outcome of a call. A store that answers with an error has been reached."""
         if isinstance(error, StoreUnreachable):
             self._closed.setdefault(way, self._belief.now())
-        else:
+        elif not isinstance(error, StoreBusy):
             self._closed.pop(way, None)
 
     def closed_for(self, *ways: str) -> float:

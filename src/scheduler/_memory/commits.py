@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from logging import getLogger
 from typing import Final
 
@@ -134,7 +135,7 @@ class Commits:
     def try_now(self) -> None:
         """Send at once what was to be tried again in a moment: the store has answered over another connection."""
         if self._failures:
-            self._send_again()
+            self._send_again(self._failures)
 
     def failed(self, error: Exception) -> None:
         """Take note that a call of the store has failed. What is no StoreError is a defect of the store, and logged."""
@@ -295,10 +296,12 @@ class Commits:
             self._most = max(PIECE, jobs // 2)
         if self._failures % PRUNE_EVERY == 0:
             self._pruning.begin()  # a full disk may have room after it
-        self._queue.push(self._queue.clock.monotonic() + RETRY.after(self._failures), self._send_again)
+        self._queue.push(
+            self._queue.clock.monotonic() + RETRY.after(self._failures), partial(self._send_again, self._failures)
+        )
 
-    def _send_again(self) -> None:
-        if self._journal.sealed and not self._is_sending and self._is_open:
+    def _send_again(self, failures: int) -> None:
+        if failures == self._failures and self._journal.sealed and not self._is_sending and self._is_open:
             self._send()
 
     def _ask_what_is_locked(self, why: StoreLocked) -> None:

@@ -19,7 +19,7 @@ from .._jobs import AskedRun, Job
 from .._loop import Core
 from .._restore import Intake, Reconciler, let_go_of
 from .._values import Backoff, Cause, MissedReason, RunMissed
-from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError
+from ..stores import Act, Opened, Shares, Sharing, Store, StoredJob, StoredPause, StoreError, StoreTakenOver
 from .commits import Commits
 from .rereading import pauses_to_follow
 from .writer import Writer, in_turn
@@ -93,14 +93,18 @@ class Rejoining:
     async def open(self) -> Opened:
         """Open the store again, as soon as that can be done. Nothing is written before `Commits.reopen`."""
         failures = 0
+        opened: Opened | None = None
         while True:
             now_us = self._core.timeline.us(self._core.monotonic(), steady=False)
             try:
-                opened = await in_turn(self._writer, partial(self._store.open, now_us, self._hint))
+                if opened is None:
+                    opened = await in_turn(self._writer, partial(self._store.open, now_us, self._hint))
                 self._follow_pauses(await in_turn(self._writer, self._store.pauses))
                 return opened
             except StoreError as exc:
                 failures += 1
+                if isinstance(exc, StoreTakenOver):
+                    opened = None
                 logger.warning("the store cannot be opened again yet: %s", exc)
                 await self._core.clock.sleep(RETRY.after(failures))
 

@@ -70,6 +70,8 @@ class Shards:
         self._shares = shares
         self._core = core
         self._commits = commits
+        self._belief = belief
+        self._heard_since = belief.heard_since
         self.lease = Lease(
             sharing,
             belief,
@@ -277,7 +279,8 @@ class Shards:
     # -- what the lease says, in its thread ----------------------------------------------------------------------------
 
     def _seen(self, view: View, turn: int) -> None:
-        self._core.loop.call_soon(self.ways.tried, "claims", None)
+        if not self.lease.was_busy:
+            self._core.loop.call_soon(self.ways.tried, "claims", None)
         self._core.loop.call_soon(self._look_at, view, turn)
         if view.is_news:
             self._tell_news()
@@ -303,7 +306,9 @@ class Shards:
         if self._view is not None and view.me < self._view.me:
             return  # it is of an incarnation that has ended since
         self._view, self._turn = view, turn
-        self._commits.try_now()
+        if self._heard_since != self._belief.heard_since:  # the lease was not renewed for a while, and is again
+            self._heard_since = self._belief.heard_since
+            self._commits.try_now()
         self._judge_clock()
         self._change.set()
 

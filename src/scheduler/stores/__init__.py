@@ -57,6 +57,7 @@ from ._sharing import (
 from ._store import (
     Opened,
     Store,
+    StoreBusy,
     StoreError,
     StoreLocked,
     StoreTakenOver,
@@ -129,6 +130,7 @@ __all__ = [
     "Standby",
     "Standing",
     "Store",
+    "StoreBusy",
     "StoreError",
     "StoreLocked",
     "StoreServer",

@@ -30,6 +30,10 @@ class StoreUnreachable(StoreUnavailable):
     """There is no connection to the store, or it broke. Another node of the fleet may have one."""
 
 
+class StoreBusy(StoreUnavailable):
+    """Others in this process have the connection that is needed. It says nothing of the store."""
+
+
 class StoreUnusable(StoreError):
     """The store cannot be used, and waiting does not help: another schema, another program's file, corrupt, replaced,
     or in use by another agent.

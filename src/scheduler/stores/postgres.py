@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from threading import Lock
 from uuid import UUID
 
 from .._placement import checked_labels
@@ -95,6 +96,7 @@ class PostgresStore:
         self._statements = Statements(schema, shared=shared)
         self._of_sharing = SharingStatements(self._statements, schema)
         self._made: list[Connection] = []
+        self._made_lock = Lock()
         self.beside = Beside(lambda: self.connect(only_reads=True), self._where)
         self.spare = Spare(self.connect)
         self._sharing = PostgresSharing(self, self._of_sharing, schema, max_skew) if shared else None
@@ -196,8 +198,16 @@ class PostgresStore:
         return Opened(epoch, instance, incarnation)
 
     def load(self) -> Iterator[list[tuple[StoredJob, StoredState | None]]]:
-        """Yield all jobs as they were at one moment, over a connection of its own."""
+        """Yield all jobs as they were at one moment, over a connection of its own. Where agents share the store, each
+        list is as its rows are by then.
+        """
         agent = self._agent
+        if self._sharing is not None:
+            with self.beside.transaction() as connection:
+                seen = self.log.now(connection)
+            self.log.begin(seen)
+            yield from self._sharing.load_others([])
+            return
         with (
             translated(self._where),
             self.spare.lend() as connection,
@@ -240,12 +250,13 @@ class PostgresStore:
         each call tells a page. They are behind, until `load` is called, if a standby has taken the server's place that
         missed the last changes.
         """
-        agent, told = self._agent, self.log.told
-        questions = [self._who, *self.log.asks(agent, told)]  # at once: commits wait behind them
+        opened, told = self._is_open, self.log.told
+        agent = str(opened.epoch)
+        questions = [self._who(opened), *self.log.asks(agent, told)]  # at once: commits wait behind them
         with translated(self._where):
             connection = self._connected()
             with connection.transaction_as(agent, ONE_SNAPSHOT, first=questions) as (who, look, page):
-                self._judge(connection, who)
+                self._judge(connection, who, opened)
                 changes, then = self.log.read(connection, look, page, told)
         self.log.tell(told, then)
         return changes
@@ -255,7 +266,8 @@ class PostgresStore:
         statements, page = self._statements, [LATEST if before_us is None else before_us, limit]
         asked = (statements.history, page) if job_id is None else (statements.history_of_job, [storable(job_id), *page])
         with self._reading() as reader:
-            return [StoredTick(*row) for row in reader.execute(*asked)]
+            rows = reader.execute(*asked).fetchall()
+        return [StoredTick(*row) for row in rows]
 
     def fleet(self) -> FleetView:
         """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""
@@ -309,13 +321,15 @@ class PostgresStore:
         """Open a transaction under our fence, over the connection of the commits. `first` may find no row only if the
         store has been taken over.
         """
-        agent = self._agent
+        opened = self._is_open
         with translated(self._where):
             connection = self._connected()
             asked = () if first is None else (first,)
-            with connection.transaction_as(agent, isolation, first=asked, writes=first is not None) as found:
+            with connection.transaction_as(
+                str(opened.epoch), isolation, first=asked, writes=first is not None
+            ) as found:
                 if found and not found[0].rowcount:
-                    self._check(connection)
+                    self._judge(connection, connection.execute(*self._who(opened)), opened)
                 yield connection
 
     def _connected(self) -> Connection:
@@ -334,16 +348,19 @@ class PostgresStore:
 
     def connect(self, *, only_reads: bool = False) -> Connection:
         """Connect to the store that was opened, and to no other in its place. `only_reads`: whoever has it by now."""
+        opened = self._is_open  # it may be closed while we connect, and whoever has a connection closes it
         connection = self._noted(connect(self._dsn))
         try:  # in one way to the server and back: nodes that are far away connect anew after each outage
-            self._check(connection, only_reads=only_reads)
+            who = connection.execute(*self._who(opened))
+            self._judge(connection, who, opened, only_reads=only_reads)
         except BaseException:
             connection.close()
             raise
         return connection
 
     def _noted(self, connection: Connection) -> Connection:
-        self._made = [connection, *(each for each in self._made if not each.closed)]
+        with self._made_lock:
+            self._made = [connection, *(each for each in self._made if not each.closed)]
         return connection
 
     @property
@@ -351,16 +368,12 @@ class PostgresStore:
         """How many connections to the server are open."""
         return sum(not each.closed for each in self._made)
 
-    def _check(self, connection: Connection, *, only_reads: bool = False) -> None:
-        self._judge(connection, connection.execute(*self._who), only_reads=only_reads)
+    def _who(self, opened: Opened) -> Asked:
+        return self._statements.who, [opened.epoch, opened.incarnation]
 
-    @property
-    def _who(self) -> Asked:
-        return self._statements.who, [self._is_open.epoch, self._is_open.incarnation]
-
-    def _judge(self, connection: Connection, who: Cursor, *, only_reads: bool = False) -> None:
+    def _judge(self, connection: Connection, who: Cursor, opened: Opened, *, only_reads: bool = False) -> None:
         is_shared = self._sharing is not None
-        check_ours(connection, who, self._where, self._is_open, is_shared=is_shared, only_reads=only_reads)
+        check_ours(connection, who, self._where, opened, is_shared=is_shared, only_reads=only_reads)
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:

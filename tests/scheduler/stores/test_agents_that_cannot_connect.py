@@ -15,8 +15,9 @@ from kit import until
 from proxy import Proxy
 from schedule import Every
 from scheduler import AgentLost, Scheduler, current_run
-from scheduler._memory import shards
-from scheduler.stores import StoreUnreachable
+from scheduler._memory import commits, shards
+from scheduler._values import Backoff
+from scheduler.stores import StoreUnavailable, StoreUnreachable
 
 JOBS = 40
 
@@ -187,3 +188,50 @@ async def test_where_all_agents_are_unsettled_none_lets_go(members, never_resign
             each.tried("commits", None)
         await until(lambda: members.unsettled() == set())
     assert members.lost("one") == members.lost("two") == 0
+
+
+async def test_a_commit_that_fails_is_tried_again_after_a_pause_however_often_the_lease_is_renewed(shared_store):
+    """Each failure has the lease renewed at once, and each renewal had the commit sent again: 280 times a second."""
+    store = shared_store("one")
+    tries, commit = [], store.commit
+
+    def fail(batch):
+        tries.append(store.sharing.last)
+        raise StoreUnavailable("the disk is full")
+
+    async with Scheduler(store=store, poll="50ms") as s:
+        s.register("work", print)
+        await s.flush()
+        store.commit = fail
+        s.add("work", Every("9h"), id="job")
+        await until(lambda: len(tries) >= 8)
+        held_until = set()
+        await until(lambda: held_until.add(s._memory.shards.lease._belief.until) or len(held_until) > 3)
+        assert len(tries) < 40
+        store.commit = commit
+        await s.flush()
+
+
+async def test_what_failed_is_sent_again_as_soon_as_the_lease_is_renewed(shared_store, monkeypatch):
+    """Once the server is back. The next try was up to a second away."""
+    monkeypatch.setattr(commits, "RETRY", Backoff(3_600.0, 3_600.0))
+    store, is_away = shared_store("one"), False
+    renew, commit = store.sharing.renew, store.commit
+
+    def away(call):
+        def called(*args, **options):
+            if is_away:
+                raise StoreUnavailable("it is away")
+            return call(*args, **options)
+
+        return called
+
+    store.sharing.renew, store.commit = away(renew), away(commit)
+    async with Scheduler(store=store, poll="50ms") as s:
+        s.register("work", print)
+        await s.flush()
+        is_away = True
+        s.add("work", Every("9h"), id="job")
+        await until(lambda: s._memory._commits._failures and s._memory.shards.lease._trouble)
+        is_away = False
+        await s.flush()

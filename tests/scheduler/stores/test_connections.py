@@ -1,15 +1,16 @@
 """How many connections a node has to its server at once, and how those share one that do not write."""
 
 import threading
+from contextlib import ExitStack
 
 import anyio
 import pytest
+from psycopg import sql
 
-from kit import until, wait_until
+from kit import PATIENCE, until, wait_until
 from schedule import Every
 from scheduler import Scheduler, fleet
-from scheduler.stores import StoreUnavailable, shard_of
-from scheduler.stores._postgres.beside import Busy
+from scheduler.stores import StoreBusy, StoreLocked, StoreUnavailable, StoreUnreachable, shard_of
 from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore
 
@@ -79,8 +80,9 @@ def test_the_number_of_connections_is_told_to_whoever_looks(agent):
     assert all(count in range(2, MOST + 1) for count in told)
 
 
-def test_a_long_reading_gives_way_to_whoever_waits(agent):
-    """And says so. Nobody else is held up by it for longer than half a second."""
+@pytest.mark.parametrize("reads", ["SELECT pg_sleep(60)", "SELECT * FROM generate_series(1, 40000000)"])
+def test_a_long_reading_gives_way_to_whoever_waits(agent, by_hand, reads):
+    """And says so. Nobody else is held up by it for longer than half a second, and the server goes on for nobody."""
     store, begun = agent(), threading.Event()
     found = []
 
@@ -88,30 +90,98 @@ def test_a_long_reading_gives_way_to_whoever_waits(agent):
         try:
             with store.beside.transaction(is_reader=True) as connection:
                 begun.set()
-                connection.execute("SELECT pg_sleep(60)")
+                connection.execute(reads)
         except StoreUnavailable as error:
             found.append(str(error))
 
     reader = threading.Thread(target=read_long)
     reader.start()
-    assert begun.wait(10)
+    assert begun.wait(PATIENCE)
     store.sharing.settle(stays=True)
     reader.join()
     assert len(found) == 1
     assert "others needed the connection" in found[0]
+    still = "SELECT count(*) FROM pg_stat_activity WHERE query = %s AND state = 'active'"
+    wait_until(lambda: by_hand(still.replace("{}", ""), reads).fetchone() == (0,))
 
 
 def test_who_renews_the_lease_waits_for_nobody(agent):
-    """Shards are claimed with the next renewal, and the dead buried: the lease is worth more."""
+    """Shards are claimed with the next turn, and the dead buried: the lease is worth more."""
     store = agent()
     store.sharing.renew()
     store.sharing.settle(stays=True)
     with store.beside.lend():
-        assert store.sharing.claim([1, 2]) == []
-        assert store.sharing.bury([store.epoch]) == []
-        with pytest.raises(Busy, match=r"others have been asking it for 0\.1 s"), store.beside.lend(wait=0.1):
-            pass
+        for ask in (lambda: store.sharing.claim([1, 2]), lambda: store.sharing.bury([store.epoch])):
+            with pytest.raises(StoreBusy, match=r"others have been asking it for 0\.3 s"):
+                ask()
     assert store.sharing.claim([1, 2]) == [1, 2]
+
+
+def test_who_renews_the_lease_makes_no_connection(agent, monkeypatch):
+    """That may take five seconds. Somebody else makes it, and says why if there is none."""
+    store, connect, goes_on = agent(), PostgresStore.connect, threading.Event()
+    store.sharing.renew()
+    store.sharing.settle(stays=True)
+
+    def slow(self, **options):
+        assert goes_on.wait(PATIENCE)
+        return connect(self, **options)
+
+    monkeypatch.setattr(PostgresStore, "connect", slow)
+    store.beside._connection.close()
+    with pytest.raises(StoreBusy, match="a connection is still being made"):
+        store.sharing.claim([1])
+    goes_on.set()
+    wait_until(lambda: not store.beside._connection.closed)
+    assert store.sharing.claim([1]) == [1]
+
+
+def test_who_waits_behind_a_server_that_does_not_answer_has_not_reached_it(agent):
+    """A node may be cut off in this way, and is to find out."""
+    store, begun = agent(), threading.Event()
+
+    def ask():
+        with store.beside.transaction() as connection:
+            begun.set()
+            connection.execute("SELECT pg_sleep(2)")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    assert begun.wait(PATIENCE)
+    wait_until(lambda: store.beside._connection.silence > 12)
+    with pytest.raises(StoreUnreachable, match="it has not answered others of us"):
+        store.sharing.claim([1])
+    asking.join()
+
+
+def test_jobs_on_a_table_that_is_locked_are_locked_and_not_out_of_reach(agent, by_hand):
+    """Their node is not cut off for that, and nobody else could read them."""
+    store = agent()
+    with by_hand("SELECT 1").connection.transaction():
+        by_hand("LOCK TABLE {}.job")
+        with pytest.raises(StoreLocked):
+            list(store.sharing.load([1]))
+
+
+def test_hints_are_heard_over_any_descriptor(agent, by_hand, monkeypatch):
+    """A server of many checks has more than 1,023 of them, and no more are known to `select`."""
+    store, hints, connect = agent(), threading.Semaphore(0), PostgresStore.connect
+    wait_until(lambda: store.beside._connection is not None)
+    with ExitStack() as many:
+        for _ in range(1_100):
+            many.enter_context(open("/dev/null"))  # noqa: PTH123 - a descriptor is all that is wanted
+
+        def high(self, **options):
+            many.enter_context(open("/dev/null"))  # noqa: PTH123 - it has the number that was free
+            return connect(self, **options)
+
+        monkeypatch.setattr(PostgresStore, "connect", high)
+        store.beside._connection.close()
+        store.beside.at_once(sql.SQL("SELECT 1"), [])
+        assert store.beside._connection.fileno() > 1_023
+        store._listener._hint = hints.release
+        by_hand("INSERT INTO {}.pause (scope) VALUES ('tag:x')")
+        assert hints.acquire(timeout=PATIENCE)
 
 
 def test_a_hint_that_comes_with_an_answer_is_given(agent, by_hand):

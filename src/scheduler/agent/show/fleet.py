@@ -83,7 +83,7 @@ def _line(agent: AgentRow, now: datetime) -> str:
         clock = f"clock {abs(agent.skew):.3f} s {'ahead' if agent.skew > 0 else 'behind'}"
         words.append(f"{clock}: too far, so others have its shards" if agent.is_off else clock)
     if agent.connections is not None:
-        words.append(f"{agent.connections} connections")
+        words.append("1 connection" if agent.connections == 1 else f"{agent.connections} connections")
     if agent.version is not None:
         words.append(f"timerqueue {agent.version}")
     return ", ".join(words)

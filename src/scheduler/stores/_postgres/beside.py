@@ -1,22 +1,22 @@
 """The connection beside those of the commits and of the lease: shards, units, votes and history share it.
 
-It is lent to one thread at a time. Most have it for a way or two to the server and back. History may take seconds to
-read, and a shard that moves is not to wait for that: so a reader that keeps others waiting is broken off. Notifications
-come over it as well, whoever has it just then; in between the listener waits for them. That is why one suffices.
+It is lent to one thread at a time. Most have it for a way or two to the server and back, or for a page of jobs. History
+may take seconds to read, and a shard that moves is not to wait for that: so a reader that keeps others waiting is
+broken off. Notifications come over it as well, whoever has it just then; in between the listener waits for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from select import select
-from threading import Lock
+from select import POLLIN, poll
+from threading import Event, Lock
 from typing import Any, Final
 
 from timerqueue import boottime
 
-from .._store import StoreUnavailable, StoreUnreachable
-from .connection import READ_COMMITTED, Connection, sql, translated
+from .._store import StoreBusy, StoreError, StoreUnreachable
+from .connection import PATIENCE, READ_COMMITTED, Connection, psycopg, sql, translated
 from .table import Row
 
 LONGEST_WAIT: Final = 5.0
@@ -25,12 +25,34 @@ LONGEST_WAIT: Final = 5.0
 READS_ON: Final = 0.5
 """Seconds for which a reader may have the connection while others wait for it."""
 
+BRIEFLY: Final = 0.3
+"""Seconds that who renews the lease waits for the others. It comes again in a moment."""
+
+BRIEF: Final = 15
+"""Tenths of a second that it waits for an answer: half of what a lease is worth."""
+
+SILENT: Final = 10
+"""Tenths of a second for which the server has not answered whoever has the connection: nor would it answer others."""
+
 LONGEST_CLOSING: Final = 1.0
 """Seconds for which closing waits for a call that goes on. It notices within a tenth of one, unless it connects."""
 
 
-class Busy(StoreUnavailable):
-    """Others have the connection."""
+class _Reader:
+    """One that reads, which is stopped once it has had the connection for long and others wait."""
+
+    def __init__(self, now: Callable[[], float], are_others_waiting: Callable[[], bool]) -> None:
+        self._now = now
+        self._are_others_waiting = are_others_waiting
+        self._since = now()
+        self.is_stopped = False
+
+    def look(self, connection: Connection) -> None:
+        """Stop it if it is time. The server is told so: else it would go on for nobody."""
+        if self.is_stopped or not self._are_others_waiting() or self._now() - self._since < READS_ON:
+            return
+        self.is_stopped = True
+        connection.cancel_safe(timeout=1.0)
 
 
 class Beside:
@@ -45,67 +67,96 @@ class Beside:
         self._count = Lock()
         self._waiting = 0
         self._is_connecting = False
+        self._failed: StoreError | None = None
+        """Why there is no connection."""
+        self._moment = Event()
         self._closings = 0
         """How often this was closed: a store may be opened again."""
-        self.connected: Callable[[Connection], object] | None = None
-        """Told of each new connection, before anything else is asked over it. Raises psycopg.Error."""
+        self._prepare: Callable[[Connection], object] | None = None
 
     @contextmanager
-    def lend(self, *, wait: float | None = LONGEST_WAIT, is_reader: bool = False) -> Iterator[Connection]:
-        """Lend the connection. Raises Busy if others have had it for `wait` seconds; None: it can wait. One `is_reader`
-        has it for no longer than READS_ON while others wait: StoreUnreachable then.
+    def lend(
+        self, *, wait: float | None = LONGEST_WAIT, is_reader: bool = False, is_brief: bool = False
+    ) -> Iterator[Connection]:
+        """Lend the connection. Raises StoreBusy if others have had it for `wait` seconds; None: it can wait.
+
+        One `is_reader` has it for no longer than READS_ON while others wait: StoreBusy then, too. One that `is_brief`
+        makes no connection, and waits for no answer for longer than BRIEF.
         """
         closings = self._closings
+        if is_brief:
+            self._await_connection()
         if not self._have(wait):
-            if self._is_connecting:
-                raise StoreUnreachable(f"{self._where}: it has not let us in for {wait:g} s")
-            raise Busy(f"{self._where}: others have been asking it for {wait:g} s")
+            raise self._why_not(wait)
         try:
             with translated(self._where):
-                connection, since = self._connected(), self._now()
+                connection = self._connected()
+                reader = _Reader(self._now, lambda: self._waiting > 0) if is_reader else None
 
                 def why_unwanted() -> str:
                     if self._closings != closings:
                         return "the store is being closed"
-                    is_in_the_way = is_reader and self._waiting > 0 and self._now() - since > READS_ON
-                    return "it was reading for long, and others needed the connection" if is_in_the_way else ""
+                    if reader is not None:
+                        reader.look(connection)
+                    return ""
 
                 connection.silence = 0
+                connection.patience = BRIEF if is_brief else PATIENCE
                 connection.why_unwanted = why_unwanted  # type: ignore[method-assign]
-                yield connection
+                try:
+                    yield connection
+                except psycopg.errors.QueryCanceled as error:
+                    if reader is None or not reader.is_stopped:
+                        raise
+                    msg = f"{self._where}: it was reading for long, and others needed the connection"
+                    raise StoreBusy(msg) from error
         finally:
             if self._closings != closings:
                 self._hang_up()
             self._one_at_a_time.release()
 
     @contextmanager
-    def transaction(
-        self, isolation: sql.SQL = READ_COMMITTED, *, wait: float = LONGEST_WAIT, is_reader: bool = False
-    ) -> Iterator[Connection]:
+    def transaction(self, isolation: sql.SQL = READ_COMMITTED, *, is_reader: bool = False) -> Iterator[Connection]:
         """Open a transaction over it."""
-        with self.lend(wait=wait, is_reader=is_reader) as connection, connection.transaction_as("", isolation):
+        with self.lend(is_reader=is_reader) as connection, connection.transaction_as("", isolation):
             yield connection
 
+    @contextmanager
+    def brief_transaction(self) -> Iterator[Connection]:
+        """Open one for who has no time: see `lend`. Raises StoreBusy at once rather than wait for long."""
+        with self.lend(wait=BRIEFLY, is_brief=True) as connection, connection.transaction_as(""):
+            yield connection
+
+    def read(self, statement: sql.Composed, asked: Sequence[Any]) -> list[Row]:
+        """Ask one question in a transaction of its own, so that it waits for no lock for long."""
+        with self.lend() as connection, connection.transaction_as("", first=[(statement, asked)]) as (answer,):
+            return answer.fetchall()
+
     def at_once(
-        self, statement: sql.Composed, asked: Sequence[Any] | Mapping[str, Any], *, wait: float = LONGEST_WAIT
+        self, statement: sql.Composed, asked: Sequence[Any] | Mapping[str, Any], *, is_brief: bool = False
     ) -> list[Row]:
         """Ask one question, in one way to the server and back."""
-        with self.lend(wait=wait) as connection:
+        with self.lend(wait=BRIEFLY if is_brief else LONGEST_WAIT, is_brief=is_brief) as connection:
             try:
                 return connection.execute(statement, asked).fetchall()
             except BaseException:
                 connection.close()
                 raise
 
+    def prepare_with(self, prepare: Callable[[Connection], object]) -> None:
+        """Have each new connection prepared, before anything else is asked over it. `prepare` raises psycopg.Error."""
+        self._prepare = prepare
+
     def listen(self, seconds: float) -> None:
         """Take in notifications that come within so many seconds. Raises StoreError: there is no connection."""
         with self.lend(wait=None) as connection:
             pass
+        said = poll()  # and not select, which takes no descriptor over 1,023
         try:
-            is_there = select([connection.fileno()], [], [], seconds)[0]
-        except (OSError, ValueError):  # it is closed, or about to be
+            said.register(connection.fileno(), POLLIN)
+        except psycopg.Error:  # another thread has just closed it
             return
-        if is_there:
+        if said.poll(seconds * 1_000):
             with self.lend(wait=None) as again:
                 if again is connection:
                     again.take_in()
@@ -129,14 +180,33 @@ class Beside:
             with self._count:
                 self._waiting -= 1
 
+    def _why_not(self, wait: float | None) -> StoreError:
+        """Why others have had the connection for so long."""
+        connection = self._connection
+        if self._is_connecting or (connection is not None and connection.silence >= SILENT):
+            return StoreUnreachable(f"{self._where}: it has not answered others of us for {wait:g} s")
+        return StoreBusy(f"{self._where}: others have been asking it for {wait:g} s")
+
+    def _await_connection(self) -> None:
+        """Wait a moment until somebody else has connected, as the listener does: that may take seconds."""
+        since = self._now()
+        while self._connection is None or self._connection.closed:
+            if self._failed is not None:
+                raise self._failed
+            if self._now() - since > BRIEFLY:
+                raise StoreBusy(f"{self._where}: a connection is still being made")
+            self._moment.wait(0.01)
+
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:
             self._is_connecting = True
             try:
                 self._connection = connection = self._connect()
-                if self.connected is not None:
-                    self.connected(connection)
-            except BaseException:
+                if self._prepare is not None:
+                    self._prepare(connection)
+                self._failed = None
+            except BaseException as error:
+                self._failed = StoreUnreachable(f"{self._where}: {error}")
                 self._hang_up()
                 raise
             finally:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
+from timerqueue import boottime
+
 from .._store import StoreError, StoreLocked, StoreUnavailable, StoreUnreachable, StoreUnusable, Unstorable
 
 try:
@@ -51,6 +53,9 @@ PATIENCE: Final = 70
 """Tenths of a second that the server may be silent for, all waits of one transaction together. More than its
 statement_timeout, so that the server speaks first where it can.
 """
+
+TURN: Final = 0.1
+"""Seconds after which who waits for the server looks whether to go on."""
 
 DEFAULTS: Final = {
     "connect_timeout": "5",
@@ -113,11 +118,16 @@ class Connection(psycopg.Connection[TupleRow]):
 
     def _impatient(self, gen: PQGen[T]) -> PQGen[T]:
         """Psycopg resumes a wait every tenth of a second, with READY_NONE (0) when there was nothing."""
+        looked = boottime()
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if not ready and (reason := self._is_over()):
+                if ready and boottime() - looked < TURN:
+                    wanted = gen.send(ready)
+                    continue
+                looked = boottime()
+                if reason := self._is_over(is_silent=not ready):
                     gen.close()
                     if not self.outlives_silence:
                         self.close()
@@ -126,9 +136,9 @@ class Connection(psycopg.Connection[TupleRow]):
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
 
-    def _is_over(self) -> str:
-        """Count a tenth of a second of silence. Why to wait no longer; empty: there is no reason."""
-        self.silence += 1
+    def _is_over(self, *, is_silent: bool) -> str:
+        """Count a tenth of a second of silence, if it was one. Why to wait no longer; empty: there is no reason."""
+        self.silence += is_silent
         if self.silence >= self.patience:
             return f"PostgreSQL has not answered for {self.patience / 10} s"
         return self.why_unwanted()

@@ -12,11 +12,13 @@ from functools import partial
 from threading import Lock
 from typing import Final
 
-from .._store import StoreUnavailable
+from .._store import StoreBusy
 from .connection import Connection
 
-LONGEST_WAIT: Final = 60.0
-"""Seconds that one who needs it waits for another."""
+NEEDED: Final = "the connection over which the neighbour is heard is needed for something else"
+
+LONGEST_WAIT: Final = 6.0
+"""Seconds until who hears has let go: it may be connecting."""
 
 
 class Spare:
@@ -31,6 +33,9 @@ class Spare:
     def need(self, who: object) -> None:
         """Let nobody hear over it from now on: there are as many connections without it. Any thread."""
         self._needed_by.add(who)
+        if self._one_at_a_time.acquire(blocking=False):  # else who hears finds out in a moment
+            self.close()
+            self._one_at_a_time.release()
 
     def let_be(self, who: object) -> None:
         """Need it no more. Any thread."""
@@ -38,13 +43,15 @@ class Spare:
 
     @contextmanager
     def lend(self) -> Iterator[Connection]:
-        """Lend a new connection, once nobody has one, and close it."""
+        """Lend a new connection, once nobody has one, and close it. Raises StoreBusy if somebody else needs it."""
+        if self._needed_by:
+            raise StoreBusy(NEEDED)
         who = object()
         self.need(who)
         try:
             if not self._one_at_a_time.acquire(timeout=LONGEST_WAIT):
-                msg = f"others have been reading rows for {LONGEST_WAIT:g} s"
-                raise StoreUnavailable(msg)
+                msg = f"the connection over which the neighbour is heard was not let go within {LONGEST_WAIT:g} s"
+                raise StoreBusy(msg)
             try:
                 self.close()
                 with closing(self._connect()) as connection:
@@ -56,18 +63,16 @@ class Spare:
 
     @contextmanager
     def hear(self, prepare: Callable[[Connection], object], is_over: Callable[[], bool]) -> Iterator[Connection]:
-        """Lend a connection that is kept, until `is_over` or somebody needs it. Raises StoreUnavailable if so.
+        """Lend a connection that is kept, until `is_over` or somebody needs it. Raises StoreBusy if so.
 
         `prepare`: told of each new one.
         """
         if self._needed_by or not self._one_at_a_time.acquire(blocking=False):
-            msg = "the connection over which the neighbour is heard is needed for something else"
-            raise StoreUnavailable(msg)
+            raise StoreBusy(NEEDED)
         try:
             connection = self._heard_over
             if connection is None or connection.closed:
                 self._heard_over = connection = self._connect()
-                connection.why_unwanted = partial(self._why_unwanted, is_over)  # type: ignore[method-assign]
                 prepare(connection)
             connection.why_unwanted = partial(self._why_unwanted, is_over)  # type: ignore[method-assign]
             yield connection
@@ -80,10 +85,10 @@ class Spare:
     def _why_unwanted(self, is_over: Callable[[], bool]) -> str:
         if is_over():
             return "somebody else is the neighbour by now"
-        return "the connection is needed for something else" if self._needed_by else ""
+        return NEEDED if self._needed_by else ""
 
     def close(self) -> None:
         """Let go of the connection over which somebody hears. Any thread."""
-        if self._heard_over is not None:
-            self._heard_over.close()
-            self._heard_over = None
+        connection, self._heard_over = self._heard_over, None
+        if connection is not None:
+            connection.close()

@@ -331,6 +331,10 @@ class ShardStatements:
         )
         owes: LiteralString = "{jobs} AND job.id IN (SELECT tick.job_id FROM {schema}.tick WHERE owed) {order} LIMIT %s"
         self.owing_jobs = of(owes, jobs=some_jobs, order=order)  # due at once, whenever they start next
+        self._set_owners(statements)
+
+    def _set_owners(self, statements: Statements) -> None:
+        of = statements.of
         give: LiteralString = (
             "UPDATE {schema}.{where} SET owner = epoch FROM given JOIN (SELECT number FROM {schema}.{where}"
             " WHERE owner IS NULL FOR UPDATE SKIP LOCKED) AS free USING (number)"

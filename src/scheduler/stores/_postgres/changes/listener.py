@@ -18,8 +18,8 @@ from ..connection import Connection, sql
 
 logger = getLogger(__name__)
 
-RETRY: Final = Backoff(0.1, 10.0)
-"""How long after a failure it connects again."""
+RETRY: Final = Backoff(0.1, 1.0)
+"""How long after a failure it connects again: who renews the lease counts on it."""
 
 TURN: Final = 0.1
 """Seconds after which it looks whether it is to end, and whether the connection is another one by now."""
@@ -59,7 +59,7 @@ class Listener:
         self._pace = Pace()
         self._ended = Event()
         self._failures = 0
-        beside.connected = self._connected
+        beside.prepare_with(self._prepare)
         self._thread = Thread(target=self._run, name="timerqueue-postgres-listener", daemon=True)
         self._thread.start()
 
@@ -80,7 +80,7 @@ class Listener:
             if self._pace.has_more(boottime()):
                 self._tell(self._hint)
 
-    def _connected(self, connection: Connection) -> None:
+    def _prepare(self, connection: Connection) -> None:
         if self._ended.is_set():
             return
         connection.add_notify_handler(self._heard)

@@ -252,10 +252,12 @@ A transaction that began before the step finds the table empty. So the changes o
 INCARNATIONS: Final = "ALTER TABLE {schema}.agent ADD COLUMN incarnation uuid NOT NULL DEFAULT gen_random_uuid();"
 """What no other agent has or will have. A failover to a standby that knew nothing of an epoch gives it once more."""
 
-PAGED: Final = "DROP INDEX {schema}.change_xid; CREATE INDEX change_xid ON {schema}.change (xid, number);"
-"""A long log of changes is read page by page, in this order: one UPDATE may change a million rows."""
+PAGED: Final = "CREATE INDEX change_pages ON {schema}.change (xid, number);"
+"""A long log of changes is read page by page, in this order: one UPDATE may change a million rows. It takes seconds, in
+which renewals may read the log; the former index goes in the next step, which takes none.
+"""
 
-COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer;"
+COUNTED: Final = "ALTER TABLE {schema}.lease ADD COLUMN connections integer; DROP INDEX {schema}.change_xid;"
 """How many connections to the server each agent has, by its own count."""
 
 MIGRATIONS: Final = (

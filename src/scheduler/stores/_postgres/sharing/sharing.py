@@ -21,7 +21,7 @@ from ..._rows import MOST_REQUESTS, Answer, StoredRequest, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
-from ..beside import Beside, Busy
+from ..beside import Beside
 from ..changes import ChangeLog
 from ..connection import ONE_SNAPSHOT, PID, Connection, one_row, sql, translated
 from ..spare import Spare
@@ -46,10 +46,6 @@ STUCK: Final = 0.2
 then, it will not come to its end: the process has been stopped, or cut off. What the server is busy with does end. It
 may be the same burial by another agent, and agents that break off each other's burials bury nobody.
 """
-
-
-PATIENCE: Final = 0.3
-"""Seconds that who renews the lease waits for those who ask over the same connection. It comes again in a moment."""
 
 
 class Place(Protocol):
@@ -169,16 +165,20 @@ class PostgresSharing:
 
     def hear(self, epoch: int, is_over: Callable[[], bool]) -> bool:
         """Wait until the session of an agent ends, for some seconds or until `is_over`. Whether it has ended."""
+        self._check_that_we_can_hear()
         with translated(self._place.where), self._place.spare.hear(self._prepare_to_hear, is_over) as connection:
             connection.execute(self._statements.wait(epoch))
             return bool(one_row(connection.execute(self._statements.is_free, [epoch]))[0])
 
     def _prepare_to_hear(self, connection: Connection) -> None:
         connection.patience = sys.maxsize
-        self._can_hear = self._can_hear and connection.is_direct()
+        self._can_hear = connection.is_direct()
+        self._check_that_we_can_hear()
+        connection.execute(self._statements.round, [ROUND])
+
+    def _check_that_we_can_hear(self) -> None:
         if not self._can_hear:
             raise StoreUnusable(f"{self._place.where}: a pooler gives sessions to whom it likes")
-        connection.execute(self._statements.round, [ROUND])
 
     def bury(self, epochs: Sequence[int], heard: Collection[int] = ()) -> list[int]:
         """Remove agents whose leases, or sessions, have ended, and give their shards away. Waits for their last
@@ -187,9 +187,7 @@ class PostgresSharing:
         ended = self._ends.ended(epochs, self._now())
         asked = [number_array(each) for each in (epochs, heard, ended, ended.values())]
         to = {} if self.last is None else heirs(self.last, epochs)
-        gone: list[int] = []
-        given: dict[int, int] = {}
-        with suppress(Busy), self._place.beside.transaction(wait=PATIENCE) as connection:
+        with self._place.beside.brief_transaction() as connection:
             gone, given = self._buried(connection, asked, to)
         if self.last is not None:
             self.last = self.last.after(gone, given)
@@ -221,7 +219,7 @@ class PostgresSharing:
         if is_over.wait(STUCK):
             return
         with suppress(StoreError), translated(self._place.where), self._place.spare.lend() as connection:
-            while not is_over.is_set():
+            while not is_over.is_set():  # it may be by the time that we are connected
                 connection.silence = 0
                 connection.execute(self._statements.break_off, [pid])
                 is_over.wait(STUCK)
@@ -229,11 +227,8 @@ class PostgresSharing:
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
         said = [number_array(shards), number_array([self._place.epoch] * len(shards)), self._place.incarnation]
-        with suppress(Busy):
-            return sorted(
-                row[0] for row in self._place.beside.at_once(self._statements.of_shards.give, said, wait=PATIENCE)
-            )
-        return []
+        rows = self._place.beside.at_once(self._statements.of_shards.give, said, is_brief=True)
+        return sorted(row[0] for row in rows)
 
     def settle(self, *, stays: bool) -> None:
         """Have a right to shards from now on, or none any more, and let the others look around."""
@@ -309,10 +304,10 @@ class PostgresSharing:
         What others change after the first question, they are told of by the log.
         """
         numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
-        order = [row[0] for row in beside.at_once(ids, [numbers])]
+        order = [row[0] for row in beside.read(ids, [numbers])]
         for first in range(0, len(order), AT_A_TIME):
             asked = [text_array(order[first : first + AT_A_TIME]), numbers, are_theirs]
-            if rows := beside.at_once(page, asked):
+            if rows := beside.read(page, asked):
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
