@@ -16,7 +16,7 @@ from typing import Any, Final
 from timerqueue import boottime
 
 from .._store import StoreBusy, StoreError, StoreUnreachable
-from .connection import PATIENCE, READ_COMMITTED, Connection, psycopg, sql, translated
+from .connection import READ_COMMITTED, Connection, psycopg, sql, translated
 from .table import Row
 
 LONGEST_WAIT: Final = 5.0
@@ -67,8 +67,8 @@ class Beside:
         self._count = Lock()
         self._waiting = 0
         self._is_connecting = False
-        self._failed: StoreError | None = None
-        """Why there is no connection."""
+        self._why_none = ""
+        """Why the last connection could not be made; empty: it could, or none was tried."""
         self._moment = Event()
         self._closings = 0
         """How often this was closed: a store may be opened again."""
@@ -101,7 +101,7 @@ class Beside:
                     return ""
 
                 connection.silence = 0
-                connection.patience = BRIEF if is_brief else PATIENCE
+                connection.patience = BRIEF if is_brief else Connection.patience
                 connection.why_unwanted = why_unwanted  # type: ignore[method-assign]
                 try:
                     yield connection
@@ -164,6 +164,7 @@ class Beside:
     def close(self) -> None:
         """Let go of the connection. A call that goes on, for which nobody may wait any more, does so as it ends."""
         self._closings += 1
+        self._why_none = ""
         if self._one_at_a_time.acquire(timeout=LONGEST_CLOSING):
             self._hang_up()
             self._one_at_a_time.release()
@@ -191,8 +192,8 @@ class Beside:
         """Wait a moment until somebody else has connected, as the listener does: that may take seconds."""
         since = self._now()
         while self._connection is None or self._connection.closed:
-            if self._failed is not None:
-                raise self._failed
+            if self._why_none:
+                raise StoreUnreachable(f"{self._where}: {self._why_none}")
             if self._now() - since > BRIEFLY:
                 raise StoreBusy(f"{self._where}: a connection is still being made")
             self._moment.wait(0.01)
@@ -204,9 +205,9 @@ class Beside:
                 self._connection = connection = self._connect()
                 if self._prepare is not None:
                     self._prepare(connection)
-                self._failed = None
+                self._why_none = ""
             except BaseException as error:
-                self._failed = StoreUnreachable(f"{self._where}: {error}")
+                self._why_none = str(error) or type(error).__name__
                 self._hang_up()
                 raise
             finally:
