@@ -27,7 +27,9 @@ def fence():
         make(self, *args, **options)
         self.hold = self.of("SELECT FROM {schema}.meta WHERE %s IS NOT NULL AND %s IS NOT NULL AND instance = %s")
         self.hold_by_keys = self.hold
-        self.who = self.of("SELECT instance, epoch, true OR %s IS NULL OR %s IS NULL, NULL FROM {schema}.meta")
+        self.who = self.of(
+            "SELECT instance, epoch, true OR %s IS NULL OR %s IS NULL, NULL, pg_backend_pid() FROM {schema}.meta"
+        )
 
     renew = sharing.PostgresSharing.renew
 

@@ -204,8 +204,7 @@ class PostgresStore:
         agent = self._agent
         if self._sharing is not None:
             with self.beside.transaction() as connection:
-                seen = self.log.now(connection)
-            self.log.begin(seen)
+                self.log.begin(self.log.now(connection))
             yield from self._sharing.load_others([])
             return
         with (
@@ -265,9 +264,11 @@ class PostgresStore:
         """Return records of ticks that were due before `before_us`, latest first."""
         statements, page = self._statements, [LATEST if before_us is None else before_us, limit]
         asked = (statements.history, page) if job_id is None else (statements.history_of_job, [storable(job_id), *page])
+        if self._opened is not None:
+            (found,) = self.beside.ask(asked, is_reader=True)
+            return [StoredTick(*row) for row in found]
         with self._reading() as reader:
-            rows = reader.execute(*asked).fetchall()
-        return [StoredTick(*row) for row in rows]
+            return [StoredTick(*row) for row in reader.execute(*asked)]
 
     def fleet(self) -> FleetView:
         """Return the agents that have this store by now. It need not be open. Raises NoTables if it was never."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 from timerqueue import boottime
 
 from .._store import StoreBusy, StoreError, StoreUnreachable
-from .connection import READ_COMMITTED, Connection, psycopg, sql, translated
+from .connection import READ_COMMITTED, Asked, Connection, Cursor, psycopg, sql, translated
 from .table import Row
 
 LONGEST_WAIT: Final = 5.0
@@ -127,10 +127,10 @@ class Beside:
         with self.lend(wait=BRIEFLY, is_brief=True) as connection, connection.transaction_as(""):
             yield connection
 
-    def read(self, statement: sql.Composed, asked: Sequence[Any]) -> list[Row]:
-        """Ask one question in a transaction of its own, so that it waits for no lock for long."""
-        with self.lend() as connection, connection.transaction_as("", first=[(statement, asked)]) as (answer,):
-            return answer.fetchall()
+    def ask(self, *asked: Asked, isolation: sql.SQL = READ_COMMITTED, is_reader: bool = False) -> list[Cursor]:
+        """Ask all of these in one transaction, in one way to the server and back: far nodes have one way for all."""
+        with self.lend(is_reader=is_reader) as connection:
+            return connection.ask_as("", asked, isolation)
 
     def at_once(
         self, statement: sql.Composed, asked: Sequence[Any] | Mapping[str, Any], *, is_brief: bool = False

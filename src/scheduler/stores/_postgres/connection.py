@@ -207,6 +207,21 @@ class Connection(psycopg.Connection[TupleRow]):
             self.close()
             raise
 
+    def ask_as(self, agent: str, asked: Sequence[Asked], isolation: sql.SQL = READ_COMMITTED) -> list[Cursor]:
+        """Ask all of these in one transaction, in one way to the server and back. An error closes the connection."""
+        self.silence = 0
+        self.prepare_threshold = None
+        try:
+            with self.pipeline():
+                self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
+                self.execute(SETTINGS, [agent])
+                answers = [self.execute(*each) for each in asked]
+                self.end()
+        except BaseException:
+            self.close()
+            raise
+        return answers
+
     def end(self) -> None:
         """Commit the transaction. In a pipeline it is not carried out if something before it fails."""
         self.execute("COMMIT", prepare=False)  # nothing is to be kept of it

@@ -16,7 +16,7 @@ from zlib import crc32
 from .._sharing import LEASE
 from .._store import StoreTakenOver, StoreUnavailable
 from .._units import FRESH, Ask, Books, Decision, Lent, Loan, Wish, decide
-from .connection import Connection, psycopg, sql
+from .connection import Asked, Connection, psycopg, sql
 from .sharing import Place
 from .statements import Statements
 from .table import Row, number_array, text_array
@@ -213,12 +213,15 @@ class PostgresLending:
     def round(self, asked: Mapping[str, Ask]) -> Mapping[str, Lent]:
         """Carry out a round of these limits in one transaction."""
         me = self._place.epoch
-        with self._place.beside.transaction() as connection:
+        number = next(self._numbers)
+        with self._place.beside.lend() as connection:
             if self._declared != (me, self._sizes):
-                self._declare(connection, me)
-            books = self._begin(connection, me, asked)
-            decided = [(name, decide(me, ask, books[name]), ask) for name, ask in asked.items()]
-            self._write(connection, me, decided)
+                with connection.transaction_as(""):
+                    self._declare(connection, me)
+            with connection.transaction_as("", first=self._begin(me, number, asked)) as begun:
+                books = self._begun(number, asked, begun)
+                decided = [(name, decide(me, ask, books[name]), ask) for name, ask in asked.items()]
+                self._write(connection, me, decided)
         self._declared = (me, self._sizes)
         return {name: decision.lent for name, decision, _ in decided}
 
@@ -250,21 +253,23 @@ class PostgresLending:
             sizes = [text_array(self._sizes), number_array(units), number_array(rests)]
             connection.execute(self._statements.put_sizes, [me, *sizes])
 
-    def _begin(self, connection: Connection, me: int, asked: Mapping[str, Ask]) -> dict[str, Books]:
-        """Read these limits, once nobody else changes them, in a round that is newer than all of ours before.
-
-        Raises StoreTakenOver if we have been buried.
-        """
-        statements, names, number = self._statements, text_array(asked), next(self._numbers)
+    def _begin(self, me: int, number: int, asked: Mapping[str, Ask]) -> list[Asked]:
+        """Ask for these limits, once nobody else changes them, in a round that is newer than all of ours before."""
+        statements, names = self._statements, text_array(asked)
         locks = number_array(sorted({crc32(name.encode()) % LOCKS for name in asked}))
-        with connection.pipeline():
-            held = self._hold(connection, me)
-            begun = connection.execute(statements.begin, [number, me, number])
-            connection.execute(statements.lock, [self._channel, locks])
-            connection.execute(statements.forget_ended, {"names": names})
-            units = connection.execute(statements.units, [names])
-            sizes = connection.execute(statements.sizes, [text_array({*asked, *map(_family, asked)})])
-            wishes = connection.execute(statements.wishes, [names, me, FRESH])
+        return [
+            (statements.hold, [me, self._place.incarnation]),
+            (statements.begin, [number, me, number]),
+            (statements.lock, [self._channel, locks]),
+            (statements.forget_ended, {"names": names}),
+            (statements.units, [names]),
+            (statements.sizes, [text_array({*asked, *map(_family, asked)})]),
+            (statements.wishes, [names, me, FRESH]),
+        ]
+
+    def _begun(self, number: int, asked: Mapping[str, Ask], answers: Sequence[Cursor]) -> dict[str, Books]:
+        """Return what stands in the books of these limits. Raises StoreTakenOver if we have been buried."""
+        held, begun, _, _, units, sizes, wishes = answers
         self._check(held)
         if not begun.rowcount:
             msg = f"{self._place.where}: round {number} of units has come after a later one"
@@ -298,6 +303,7 @@ class PostgresLending:
                 connection.execute(self._statements.forget_wishes, [me, text_array(silent)])
             if any(decision.is_to_be_told for _, decision, _ in decided):
                 connection.execute(self._statements.hint, [self._channel, HINT])
+            connection.end()
 
 
 def _books(asked: Mapping[str, Ask], unit_rows: Rows, size_rows: Rows, wish_rows: Rows) -> dict[str, Books]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from .._rows import StoredTick
 from .._voting import Vote
-from .connection import Connection
+from .connection import Cursor, sql
 from .sharing import Place
 from .statements import Statements
 from .table import TICK, number_array, text_array
-
-T = TypeVar("T")
 
 
 class VotingStatements:
@@ -56,24 +54,21 @@ class PostgresVoting:
             number_array([vote.epoch for vote in votes]),
             self._place.incarnation,
         ]
-        self._ask(lambda connection: connection.execute(self._statements.cast, asked))
+        self._ask(self._statements.cast, asked)
 
     def votes(self, asked: Collection[tuple[str, int]]) -> list[Vote]:
         """Return what has been said so far about these."""
         given = [text_array(subject for subject, _ in asked), number_array([due_us for _, due_us in asked])]
-        return self._ask(lambda connection: [Vote(*row) for row in connection.execute(self._statements.votes, given)])
+        return [Vote(*row) for row in self._ask(self._statements.votes, given)]
 
     def forget(self, before_us: int) -> int:
         """Delete the votes about instants before that one."""
-        return self._ask(lambda connection: connection.execute(self._statements.forget, [before_us]).rowcount)
+        return self._ask(self._statements.forget, [before_us]).rowcount
 
     def latest(self, jobs: Collection[str]) -> list[StoredTick]:
         """Return of each of these jobs the last record that has a result."""
-        asked = [text_array(jobs)]
-        return self._ask(
-            lambda connection: [StoredTick(*row) for row in connection.execute(self._statements.latest, asked)]
-        )
+        return [StoredTick(*row) for row in self._ask(self._statements.latest, [text_array(jobs)])]
 
-    def _ask(self, ask: Callable[[Connection], T]) -> T:
-        with self._place.beside.transaction() as connection:
-            return ask(connection)
+    def _ask(self, statement: sql.Composed, asked: Sequence[Any]) -> Cursor:
+        (answer,) = self._place.beside.ask((statement, asked))
+        return answer

@@ -265,19 +265,20 @@ class PostgresSharing:
         """Read what was cut off in these shards, and the jobs that start first: in one transaction, asked at once."""
         until = LATEST if until_us is None else until_us
         numbers = number_array(shards)
-        with self._place.beside.transaction(ONE_SNAPSHOT) as connection:
-            of_shards = self._statements.of_shards
-            with connection.pipeline():
-                running = connection.execute(of_shards.running, [numbers])
-                owed = connection.execute(of_shards.owed, [numbers])
-                owing = connection.execute(of_shards.owing_jobs, [numbers, most])
-                jobs = connection.execute(of_shards.first_jobs, [numbers, until_us is None, until, most])
-            first = {row[0]: row for row in chain(owing, jobs)}
-            return TakenShards(
-                jobs=[loaded(row) for row in islice(first.values(), most)],
-                running=[StoredTick(*row) for row in running],
-                owed=[StoredTick(*row) for row in owed],
-            )
+        of_shards = self._statements.of_shards
+        running, owed, owing, jobs = self._place.beside.ask(
+            (of_shards.running, [numbers]),
+            (of_shards.owed, [numbers]),
+            (of_shards.owing_jobs, [numbers, most]),
+            (of_shards.first_jobs, [numbers, until_us is None, until, most]),
+            isolation=ONE_SNAPSHOT,
+        )
+        first = {row[0]: row for row in chain(owing, jobs)}
+        return TakenShards(
+            jobs=[loaded(row) for row in islice(first.values(), most)],
+            running=[StoredTick(*row) for row in running],
+            owed=[StoredTick(*row) for row in owed],
+        )
 
     def load(self, shards: Sequence[int]) -> Rows:
         """Yield the jobs of these shards, in lists, the soonest starts first."""
@@ -304,10 +305,12 @@ class PostgresSharing:
         What others change after the first question, they are told of by the log.
         """
         numbers, beside, page = number_array(shards), self._place.beside, self._statements.of_shards.page
-        order = [row[0] for row in beside.read(ids, [numbers])]
+        (found,) = beside.ask((ids, [numbers]))
+        order = [row[0] for row in found]
         for first in range(0, len(order), AT_A_TIME):
             asked = [text_array(order[first : first + AT_A_TIME]), numbers, are_theirs]
-            if rows := beside.read(page, asked):
+            (found,) = beside.ask((page, asked))
+            if rows := found.fetchall():
                 yield [loaded(row) for row in rows]
 
     def running(self, shards: Sequence[int]) -> list[StoredTick]:
@@ -336,8 +339,8 @@ class PostgresSharing:
         self._can_hear = True
 
     def _ticks(self, statement: sql.Composed, shards: Sequence[int]) -> list[StoredTick]:
-        with self._place.beside.transaction() as connection:
-            return [StoredTick(*row) for row in connection.execute(statement, [number_array(shards)])]
+        (found,) = self._place.beside.ask((statement, [number_array(shards)]))
+        return [StoredTick(*row) for row in found]
 
     def _tell_others(self, connection: Connection) -> None:
         connection.execute(self._statements.hint, [self._channel, HINT])
