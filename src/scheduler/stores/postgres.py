@@ -290,7 +290,7 @@ class PostgresStore:
         """Delete some thousands of records that are over the bounds. Each call counts the records of 1,000 jobs: after
         `open` those of all jobs, later those of jobs with new records.
         """
-        return self._pruning.prune(self.transaction, retention, now_us, self.log.seen)
+        return self._pruning.prune(self._ask, retention, now_us, self.log.seen)
 
     def close(self) -> None:
         """Let go of everything within some seconds. If another thread reads, its reading is broken off."""
@@ -332,6 +332,12 @@ class PostgresStore:
                 if found and not found[0].rowcount:
                     self._judge(connection, connection.execute(*self._who(opened)), opened)
                 yield connection
+
+    def _ask(self, *asked: Asked) -> list[Cursor]:
+        """Ask all of these in one transaction over that connection, in one way to the server and back."""
+        agent = self._agent
+        with translated(self._where):
+            return self._connected().ask_as(agent, asked)
 
     def _connected(self) -> Connection:
         if self._connection is None or self._connection.closed:

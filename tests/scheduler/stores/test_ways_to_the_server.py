@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pytest
 
-from scheduler.stores import RUNNING, Batch, Planned, StoredJob, StoredState, StoredTick
+from scheduler.stores import RUNNING, Batch, Planned, Retention, StoredJob, StoredState, StoredTick
 from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore
 
@@ -53,6 +53,15 @@ def test_executions_are_taken_in_two_ways(store, ways):
     assert ways == ["pipeline", "pipeline"]
     assert taken.job.id == "a"
     assert [each.status for each in store.executions.of_job("a")] == ["taken"]
+
+
+def test_history_is_pruned_in_few_ways(store, ways):
+    """Commits wait behind it. It took fifteen each time, three seconds for a node that is 0.1 s away."""
+    for _ in range(2):
+        ways.clear()
+        store.prune(Retention(per_job=10, age=1.0), 0)
+        assert set(ways) == {"pipeline"}
+        assert len(ways) < 8
 
 
 def test_changes_of_others_are_asked_for_in_one_way_and_read_in_another(store, ways, by_hand):

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 Cursor = psycopg.Cursor[TupleRow]
 
-Asked = tuple[sql.Composed, Sequence[Any] | Mapping[str, Any]]
+Asked = tuple[sql.Composed | sql.SQL, Sequence[Any] | Mapping[str, Any]]
 """A statement, and what it is asked with."""
 
 PATIENCE: Final = 70

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Final, LiteralString
 
 from .._rows import Batch, Retention, size_of
 from .changes import IS_FOREIGN, snapshot_of
-from .connection import Connection, sql
+from .connection import Asked, Cursor, sql
 from .statements import Statements
 from .table import text_array
 
-Transaction = Callable[[], AbstractContextManager[Connection]]
+Ask = Callable[..., list[Cursor]]
+"""Asks so many questions (Asked) in one transaction, in one way to the server and back."""
 
 ROWS: Final = 2_000
 """Records, or changes, that one statement takes away."""
@@ -139,73 +139,80 @@ class Pruning:
             self._grown.update(self._new)
             self._new.clear()
 
-    def prune(self, transaction: Transaction, retention: Retention, now_us: int, seen: str) -> int:
+    def prune(self, ask: Ask, retention: Retention, now_us: int, seen: str) -> int:
         """Delete records that are over the bounds, and changes an hour old that are visible in what was `seen`.
 
         Each kind has a transaction of its own, and goes when the other cannot. Return how many went: of changes a full
-        page or none. Where some grow old all the time, a call always finds a few.
+        page or none. Where some grow old all the time, a call always finds a few. Commits wait behind it, so what can
+        be asked at once is: far nodes took fifteen ways to the server and back, and begin nothing meanwhile.
         """
         try:
-            with transaction() as connection:
-                gone = self._prune_records(connection, retention, now_us)
+            gone = self._prune_records(ask, retention, now_us)
         except BaseException:
             self._know_nothing()
             raise
         finally:
             try:
-                with transaction() as connection:
-                    changes = connection.execute(self._changes, [snapshot_of(seen), ROWS]).rowcount
+                (changes,) = ask((self._changes, [snapshot_of(seen), ROWS]))
             finally:
-                with transaction() as connection:
-                    self._prune_left(connection, now_us)
-        return gone + (changes if changes == ROWS else 0)
+                ask(*self._left(now_us))
+        return gone + (changes.rowcount if changes.rowcount == ROWS else 0)
 
-    def _prune_records(self, connection: Connection, retention: Retention, now_us: int) -> int:
+    def _prune_records(self, ask: Ask, retention: Retention, now_us: int) -> int:
         gone = 0
         if retention.age is not None:
-            before_us = now_us - int(retention.age * 1e6)
-            gone += connection.execute(self._delete_by_age, [before_us, ROWS]).rowcount
+            (old,) = ask((self._delete_by_age, [now_us - int(retention.age * 1e6), ROWS]))
+            gone += old.rowcount
         if retention.per_job is not None:
-            gone += self._prune_jobs(connection, retention.per_job)
+            gone += self._prune_jobs(ask, retention.per_job)
         if retention.total_bytes is not None:
-            gone += self._prune_bytes(connection, retention.total_bytes)
+            gone += self._prune_bytes(ask, retention.total_bytes)
         return gone
 
-    def _prune_left(self, connection: Connection, now_us: int) -> None:
-        """Delete what nobody asks for any more: votes that were counted, units of limits that no agent knows, and jobs
-        for processes that have gone. `process 7 on web` is an agent without a name, and no other will be called so.
+    def _left(self, now_us: int) -> list[Asked]:
+        """What nobody asks for any more: votes that were counted, units of limits that no agent knows, and jobs for
+        processes that have gone. `process 7 on web` is an agent without a name, and no other will be called so.
         """
-        connection.execute(self._votes, [now_us - HOUR_US, ROWS])
-        connection.execute(self._units, [ROWS])
-        connection.execute(AS_BY_HAND)
-        connection.execute(self._parts, [now_us - DAY_US, ROWS])
+        return [
+            (self._votes, [now_us - HOUR_US, ROWS]),
+            (self._units, [ROWS]),
+            (AS_BY_HAND, []),
+            (self._parts, [now_us - DAY_US, ROWS]),
+        ]
 
-    def _prune_jobs(self, connection: Connection, most: int) -> int:
+    def _prune_jobs(self, ask: Ask, most: int) -> int:
         if most != self._most:
             self._most, self._walked = most, ""
         if self._walked is None:
             some = list(islice(self._grown, JOBS))
         else:
-            some = [job_id for (job_id,) in connection.execute(self._walk, [self._walked, JOBS])]
-        gone = connection.execute(self._delete_by_job, [most, text_array(some), ROWS]).rowcount if some else 0
+            (walked,) = ask((self._walk, [self._walked, JOBS]))
+            some = [job_id for (job_id,) in walked]
+        gone = 0
+        if some:
+            (over,) = ask((self._delete_by_job, [most, text_array(some), ROWS]))
+            gone = over.rowcount
         if gone < ROWS:
             self._grown.difference_update(some)
             if self._walked is not None:
                 self._walked = some[-1] if len(some) == JOBS else None
         return gone
 
-    def _prune_bytes(self, connection: Connection, most: int) -> int:
+    def _prune_bytes(self, ask: Ask, most: int) -> int:
         """A sample tells how much there is: PostgreSQL's own sizes do not shrink when rows go."""
         if self._bytes is not None and self._bytes <= most:
             return 0
-        blocks = connection.execute(self._blocks).fetchone()
+        (found,) = ask((self._blocks, []))
+        blocks = found.fetchone()
         percent = min(100.0, 100.0 * BLOCKS / max(1, blocks[0] if blocks else 0))
-        sampled = connection.execute(self._sample, [percent]).fetchone()
+        (found,) = ask((self._sample, [percent]))
+        sampled = found.fetchone()
         self._bytes = (sampled[0] if sampled else 0) * 100.0 / percent
         excess = self._bytes - most
         if excess <= 0:
             return 0
-        return connection.execute(self._delete_by_bytes, [ROWS, excess]).rowcount
+        (over,) = ask((self._delete_by_bytes, [ROWS, excess]))
+        return over.rowcount
 
 
 def _delete(statements: Statements, which: LiteralString) -> sql.Composed:
