@@ -23,7 +23,18 @@ from .._journal import FULL, MOST_JOBS, Gathering, Sealed
 from .._loop import Core
 from .._plan import AT_ONCE
 from .._values import Backoff, Outcome, StoreDown, StoreUp
-from ..stores import Batch, Receipt, Retention, Store, StoredJob, StoreError, StoreLocked, StoreTakenOver, Unstorable
+from ..stores import (
+    Batch,
+    Receipt,
+    Retention,
+    Store,
+    StoredJob,
+    StoreError,
+    StoreLocked,
+    StoreTakenOver,
+    StoreUnreachable,
+    Unstorable,
+)
 from .locked_rows import LockedRows
 from .pruning import Pruning
 from .writer import Writer
@@ -36,6 +47,12 @@ RETRY: Final = Backoff(0.05, 1.0)
 STALLED: Final = 10.0
 LOOKS: Final = 3
 """Seconds without an answer, and looks without one, after which a store counts as down."""
+
+SLOW: Final = 1.0
+"""Seconds after which a connection that breaks may have done so for what was sent over it."""
+
+REFUSED_OFTEN: Final = 10
+"""Failures in a row, each at once, after which the size of a batch is taken for a reason all the same."""
 
 PIECE: Final = 250
 """Jobs whose ticks are in the smallest piece of a batch that has failed."""
@@ -292,13 +309,20 @@ class Commits:
         self.failed(error)
         self._failures += 1
         jobs = len(self._journal.sealed[0].batch.states)
-        if jobs > PIECE:  # a server that is only slow may have no time for as many at once
+        if jobs > PIECE and self._may_be_too_large(error):
             self._most = max(PIECE, jobs // 2)
         if self._failures % PRUNE_EVERY == 0:
             self._pruning.begin()  # a full disk may have room after it
         self._queue.push(
             self._queue.clock.monotonic() + RETRY.after(self._failures), partial(self._send_again, self._failures)
         )
+
+    def _may_be_too_large(self, error: StoreError) -> bool:
+        """Whether a smaller batch may get through: a server that is only slow may have no time for as many at once. One
+        that cannot be reached refuses any. But the connection may break for the size, too.
+        """
+        took = self._queue.clock.monotonic() - self._sent_at
+        return not isinstance(error, StoreUnreachable) or took > SLOW or not self._failures % REFUSED_OFTEN
 
     def _send_again(self, failures: int) -> None:
         if failures == self._failures and self._journal.sealed and not self._is_sending and self._is_open:

@@ -7,7 +7,7 @@ from psycopg import sql
 from inline_store import InlineStore, ask_inline
 from kit import nothing, settle, until
 from scheduler import Outcome, Scheduler
-from scheduler.stores import StoreUnavailable
+from scheduler.stores import StoreUnavailable, StoreUnreachable
 from scheduler.stores.postgres import PostgresStore
 
 MANY = 1_000
@@ -47,11 +47,15 @@ async def test_starts_that_are_too_many_for_the_server_at_once_begin(postgres_se
 
 
 class Server(InlineStore):
-    """Has no time for more than `most` states."""
+    """Has no time for more than `most` states, and refuses so many connections before."""
 
     most = MANY
+    refusals = 0
 
     def commit(self, batch):
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreUnreachable("connection refused")
         if len(batch.states) > self.most:
             raise StoreUnavailable("it takes too long")
         return super().commit(batch)
@@ -87,6 +91,28 @@ async def test_batches_grow_again_once_the_server_has_time(server, clock):
         for _ in range(3):
             together = await start_all(s, clock, server)
         assert together == [MANY]
+        s.stop(0)
+
+
+async def test_what_a_server_refused_that_could_not_be_reached_is_sent_as_a_whole(server, clock):
+    """It came in pieces of 250 afterwards, each a way to the server and back later than the one before."""
+    async with Scheduler(store=server, clock=clock, limit=MANY, blocked_after=None) as s:
+        s.register("nothing", nothing)
+        s.add_many("nothing", [(f"job-{number}", "@every 9h") for number in range(MANY)])
+        await s.flush()
+        server.refusals = 5
+        assert await start_all(s, clock, server) == [MANY]
+        s.stop(0)
+
+
+async def test_a_batch_that_breaks_each_connection_is_sent_in_pieces_in_the_end(server, clock):
+    """It may do so for its size."""
+    async with Scheduler(store=server, clock=clock, limit=MANY, blocked_after=None) as s:
+        s.register("nothing", nothing)
+        s.add_many("nothing", [(f"job-{number}", "@every 9h") for number in range(MANY)])
+        await s.flush()
+        server.refusals = 12
+        assert max(await start_all(s, clock, server)) < MANY
         s.stop(0)
 
 
