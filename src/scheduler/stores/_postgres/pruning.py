@@ -170,8 +170,9 @@ class Pruning:
         return gone
 
     def _left(self, now_us: int) -> list[Asked]:
-        """What nobody asks for any more: votes that were counted, units of limits that no agent knows, and jobs for
-        processes that have gone. `process 7 on web` is an agent without a name, and no other will be called so.
+        """Return what deletes what nobody asks for any more: votes that were counted, units of limits that no agent
+        knows, and jobs for processes that have gone. `process 7 on web` is an agent without a name, and no other will
+        be called so.
         """
         return [
             (self._votes, [now_us - HOUR_US, ROWS]),
