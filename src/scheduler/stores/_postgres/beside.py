@@ -116,9 +116,9 @@ class Beside:
             self._one_at_a_time.release()
 
     @contextmanager
-    def transaction(self, isolation: sql.SQL = READ_COMMITTED, *, is_reader: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, is_reader: bool = False) -> Iterator[Connection]:
         """Open a transaction over it."""
-        with self.lend(is_reader=is_reader) as connection, connection.transaction_as("", isolation):
+        with self.lend(is_reader=is_reader) as connection, connection.transaction_as(""):
             yield connection
 
     @contextmanager

@@ -197,9 +197,7 @@ class Connection(psycopg.Connection[TupleRow]):
         self.prepare_threshold = 0 if self._keeps_plans and writes else None
         try:
             with self.pipeline():
-                self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
-                self.execute(SETTINGS, [agent])
-                answers = [self.execute(*asked) for asked in first]
+                answers = self._begin(agent, isolation, first)
             yield answers
             if self.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 self.end()
@@ -213,14 +211,17 @@ class Connection(psycopg.Connection[TupleRow]):
         self.prepare_threshold = None
         try:
             with self.pipeline():
-                self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
-                self.execute(SETTINGS, [agent])
-                answers = [self.execute(*each) for each in asked]
+                answers = self._begin(agent, isolation, asked)
                 self.end()
         except BaseException:
             self.close()
             raise
         return answers
+
+    def _begin(self, agent: str, isolation: sql.SQL, asked: Sequence[Asked]) -> list[Cursor]:
+        self.execute(sql.SQL("BEGIN ISOLATION LEVEL ") + isolation)
+        self.execute(SETTINGS, [agent])
+        return [self.execute(*each) for each in asked]
 
     def end(self) -> None:
         """Commit the transaction. In a pipeline it is not carried out if something before it fails."""
