@@ -74,6 +74,11 @@ LASTING = {"long": 0.005}
 QUEUED = {"queued": 0.2, "queued_edited": 0.05}
 """Of the jobs, if there is a broker."""
 
+SHOWN_OF_A_RULE = 12
+
+PATIENCE = 120.0
+"""Seconds after the end in which what is owed may still begin."""
+
 SHOWN = (0.5, 0.99, 1)
 """Quantiles of lateness."""
 
@@ -245,9 +250,11 @@ def chaos(server, broker, folder, options):
 
 
 def await_the_rest(fleet, found):
-    """Wait until all that was due has begun, on a slow machine too; or until it does not get less."""
+    """Wait until all that was due has begun, on a slow machine too; or until it does not get less, or too long."""
+    over = time.monotonic() + PATIENCE
     before, lacking = float("inf"), len(list(unexplained(fleet.evidence(**found))))
-    while 0 < lacking < before:
+    while 0 < lacking < before and time.monotonic() < over:
+        print(f"{lacking:,} that were due have not begun yet", file=sys.stderr)
         time.sleep(2 * LEASE)
         before, lacking = lacking, len(list(unexplained(fleet.evidence(**found))))
 
@@ -278,6 +285,16 @@ def told(evidence):
             shown = ", ".join(f"{share:.0%} {late[int(share * (len(late) - 1))] * 1e3:,.1f} ms" for share in SHOWN)
             yield f"begun late, {kind or 'all'}: {shown}"
     yield f"cut off, with a record: {cut_off}; in quarantine: {len(evidence.quarantined)}; edits: {len(evidence.edits)}"
+
+
+def shown(wrong):
+    """Yield the first violations of each rule, and how many there are of it."""
+    of_rules = defaultdict(list)
+    for line in wrong:
+        of_rules[line.partition(":")[0]].append(line)
+    for rule, lines in of_rules.items():
+        yield from lines[:SHOWN_OF_A_RULE]
+        yield f"{rule}: {len(lines):,} in all"
 
 
 def seconds(text):
@@ -368,7 +385,7 @@ def main(given=None, server=None):
     for line in told(evidence):
         print(line)
     wrong = [*(f"operator: {error}" for error in errors), *judge(evidence)]
-    for line in wrong[:30]:
+    for line in shown(wrong):
         print(line)
     print(f"violations {len(wrong)}")
     lacking = list(is_inconclusive(evidence, options))
