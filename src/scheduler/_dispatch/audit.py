@@ -89,6 +89,7 @@ class QueueAudit:
                 await self._core.clock.sleep(LOOK_EVERY)
             if not self._is_soon:
                 self._dispatch.look_at_removed()
+                self._dispatch.look_at_forgotten()
                 await self._look_at_overdue()
         if self._is_soon:
             self._is_soon = False

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from logging import getLogger
+from logging import DEBUG, ERROR, getLogger
 from typing import Any, Final
 
 from timerqueue import LifecycleError
@@ -37,6 +37,7 @@ from ..stores import (
     Planned,
     Receipt,
     Standing,
+    StoreError,
 )
 from .fetching import CarryOut, Fetching
 from .fitting import Fitting, Wheres
@@ -203,6 +204,28 @@ class Dispatch:
         for job_id in gone:
             self._held.strays[job_id] = self._held.by_id.pop(job_id)
         if gone:
+            self._journal.flush(lambda _lost: None)
+
+    def look_at_forgotten(self) -> None:
+        """Release what we have by its row alone, and have it put again. Called now and then.
+
+        All others pass over it for as long as we live. The answer to a take was lost, and so was what stood in the
+        queue; or a standby has become the server that missed our release: test_nothing_stays_taken.py. Rows are read in
+        the line of the commits, so what they say is no older than what we know by the time of the answer.
+        """
+        self._store_line.submit(self.executions.taken, self._release_forgotten)
+
+    def _release_forgotten(self, rows: Sequence[Execution] | None, error: Exception | None) -> None:
+        if rows is None:
+            is_for_now = isinstance(error, StoreError)
+            logger.log(DEBUG if is_for_now else ERROR, "what is with us is not looked for now", exc_info=error)
+            return
+        forgotten = [row for row in rows if not self._held.has(row.job_id)]
+        for row in forgotten:
+            planned = (row.due_us, row.schedule)
+            self._held.strays[row.job_id] = Hold(row.due_us, taken_us=row.due_us, planned=planned)
+        if forgotten:
+            logger.info("%d executions were ours by their rows alone, and are put again", len(forgotten))
             self._journal.flush(lambda _lost: None)
 
     def committed(self, batch: Batch, receipt: Receipt) -> None:

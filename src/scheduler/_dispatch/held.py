@@ -118,6 +118,10 @@ class Held(Shares):
         """Whether the job of that id is with us."""
         return id in self.by_id
 
+    def has(self, id: str) -> bool:
+        """Whether an execution of the job is with us, or is about to be released."""
+        return id in self.by_id or id in self.leaving or id in self.strays
+
     def begin(self, id: str, place: str | None = None, where: str | None = None, *, at_once: bool) -> bool:  # noqa: ARG002 - no place is anybody's
         """Have a job that is added here, until its row is durable and its first start here is over. Not one that is for
         others.

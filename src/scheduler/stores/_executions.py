@@ -127,6 +127,9 @@ class Executions(Protocol):
         `after`: the (due_us, job_id) of the last one of the page before.
         """
 
+    def taken(self) -> list[Execution]:
+        """Return the executions that we have, by their rows."""
+
     def of_job(self, job_id: str) -> list[Execution]:
         """Return the executions of a job that are still known, latest due first."""
 

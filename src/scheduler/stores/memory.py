@@ -17,6 +17,7 @@ from ._executions import Audited, Decide, Fetched, Mended, NotTaken, Taken
 from ._memory.executions import ExecutionTable, is_enabled
 from ._rows import (
     RUNNING,
+    TAKEN,
     Batch,
     Changes,
     Execution,
@@ -252,6 +253,11 @@ class MemoryExecutions:
             asked = [row for row in data.executions.every() if row.status == status and row.due_us < before_us]
         asked.sort(key=_place_in_line)
         return [row for row in asked if _place_in_line(row) > after][:limit]
+
+    def taken(self) -> list[Execution]:
+        """Executions that we have, by their rows."""
+        with self._store.ours() as data:
+            return [row for row in data.executions.every() if row.status == TAKEN and row.epoch == data.epoch]
 
     def of_job(self, job_id: str) -> list[Execution]:
         """All of a job, latest due first."""

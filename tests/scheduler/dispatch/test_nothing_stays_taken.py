@@ -3,6 +3,7 @@ others pass over what its rows say that it has.
 """
 
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
@@ -29,6 +30,7 @@ class Line(MemoryStore):
     def __init__(self):
         super().__init__()
         self.held = self.lost = None
+        self.also = lambda: None  # at that moment
         self.refuses = False
         self.asked = Event()
         self.let = Event()
@@ -48,6 +50,7 @@ class Line(MemoryStore):
             assert self.let.wait(PATIENCE)
         if verb == self.lost:
             self.lost = None
+            self.also()
             self.asked.set()
             raise StoreUnavailable("the answer is lost")
 
@@ -228,6 +231,30 @@ async def test_what_was_fetched_though_the_answer_was_lost_is_not_kept(world):
         await world.until(world.store.asked.is_set)
         await world.until(lambda: TAKEN not in world.statuses())
         await world.until(lambda: world.begun, 60)
+
+
+async def test_what_was_taken_though_the_answer_was_lost_runs_though_the_queue_has_lost_it(world):
+    """All others would pass over it, and no audit would look for it."""
+    async with queued(world):
+        world.store.lost = "take"
+        world.store.also = world.queue._entries.clear
+        await world.until(world.store.asked.is_set, 60)
+        await world.until(lambda: world.begun, 1)
+        await world.until(lambda: TAKEN not in world.statuses())
+
+
+async def test_what_the_store_has_forgotten_that_we_released_goes_on(world):
+    """A standby has become the server that missed the end of a run: the tick runs again, and the next ones after it."""
+    async with queued(world, "@every 1m") as (s, _):
+        world.takes = 5
+        await world.until(lambda: world.begun, 1)
+        await s.flush()
+        data = world.store._data
+        before = deepcopy((data.executions, data.states, data.ticks))
+        assert TAKEN in world.statuses()
+        await world.until(lambda: TAKEN not in world.statuses(), 0.1)
+        data.executions, data.states, data.ticks = before
+        await world.until(lambda: len(world.begun) > 3, 1)
 
 
 @pytest.mark.parametrize("verb", ["take", "fetch"])

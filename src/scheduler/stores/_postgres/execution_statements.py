@@ -200,6 +200,7 @@ class ExecutionStatements:
             " ORDER BY due_us, job_id LIMIT %s",
             EXECUTION,
         )
+        self.taken = of("SELECT {columns} FROM {schema}.execution WHERE epoch = %s AND status = 'taken'", EXECUTION)
         self.of_job = of("SELECT {columns} FROM {schema}.execution WHERE job_id = %s ORDER BY due_us DESC", EXECUTION)
         self.wheres = of(
             "SELECT id, {schema}.where_of(options) FROM {schema}.job WHERE id = ANY (%s::text[]) AND shard >= 1024"

@@ -137,6 +137,10 @@ class PostgresExecutions:
         """Live ones in this status, first due first."""
         return self._read(self._statements.waiting, [status, before_us, after[0], storable(after[1]), limit])
 
+    def taken(self) -> list[Execution]:
+        """Executions that we have, by their rows."""
+        return self._read(self._statements.taken, [self._place.epoch])
+
     def of_job(self, job_id: str) -> list[Execution]:
         """All of a job, latest due first."""
         return self._read(self._statements.of_job, [storable(job_id)])

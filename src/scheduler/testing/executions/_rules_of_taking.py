@@ -48,6 +48,15 @@ class RulesOfTaking(ExecutionFixtures):
         plan(store, planned())
         assert store.executions.take([A]) == store.executions.take([A])
 
+    def test_what_we_have_is_known(self, store: ExecutingStore) -> None:
+        """Until it is released."""
+        plan(store, planned("a"), planned("b"), planned("c"))
+        store.executions.take([A])
+        store.executions.fetch(["b"], due_at(7))
+        assert {(row.job_id, row.due_us) for row in store.executions.taken()} == {A, ("b", due_at(7))}
+        store.commit(Batch(released={"a": due_at(60)}))
+        assert [row.job_id for row in store.executions.taken()] == ["b"]
+
     def test_a_job_is_fetched_out_of_its_turn(self, store: ExecutingStore) -> None:
         """Somebody asks something of it. What waits for it in the queue stays there, and is planned for as ever."""
         plan(store, planned("a"), planned("b"))
