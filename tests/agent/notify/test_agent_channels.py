@@ -150,6 +150,10 @@ def test_a_command_that_could_not_run_is_refused_when_it_is_read(command, words)
 # -- email -------------------------------------------------------------------------------------------------------------
 
 
+FLOOD = 64_000_000
+"""Bytes of a reply that is as good as endless."""
+
+
 class Smtp(threading.Thread):
     """A server that takes mail, one connection after another. `refuses`: answers by the beginning of a command."""
 
@@ -160,6 +164,9 @@ class Smtp(threading.Thread):
         self.refuses = {}
         self.taken = []
         self.is_silent = False
+        self.floods = {}
+        """Lines that go on and on before the answer to a command; to "greeting", and to "." after a message."""
+        self.flooded = 0
         self.start()
 
     def run(self):
@@ -179,8 +186,10 @@ class Smtp(threading.Thread):
             stream.read()
             return
         envelope = []
+        self.flood(stream, "greeting")
         say(stream, "220 here")
         while line := stream.readline().decode().strip():
+            self.flood(stream, line.partition(" ")[0].upper())
             answer = next((self.refuses[each] for each in self.refuses if line.upper().startswith(each)), "250 ok")
             if line.upper() == "QUIT":
                 say(stream, "221 bye")
@@ -190,9 +199,17 @@ class Smtp(threading.Thread):
                 content = b""
                 while not content.endswith(b"\r\n.\r\n"):
                     content += stream.readline()
+                self.flood(stream, ".")
                 self.taken.append((envelope, content.decode()))
             envelope.append(line)
             say(stream, answer)
+
+    def flood(self, stream, at):
+        line = self.floods.get(at, b"")
+        block = line * (65_536 // max(len(line), 1))
+        for self.flooded in range(0, FLOOD if line else 0, 65_536):
+            stream.write(block)
+            stream.flush()
 
 
 def say(stream, text):
@@ -262,6 +279,17 @@ async def test_a_server_that_is_not_there_or_has_no_tls_is_told(smtp, free_port)
     with pytest.raises(Undelivered):
         await send(email(smtp, tls="starttls"))
     assert smtp.taken == []
+
+
+@pytest.mark.parametrize("line", [b"250-" + b"x" * 8_000, b"250-"], ids=["long lines", "short lines"])
+@pytest.mark.parametrize("at", ["greeting", "EHLO", "DATA", "."])
+async def test_a_reply_without_end_is_cut_off(smtp, at, line):
+    """A server, or anybody on the way to it, filled our memory: each reply has a bound."""
+    smtp.floods = {at: line + b"\r\n"}
+    with pytest.raises(Undelivered, match="cut off: its reply has more than 64 KiB"):
+        await send(email(smtp))
+    assert smtp.taken == []
+    assert smtp.flooded < FLOOD / 2
 
 
 async def test_a_server_that_hangs_is_left_when_the_time_is_over(smtp):

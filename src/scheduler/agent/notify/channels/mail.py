@@ -152,11 +152,13 @@ class _Session:
         """Connect. It may be given up from the moment on when there is a connection, before the server says a word."""
         import smtplib
 
+        from .smtp import Encrypted, Plain
+
         email, name = self._email, socket.gethostname()
         if email.encryption is Encryption.TLS:
-            server: smtplib.SMTP = smtplib.SMTP_SSL("", 0, name, timeout=OPERATION, context=self._context())
+            server: smtplib.SMTP = Encrypted("", 0, name, timeout=OPERATION, context=self._context())
         else:
-            server = smtplib.SMTP("", 0, name, timeout=OPERATION)
+            server = Plain("", 0, name, timeout=OPERATION)
         vars(server)["_host"] = (
             email.host
         )  # whose certificate it is; there is no other way to say it before it connects

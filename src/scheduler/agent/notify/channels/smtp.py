@@ -1,0 +1,59 @@
+"""Connections to mail servers whose replies have a bound.
+
+`smtplib` collects the lines of a reply until one says that it is the last. A server that never says so would fill our
+memory, and so would anybody on the way to it: the greeting, and the answer to EHLO, come before STARTTLS.
+"""
+
+from __future__ import annotations
+
+import smtplib
+from typing import BinaryIO, Final
+
+LONGEST_REPLY: Final = 64 * 1024
+"""Bytes of one reply, line ends included. Honest servers say some hundred."""
+
+
+class ReplyTooLong(smtplib.SMTPServerDisconnected):
+    """A server's reply does not end within the bound. The connection is closed."""
+
+
+class _Lines:
+    """The lines that a server sends. `left`: bytes that the reply may still have."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.left = LONGEST_REPLY
+        self._stream = stream
+
+    def readline(self, size: int) -> bytes:
+        """Read a line of at most `size` bytes. Raises OSError, also if the reply has too many."""
+        line = self._stream.readline(size)
+        self.left -= len(line)
+        if self.left < 0:
+            raise OSError("the reply is too long")
+        return line
+
+    def close(self) -> None:
+        """Close what the lines are read from."""
+        self._stream.close()
+
+
+class Plain(smtplib.SMTP):
+    """A connection without TLS, or with TLS from STARTTLS on."""
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Read one reply: its code and its text. Raises ReplyTooLong."""
+        if self.file is None and self.sock is not None:
+            self.file = _Lines(self.sock.makefile("rb"))
+        lines = self.file
+        if lines is not None:
+            lines.left = LONGEST_REPLY
+        try:
+            return super().getreply()
+        except smtplib.SMTPServerDisconnected:  # and closed, by smtplib
+            if lines is not None and lines.left < 0:
+                raise ReplyTooLong(f"cut off: its reply has more than {LONGEST_REPLY // 1024} KiB") from None
+            raise
+
+
+class Encrypted(Plain, smtplib.SMTP_SSL):
+    """A connection with TLS from the beginning on."""
