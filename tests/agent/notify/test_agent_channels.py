@@ -46,17 +46,15 @@ async def test_a_command_gets_the_message_on_its_standard_input(program, tmp_pat
     """And its key in the environment, which holds nothing else of ours."""
     os.environ["OF_THE_AGENT"] = "1"
     file = program(f'cat > {tmp_path}/got; env > {tmp_path}/env; echo "$2" > {tmp_path}/args')
-    made = channel(
-        "command", command=[file, "--team", {"env": "T"}], env={"TOKEN": {"env": "T"}}, environment={"T": "x y"}
-    )
+    made = channel("command", command=[file, "--team", "x y"], env={"TOKEN": {"env": "T"}}, environment={"T": "x y z"})
     await send(made)
     assert json.loads((tmp_path / "got").read_text())["key"] == "shop-1:ops:trigger"
     environment = (tmp_path / "env").read_text()
     assert "TIMERQUEUE_KEY=shop-1:ops:trigger" in environment
-    assert "TOKEN=x y" in environment
+    assert "TOKEN=x y z" in environment
     assert "OF_THE_AGENT" not in environment
     assert (tmp_path / "args").read_text() == "x y\n"
-    assert made.secrets == {"x y"}
+    assert made.secrets == {"x y z"}
 
 
 @pytest.mark.parametrize("said", NASTY)
@@ -86,6 +84,35 @@ async def test_what_a_command_leaves_running_is_killed(program, tmp_path):
     await until(lambda: not is_alive(int((tmp_path / "child").read_text())))
     await send(channel("command", command=[program(forks + "exit 0")]))
     await until(lambda: not is_alive(int((tmp_path / "child").read_text())))
+
+
+async def test_a_command_that_has_ended_well_has_delivered_though_it_leaves_a_daemon(program, tmp_path):
+    """A daemon keeps the program's output open: "no answer" was said of each such command, and it was run again."""
+    daemon = f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 1000' & "
+    there = f"until [ -s {tmp_path}/pid ]; do :; done; "
+    await send(channel("command", command=[program(daemon + there + "echo done; exit 0")]))
+    await until(lambda: not is_alive(int((tmp_path / "pid").read_text())))
+
+
+async def test_a_daemon_is_killed_with_its_command_when_the_time_is_over(program, tmp_path):
+    """In a session of its own no signal to a group finds it; below `launch.py` it is found."""
+    file = tmp_path / "pid"
+    made = channel("command", command=[program(f"setsid sh -c 'echo $$ > {file}; exec sleep 1000' & wait")])
+    async with anyio.create_task_group() as group:
+        group.start_soon(send, made)
+        await until(lambda: file.exists() and file.read_text().strip())
+        group.cancel_scope.cancel()
+    await until(lambda: not is_alive(int(file.read_text())))
+
+
+async def test_a_command_is_fed_and_judged_though_a_message_is_larger_than_a_pipe(program):
+    """One that reads nothing ends as it likes."""
+    large = evolve(MESSAGE, error="x" * 300_000)
+    await send(channel("command", command=[program("exit 0")]), large)
+    with pytest.raises(Undelivered, match="page was killed by signal 11"):
+        await send(channel("command", command=[program("kill -SEGV $$")]), large)
+    with pytest.raises(Undelivered, match="page was killed by signal 15"):
+        await send(channel("command", command=[program("kill $PPID; sleep 1000")]), large)
 
 
 async def test_a_command_that_is_called_off_while_it_starts_leaves_nothing_running(program, tmp_path, monkeypatch):
@@ -138,6 +165,8 @@ async def test_a_program_that_is_gone_is_told(program):
         (["/tmp"], "a program that can be run"),
         (["/bin/true", 7], "expected text"),
         (["/bin/true", "a\0b"], "arguments without NUL"),
+        (["/bin/true", {"env": "TOKEN"}], "everybody on this machine can read the arguments of a program"),
+        (["/bin/true", {"file": "token"}], "hand a secret over as a variable, with env = { TOKEN ="),
     ],
 )
 def test_a_command_that_could_not_run_is_refused_when_it_is_read(command, words):

@@ -23,8 +23,8 @@ KINDS = {
     "header": 'kind = "webhook"\nurl = "http://127.0.0.1:PORT/"\nheaders = { X-Team = { file = "secret" } }',
     "command": """
         kind = "command"
-        command = ["/bin/sh", "-c", "echo $1 $X >&2; exit 1", "-", { file = "secret" }]
-        env = { X = { env = "SECRET" } }
+        command = ["/bin/sh", "-c", "echo $X $Y >&2; exit 1"]
+        env = { X = { env = "SECRET" }, Y = { file = "secret" } }
     """,
     "email": """
         kind = "email"

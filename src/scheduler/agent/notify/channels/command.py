@@ -1,8 +1,8 @@
 """The channel `command`: a program of the user's, started with the arguments that the configuration lists.
 
-There is no shell: an argument is an argument, whatever stands in it, and nothing of a message is among them but its
-key. The program gets the message as JSON on its standard input, an environment of its own, and limits. It has a process
-group, and what is left of that is killed when the program has ended or its time is over.
+There is no shell: an argument is an argument, whatever stands in it, and nothing of a message is among them. The
+program gets the message as JSON on its standard input, an environment of its own, and limits. `launch.py` runs it, and
+kills what is left of it when it has ended or its time is over. Its exit code alone says whether it has delivered.
 """
 
 from __future__ import annotations
@@ -32,12 +32,22 @@ KEPT: Final = 2_000
 """Bytes of what the program says that are kept. The rest is read, and nowhere to be found."""
 
 SHOWN: Final = 200
+LISTENED: Final = 0.5
+"""Seconds after a program's end for which its output is read on. Who holds it open longer is no child of it."""
+
+ENDED_WITHIN: Final = 3.0
+"""Seconds in which a program, and what it has started, ends when its time is over. Then its group is killed."""
+
+_SEEN: Final = (
+    "everybody on this machine can read the arguments of a program: hand a secret over as a variable, with "
+    'env = { TOKEN = { env = "OPS_TOKEN" } }'
+)
 _LAUNCH: Final = Path(__file__).with_name("launch.py")
 
 
 @frozen(kw_only=True)
 class Command:
-    """A channel that runs a program. `argv`: its path and arguments. `environment`: what it gets beside PATH."""
+    """A channel that runs a program. `argv`: its path and arguments. `environment`: its variables beside PATH."""
 
     kind: ClassVar[str] = "command"
 
@@ -51,8 +61,8 @@ class Command:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Arguments and variables that were given by reference."""
-        return frozenset(each for each in (*self.argv, *self.environment.values()) if isinstance(each, Secret))
+        """Variables that were given by reference."""
+        return frozenset(each for each in self.environment.values() if isinstance(each, Secret))
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
         """Run the program. Exit status 0 says that it has delivered the notification."""
@@ -86,24 +96,36 @@ class Command:
 
 
 async def _driven(process: Process, content: bytes) -> str:
-    """Feed a program and wait for its end: the beginning of what it has said. Nothing of its group is left over."""
-    errors, output = bytearray(), bytearray()
+    """Feed a program and wait for its end: the beginning of what it has said. Nothing of it is left running."""
+    errors, output, heard = bytearray(), bytearray(), anyio.Event()
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_read, process.stderr, errors)
-            group.start_soon(_read, process.stdout, output)
-            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):  # it does not care
-                assert process.stdin is not None
-                await process.stdin.send(content)
-                await process.stdin.aclose()
+            group.start_soon(_feed, process, content)
+            group.start_soon(_hear, process, errors, output, heard)
             await process.wait()
-            _kill_group(process)  # or its children keep the pipes open
+            with anyio.move_on_after(LISTENED):
+                await heard.wait()
+            group.cancel_scope.cancel()
     finally:
-        _kill_group(process)
         with anyio.CancelScope(shield=True):
-            await process.wait()
+            await _end(process)
             await process.aclose()
     return printable((errors or output).decode("utf-8", "replace").strip()[:SHOWN])
+
+
+async def _feed(process: Process, content: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):  # it does not care
+        await process.stdin.send(content)
+        await process.stdin.aclose()
+
+
+async def _hear(process: Process, errors: bytearray, output: bytearray, heard: anyio.Event) -> None:
+    """Read what a program says, until nobody can say any more."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(_read, process.stderr, errors)
+        group.start_soon(_read, process.stdout, output)
+    heard.set()
 
 
 async def _read(stream: ByteReceiveStream | None, kept: bytearray) -> None:
@@ -113,9 +135,16 @@ async def _read(stream: ByteReceiveStream | None, kept: bytearray) -> None:
             kept += part[: max(KEPT - len(kept), 0)]
 
 
-def _kill_group(process: Process) -> None:
+async def _end(process: Process) -> None:
+    """End what still runs: `launch.py` sees to all that the program has started, a signal to its group to the rest."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        with anyio.move_on_after(ENDED_WITHIN):
+            await process.wait()
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
 
 
 def _argv(read: Reader[str]) -> Reader[tuple[str, ...]]:
@@ -127,6 +156,8 @@ def _argv(read: Reader[str]) -> Reader[tuple[str, ...]]:
             raise Unfit("the whole path of a program first, as in /usr/local/bin/page", first)
         if not os.access(first, os.X_OK) or Path(first).is_dir():
             raise Unfit("a program that can be run", first)
+        if any(isinstance(each, dict) for each in others):
+            raise Unfit(f"arguments as they are, since {_SEEN}", "an argument by reference", is_secret=True)
         found = (first, *(read(each) if each != "" else "" for each in others))
         if any("\0" in each for each in found):
             raise Unfit("arguments without NUL", "NUL", is_secret=True)
@@ -151,8 +182,8 @@ def _options(around: Surroundings) -> dict[str, Reader[Any]]:
     return {
         "command": Option(
             _argv(read),
-            "the whole path of the program, and its arguments, of which each may be given by reference. There is no "
-            "shell",
+            "the whole path of the program, and its arguments, which everybody on the machine can read: a secret "
+            "belongs into `env`. There is no shell",
         ),
         "env": Option(
             _environment(read),

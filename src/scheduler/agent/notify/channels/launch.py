@@ -1,14 +1,18 @@
-"""A program that sets limits for itself and becomes another one: `python launch.py PROGRAM ARGUMENTS...`.
+"""A program that runs another one under limits, and leaves nothing of it running: `python launch.py PROGRAM ...`.
 
-It is started for each message of a channel `command`, with no packages but Python's own. What it becomes keeps the
-limits, and hands them on to its children.
+It is started for each message of a channel `command`, with no packages but Python's own, and ends as the program does.
+Linux gives it the children of children that have ended, daemons among them: a session of their own hides a process from
+a signal to its group, not from its parent. Once the program has ended, or SIGTERM says that its time is over, whatever
+is left below it is killed. Elsewhere only the group is, by the agent.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import signal
 import sys
+from contextlib import suppress
 
 LIMITS = {
     resource.RLIMIT_CORE: 0,
@@ -16,18 +20,95 @@ LIMITS = {
     resource.RLIMIT_FSIZE: 64 * 2**20,  # bytes of each file
     resource.RLIMIT_NOFILE: 256,
 }
+LONGEST_END = 1
+"""Seconds in which what is left is killed. Only a process of another user takes longer."""
+
+_BECOME_THE_PARENT_OF_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
+
+
+class _Over(BaseException):
+    """The time for what is being done is over."""
 
 
 def main(argv: list[str]) -> None:
-    """Set the limits, none above what holds already, and become the program."""
+    """Set the limits, none above what holds already, and run the program."""
     for limit, most in LIMITS.items():
         _, hard = resource.getrlimit(limit)
         size = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(limit, (size, size))
+    has_orphans = _take_orphans()
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
+    status = None
     try:
-        os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted
+        status = _ended(os.posix_spawn(argv[0], argv, os.environ))
     except OSError as exc:
         sys.exit(f"cannot start {argv[0]}: {exc.strerror}")
+    except _Over:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if has_orphans:
+            _kill_all()
+    _end_as(-signal.SIGTERM if status is None else os.waitstatus_to_exitcode(status))
+
+
+def _take_orphans() -> bool:
+    """Have the system make orphans below us our children. False: it cannot."""
+    if sys.platform != "linux":
+        return False
+    try:
+        import ctypes  # noqa: PLC0415 - not everywhere
+
+        return bool(ctypes.CDLL(None).prctl(_BECOME_THE_PARENT_OF_ORPHANS, 1, 0, 0, 0) == 0)
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise _Over
+
+
+def _ended(program: int) -> int:
+    """Wait for the program: its status. Its input and output are its own, so that their ends are seen."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for each in (0, 1, 2):
+        os.dup2(nowhere, each)
+    while True:
+        ended, status = os.wait()
+        if ended == program:
+            return status
+
+
+def _kill_all() -> None:
+    """Kill what is left, until there is nothing: the children of each are ours next."""
+    with suppress(_Over, ChildProcessError):
+        signal.alarm(LONGEST_END)
+        while True:
+            found = _children()
+            for child in found:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(child, signal.SIGKILL)
+            os.waitpid(-1, 0 if found else os.WNOHANG)  # one may have come to us as we looked
+    signal.alarm(0)
+
+
+def _children() -> list[int]:
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - pathlib takes long to import
+        with suppress(OSError), open(f"/proc/{name}/stat", encoding="latin-1") as opened:  # noqa: PTH123 - as above
+            if int(opened.read().rpartition(")")[2].split()[1]) == os.getpid():
+                found.append(int(name))
+    return found
+
+
+def _end_as(code: int) -> None:
+    """End with the program's exit code, or by the signal that has killed it."""
+    if code < 0:
+        with suppress(OSError):  # SIGKILL needs nothing
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(abs(code))
 
 
 if __name__ == "__main__":
