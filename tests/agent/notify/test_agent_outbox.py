@@ -6,10 +6,19 @@ import pytest
 from attrs import evolve
 
 from kit import settle
-from schedule import At
+from schedule import At, Every
 from scheduler import Outcome
 from scheduler.agent.notify import Digest, Rate, Rules, Way
-from scheduler.agent.targets import Board, GroupRecalled, Opened, Remembered, TargetStatus
+from scheduler.agent.targets import (
+    Board,
+    Checked,
+    CheckedAgain,
+    GroupRecalled,
+    NotChecked,
+    Opened,
+    Remembered,
+    TargetStatus,
+)
 from scheduler.agent.targets.flapping import Standing, TargetState
 
 DAY = 86_400
@@ -358,6 +367,69 @@ async def test_a_reminder_of_what_could_not_be_told_is_needless(world):
     assert world.ops.kinds[0] == "trigger"
     assert world.ops.keys.count("shop-1:ops:trigger") == 1
     assert world.ops.keys[1:] == ["shop-1:ops:reminder-3"]
+
+
+async def test_a_reminder_says_that_its_target_flaps_by_now(world):
+    """An incident that began as an outage, and whose target then changed with every check, was "still down"."""
+    world.rules = Rules(digest=None, reminders=600)
+    async with world.process() as process:
+        shop = TargetStatus("shop", "http://shop.example", "http", incident=process.opens())
+        await world.clock.travel(10)
+        shop.incident = evolve(shop.incident, status="flapping")
+        process.outbox.hear(Checked(shop, is_change=True))
+        await world.clock.travel(600)
+        process.closes(shop.incident)
+        await world.clock.travel(10)
+    trigger, reminder, resolved = world.ops.taken
+    assert trigger.text == "shop is down: connection refused"
+    assert reminder.text == "shop has changed between up and down for 10m00s: connection refused"
+    assert resolved.text.startswith("shop is up again, and changed between up and down for 10m")
+
+
+@pytest.mark.parametrize("how", ["told", "in the store"])
+async def test_nobody_is_reminded_of_a_target_that_is_paused(world, how):
+    """Nobody checks it, so nobody knows whether it is still down. After the pause reminders go on."""
+    world.rules = Rules(digest=None, reminders=600)
+    async with world.process() as process:
+        process.opens()
+        job = process.scheduler.add(print, Every("1d"), id="shop", durable=False)
+        if how == "told":
+            process.outbox.hear(NotChecked("shop", "maintenance: deploy"))
+        else:
+            job.pause("deploy")
+        await world.clock.travel(1300)
+        assert world.ops.kinds == ["trigger"]
+        process.outbox.hear(CheckedAgain("shop"))
+        job.resume()
+        await world.clock.travel(600)
+    assert world.ops.keys == ["shop-1:ops:trigger", "shop-1:ops:reminder-3"]
+
+
+async def test_an_incident_that_begins_while_a_stop_waits_is_told_by_the_next_process(world, caplog):
+    """A scheduler that has been told to stop takes no job: there was a traceback for each channel."""
+    async with world.process() as process:
+        process.scheduler.stop(grace=5)
+        incident = process.opens()
+    assert caplog.records == []
+    async with world.process() as process:
+        process.outbox.hear(Remembered(TargetStatus("shop", "http://shop.example", "http", incident=incident)))
+        await world.clock.travel(3)
+    assert world.ops.keys == ["shop-1:ops:trigger"]
+
+
+async def test_reminders_go_on_after_a_stop_that_came_while_one_was_sent(world):
+    """The job of the next one could not be made any more: there was none, and the one before was sent once more."""
+    world.rules = Rules(digest=None, reminders=600)
+    world.ops.before_answer = lambda: world.ops.kinds[-1:] == ["reminder"] and process.scheduler.stop(grace=5)
+    async with world.process() as process:
+        incident = process.opens()
+        await world.clock.travel(601)
+    world.ops.before_answer = None
+    async with world.process() as process:
+        process.outbox.hear(Remembered(TargetStatus("shop", "http://shop.example", "http", incident=incident)))
+        await world.clock.travel(1300)
+        assert len(process.jobs) == 2
+    assert world.ops.keys == ["shop-1:ops:trigger", *(f"shop-1:ops:reminder-{number}" for number in (1, 2, 3))]
 
 
 async def test_more_than_so_many_go_in_a_digest(world):

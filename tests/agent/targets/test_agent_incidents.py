@@ -128,6 +128,33 @@ def test_an_incident_of_a_flapping_says_so():
     assert (incident.status, incident.began) == ("flapping", 1_003.0)
 
 
+@pytest.mark.parametrize(
+    ("letters", "word"),
+    [
+        ("uuud", Status.DOWN),
+        ("uuuddd", Status.DOWN),
+        ("uuudu", Status.DOWN),  # it may be up for good
+        ("uuudud", "flapping"),
+        ("uuuduud", "flapping"),
+        ("uuududu", "flapping"),
+        ("uuududd", "flapping"),  # it has changed, and three have to agree
+        ("uuudud|d|d", Status.DOWN),
+        ("uuuddddud", Status.DOWN),  # another one
+        ("udu", Status.DOWN),
+        ("udud", "flapping"),
+        ("uuud|u|d", "flapping"),
+        ("ud", Status.DOWN),
+        ("udd", Status.DOWN),
+    ],
+)
+def test_an_open_incident_says_how_its_target_stands_by_now(letters, word):
+    """Down, or flapping: one that began as an outage was told as such for ever."""
+    life = Life().live(letters)
+    (incident,) = life.board.incidents
+    assert incident.status == word
+    assert life.target.is_flapping is (word == "flapping")
+
+
 @given(st.lists(st.sampled_from("ud?g|"), max_size=30).map("".join), st.floats(0, 2e9))
 def test_restarts_change_nothing_of_what_is_told(letters, began):
     """The same incidents with the same ids, none opened twice, and what ended while nobody looked closes once."""
@@ -141,7 +168,8 @@ def test_opened_and_closed_take_turns_and_no_id_comes_twice(letters):
     """Each closing is of the incident that was opened last."""
     news = Life().live(letters).told
     assert [type(each) for each in news] == [Opened, Closed] * (len(news) // 2) + [Opened] * (len(news) % 2)
-    assert [each.incident for each in news[1::2]] == [each.incident for each in news[0::2]][: len(news) // 2]
+    ended = [each.incident.id for each in news[1::2]]
+    assert ended == [each.incident.id for each in news[0::2]][: len(news) // 2]
     opened = [each.incident.id for each in news[0::2]]
     assert len(set(opened)) == len(opened)
 

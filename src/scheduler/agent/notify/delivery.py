@@ -96,6 +96,8 @@ class Delivery:
         if message.kind is MessageKind.REMINDER:
             if rules.reminders is None or not self._outbox.is_told(message):
                 return NEEDLESS
+            if not self._outbox.is_checked(message.target):  # nobody knows whether it still is as it was
+                return NEEDLESS
             expiry = min(expiry, rules.reminders)
         return "expired" if self._means.clock.wall() - message.at > expiry else None
 

@@ -21,22 +21,18 @@ from typing import Final
 import anyio
 from attrs import evolve
 
-from schedule import At
-from scheduler import ClockJumped, JobFinished, JobNotFound, JobState, Outcome, Retry, RunEnded, Scheduler
+from scheduler import ClockJumped, JobFinished, JobNotFound, Outcome, RunEnded, Scheduler
 
-from ..targets import Checked, Closed, GroupRecalled, Incident, News, Opened, Remembered
+from ..targets import Checked, CheckedAgain, Closed, GroupRecalled, Incident, News, NotChecked, Opened, Remembered
 from ..text import wording
 from .arrivals import Arrivals
 from .channels import Message, MessageKind
 from .digests import Digests
-from .entries import NEVER, TASK, Entries, Entry, instant_of, is_same, job_id, waits_to_be_told
+from .entries import NEVER, Entries, Entry, instant_of, is_same, waits_to_be_told
+from .message_jobs import MessageJobs
 from .pace import Rules, Window
 
 logger = getLogger(__name__)
-
-RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
-PRIORITY: Final = 6
-"""Steps by which a message goes before a check that waits for room: it is what the checks are for."""
 
 AGAIN: Final = 1.0
 """Seconds after which a message is tried again whose start has been refused."""
@@ -76,6 +72,7 @@ class Outbox:
         self._say = say
         self._clean = clean
         self._entries = Entries()
+        self._jobs = MessageJobs(scheduler, self._entries, now)
         self._digests = Digests()
         self._arrivals = Arrivals(scheduler, self._entries, self._digests, say)
         self._windows = {name: Window(rules.digest) for name in channels}
@@ -84,6 +81,8 @@ class Outbox:
         self._early: list[News] | None = []
         """News that have come before `begin`: what was told already stands in jobs that may not have been read."""
         self._begun = anyio.Event()
+        self._resting: set[str] = set()
+        """Targets that are paused, or in maintenance."""
         self._compared: set[str] = set()
         """Targets whose open incidents of an earlier process have been compared with how they stand."""
 
@@ -109,8 +108,14 @@ class Outbox:
                 if target.name not in self._compared:
                     self._compared.add(target.name)
                     self._compare(target.name, target.incident, target.state_since)
+                if target.incident is not None:
+                    self._say_as_it_stands(target.incident)
             case GroupRecalled(name, incident, since):
                 self._compare(name, incident, since)
+            case NotChecked(name):
+                self._resting.add(name)
+            case CheckedAgain(name):
+                self._resting.discard(name)
             case ClockJumped():
                 self._start_ready(self._entries.all())  # what was to be sent at a time that is further away now
             case _:
@@ -140,7 +145,7 @@ class Outbox:
         self._entries.discard(entry)
         message = entry.message
         is_due = message.kind is not MessageKind.RESOLVED or message.ended is not None
-        self._add(message, self._now() + AGAIN if is_due else None)
+        self._jobs.add(message, self._now() + AGAIN if is_due else None)
 
     def begin(self) -> None:
         """Take up what an earlier process has left: the store has been read. Then take the news that came before."""
@@ -159,7 +164,7 @@ class Outbox:
         for entry in self._arrivals.take_up():
             self._go_on(entry)  # now that all are there: an end waits for its beginning
         for entry in self._arrivals.sent():
-            self._start_soon(entry)
+            self._jobs.start_soon(entry)
 
     def is_coming(self, key: str) -> bool:
         """Whether another agent has left the message of that key to us, and it is not here yet. Then it starts anew."""
@@ -194,6 +199,13 @@ class Outbox:
         """Whether the trigger of the message's incident has been settled for its channel."""
         return self._entries.trigger_of(message) is None
 
+    def is_checked(self, target: str) -> bool:
+        """Whether anybody looks how the target, or group, stands: it is neither paused nor in maintenance."""
+        try:
+            return target not in self._resting and self._scheduler.get(target).error is None
+        except JobNotFound:  # a group
+            return True
+
     def ready(self, channel: str) -> list[Message]:
         """All messages to that channel that may be sent, reminders aside: these go alone."""
         return [
@@ -221,7 +233,7 @@ class Outbox:
             if entry is not None:
                 self._digests.put(entry, key)
                 self._settled(entry, DELIVERED)
-                self._start_soon(entry)
+                self._jobs.start_soon(entry)
 
     # -- incidents -----------------------------------------------------------------------------------------------------
 
@@ -251,16 +263,25 @@ class Outbox:
         resolved = evolve(message, kind=MessageKind.RESOLVED)
         if self._entries.find(resolved.key) is not None or self._arrivals.may_come(resolved.key):
             return
-        self._add(resolved, None)
+        self._jobs.add(resolved, None)
         until = self._windows[channel].hold_until(now)
-        self._add(evolve(message, held_until=until), now if until is None else until)
+        self._jobs.add(evolve(message, held_until=until), now if until is None else until)
         self._remind(message, 1)
 
     def _remind(self, message: Message, number: int) -> None:
         """Have a reminder of the incident sent when its time has come, if reminders are wanted."""
         if self.rules.reminders is not None:
             at = self._now() + self.rules.reminders
-            self._add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
+            self._jobs.add(evolve(message, kind=MessageKind.REMINDER, number=number, at=at, held_until=None), at)
+
+    def _say_as_it_stands(self, incident: Incident) -> None:
+        """Let what is still to be told of an incident say how its target stands by now: down, or flapping."""
+        status = incident.status if isinstance(incident.status, str) else incident.status.value
+        for entry in self._entries.of_target(incident.target):
+            message = entry.message
+            is_new = message.incident == incident.id and message.status != status
+            if is_new and entry.kind is not MessageKind.TRIGGER:
+                self._jobs.become(entry, evolve(message, status=status))
 
     def _closed(self, news: Closed) -> None:
         for entry in self._entries.open_of(news.incident.target):
@@ -277,9 +298,9 @@ class Outbox:
                     other.job.remove()
         until = self._windows[message.channel].hold_until(now) if message.channel in self._windows else None
         said = None if still is None else self._clean(still)
-        self._become(entry, evolve(message, at=now, ended=ended, still=said, is_gone=is_gone, held_until=until))
+        self._jobs.become(entry, evolve(message, at=now, ended=ended, still=said, is_gone=is_gone, held_until=until))
         if self._entries.trigger_of(message) is None:
-            self._let_go(entry, now if until is None else until)
+            self._jobs.let_go(entry, now if until is None else until)
 
     def _compare(self, target: str, incident: Incident | None, since: float | None) -> None:
         """Make good for what an earlier process could not ask for any more, or a new channel has not heard of.
@@ -291,46 +312,23 @@ class Outbox:
                 self._close(entry, self._now() if since is None else since, None)
         if incident is not None:
             self._opened(incident)
+            for entry in self._entries.open_of(target):
+                self._remind_again(entry.message)
 
-    # -- entries and their jobs ----------------------------------------------------------------------------------------
+    def _remind_again(self, message: Message) -> None:
+        """Go on with the reminders of an incident, if a stop came before the next one, or none were wanted so far."""
+        if self.rules.reminders is not None and not self._has_reminder(message):
+            ever_due = int(max(self._now() - message.began, 0.0) / self.rules.reminders)
+            self._remind(message, ever_due + 1)
 
-    def _add(self, message: Message, due: float | None) -> None:
-        """Make the job of a message, due at `due`; None: it waits to be told when."""
-        job = self._scheduler.add(
-            TASK,
-            At(instant_of(self._now()) + NEVER),
-            id=job_id(message.key),
-            args=(message.values(),),
-            needs=f"channel:{message.channel}",
-            priority=PRIORITY,
-            retry=RETRY,
-            delivery="at_least_once",
-            place=message.target,
-            tags=(TASK, message.channel),
-            on_conflict="keep",
-        )
-        self._entries.put(Entry(message, job))
-        if due is not None:
-            job.set_next_start(instant_of(due))
-
-    def _become(self, entry: Entry, message: Message) -> None:
-        """Change a message that waits, here and in its job."""
-        entry.message = message
-        entry.job.update(args=(message.values(),))
-
-    def _let_go(self, entry: Entry, due: float) -> None:
-        entry.job.set_next_start(instant_of(due))
+    def _has_reminder(self, message: Message) -> bool:
+        others = self._entries.of_target(message.target)
+        return any(each.kind is MessageKind.REMINDER and is_same(each.message, message) for each in others)
 
     def _start_ready(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             if self._entries.is_ready(entry, self._now()):
-                self._start_soon(entry)
-
-    def _start_soon(self, entry: Entry) -> None:
-        """Start the job now if it only waits for a later time, such as its next attempt."""
-        with suppress(JobNotFound):
-            if entry.job.state is JobState.SCHEDULED:
-                entry.job.set_next_start(instant_of(self._now()))
+                self._jobs.start_soon(entry)
 
     # -- what became of them -------------------------------------------------------------------------------------------
 
@@ -342,15 +340,16 @@ class Outbox:
             case MessageKind.TRIGGER:
                 self._trigger_settled(message, was_told=how == DELIVERED)
             case MessageKind.REMINDER:
-                if any(is_same(each.message, message) for each in self._entries.open_of(message.target)):
+                is_open = any(is_same(each.message, message) for each in self._entries.open_of(message.target))
+                if is_open and not self._has_reminder(message):
                     self._remind(message, message.number + 1)
             case MessageKind.RESOLVED | MessageKind.TEST:
                 pass
         if how == DELIVERED:
             self._works_again(message.channel)
         if how != NEEDLESS:
-            is_open = entry.kind is MessageKind.RESOLVED and message.ended is None
-            what = f"how the incident of {message.target} ends" if is_open else message.text
+            goes_on = entry.kind is MessageKind.RESOLVED and message.ended is None
+            what = f"how the incident of {message.target} ends" if goes_on else message.text
             said = f"told {message.channel}" if how == DELIVERED else f"not told {message.channel}, {how}"
             self._say(f"{said}: {what}")
 
@@ -360,9 +359,9 @@ class Outbox:
         if resolved is None:
             return
         if not was_told:
-            self._become(resolved, evolve(resolved.message, was_told=False))
+            self._jobs.become(resolved, evolve(resolved.message, was_told=False))
         if resolved.message.ended is not None:
-            self._let_go(resolved, max(self._now(), resolved.message.held_until or 0.0))
+            self._jobs.let_go(resolved, max(self._now(), resolved.message.held_until or 0.0))
 
     def _failed(self, channel: str, error: str) -> None:
         if channel not in self._failing:
@@ -386,8 +385,8 @@ class Outbox:
             job.resume()
             job.set_next_start(instant_of(now) + RESTED)
         elif message.channel not in self._channels:
-            self._let_go(entry, now)
+            self._jobs.let_go(entry, now)
         elif entry.kind is MessageKind.RESOLVED and message.ended is None and message.target not in self._routes:
             self._close(entry, now, None, is_gone=True)
         elif self._entries.is_ready(entry, now) and waits_to_be_told(job, now):
-            self._let_go(entry, now)
+            self._jobs.let_go(entry, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ..checks import Status
 from .flapping import Result, Standing, TargetState
@@ -22,7 +22,8 @@ LONGEST_ERROR: Final = 200
 
 @frozen
 class Incident:
-    """A target is down or flaps. `began`: UTC seconds since 1970. `error`: what was wrong when it began.
+    """A target is down or flaps, which `status` says as it is by its latest check. `began`: UTC seconds since 1970.
+    `error`: what was wrong when it began.
 
     `id`: of the target's state then (`state_id`), the same after a restart. `cause`: the target above that is down;
     None: there is none. `members`: how many other targets it stands for. `is_group`: `target` is a group of targets.
@@ -75,8 +76,10 @@ def incident_after(
     """
     if state.status is Standing.UP:
         return None
-    if incident is not None or result is Standing.UP or is_excused:
-        return incident
+    if incident is not None:
+        return _as_it_stands(incident, state)
+    if result is Standing.UP or is_excused:
+        return None
     is_flapping = state.status is Standing.FLAPPING
     has_changed_often = is_flapping and len(state.flap_history) > 1  # else it was up so far: people call that down
     return Incident(
@@ -86,6 +89,17 @@ def incident_after(
         status=FLAPPING if has_changed_often else Status.DOWN,
         error=None if error is None else error[:LONGEST_ERROR],
     )
+
+
+def _as_it_stands(incident: Incident, state: TargetState) -> Incident:
+    """The incident with the word for its target's state. One that was down, up, and is down again has begun to flap."""
+    if state.status is Standing.DOWN:
+        status: Status | Literal["flapping"] = Status.DOWN
+    elif state.flap_history[-1] is Standing.DOWN and Standing.UP in state.flap_history:
+        status = FLAPPING
+    else:
+        return incident
+    return incident if incident.status == status else evolve(incident, status=status)
 
 
 def news_of(before: Incident | None, after: Incident | None, now: float, error: str | None) -> list[Opened | Closed]:

@@ -16,7 +16,7 @@ from ..quorum import Quorum, decide
 from ..text import wording
 from ..uptime import Past, past_after
 from .flapping import Result, Standing, TargetState, after
-from .incidents import Incident, incident_after
+from .incidents import FLAPPING, Incident, incident_after
 
 MOST_WAITED: Final = 5
 """Checks of a target that are left undecided while those above it are not checked, which cannot be asked."""
@@ -224,6 +224,11 @@ class TargetStatus:
     def is_well(self) -> bool:
         """Whether it is not known to be down or to flap."""
         return self.state is None or self.state.status is Standing.UP
+
+    @property
+    def is_flapping(self) -> bool:
+        """Whether an incident of it is open in which it was up again, and down after that."""
+        return self.incident is not None and self.incident.status == FLAPPING
 
     @property
     def state_since(self) -> float | None:

@@ -1,0 +1,67 @@
+"""The jobs of messages: a stored one-shot job each, made, changed and started as the outbox says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from schedule import At
+from scheduler import AlreadyStopped, JobNotFound, JobState, Retry, Scheduler
+
+from .channels import Message
+from .entries import NEVER, TASK, Entries, Entry, instant_of, job_id
+
+RETRY: Final = Retry.exponential("2s", cap="5m", max_retries=None)
+PRIORITY: Final = 6
+"""Steps by which a message goes before a check that waits for room: it is what the checks are for."""
+
+
+class MessageJobs:
+    """The jobs of all entries. `now`: UTC seconds since 1970."""
+
+    def __init__(self, scheduler: Scheduler, entries: Entries, now: Callable[[], float]) -> None:
+        self._scheduler = scheduler
+        self._entries = entries
+        self._now = now
+
+    def add(self, message: Message, due: float | None) -> None:
+        """Make the entry and the job of a message, due at `due`; None: it waits to be told when.
+
+        A scheduler that has been told to stop takes no job: the next process finds in history what is to be told.
+        """
+        with suppress(AlreadyStopped):
+            self._add(message, due)
+
+    def _add(self, message: Message, due: float | None) -> None:
+        job = self._scheduler.add(
+            TASK,
+            At(instant_of(self._now()) + NEVER),
+            id=job_id(message.key),
+            args=(message.values(),),
+            needs=f"channel:{message.channel}",
+            priority=PRIORITY,
+            retry=RETRY,
+            delivery="at_least_once",
+            place=message.target,
+            tags=(TASK, message.channel),
+            on_conflict="keep",
+        )
+        self._entries.put(Entry(message, job))
+        if due is not None:
+            job.set_next_start(instant_of(due))
+
+    def become(self, entry: Entry, message: Message) -> None:
+        """Change a message that waits, here and in its job."""
+        entry.message = message
+        entry.job.update(args=(message.values(),))
+
+    def let_go(self, entry: Entry, due: float) -> None:
+        """Have a message sent at `due`."""
+        entry.job.set_next_start(instant_of(due))
+
+    def start_soon(self, entry: Entry) -> None:
+        """Start the job now if it only waits for a later time, such as its next attempt."""
+        with suppress(JobNotFound):
+            if entry.job.state is JobState.SCHEDULED:
+                entry.job.set_next_start(instant_of(self._now()))
