@@ -5,6 +5,7 @@ import pytest
 from notify_kit import MESSAGE, channel
 from scheduler.agent.checks import Resolver
 from scheduler.agent.notify import Means, Notification, Undelivered
+from scheduler.agent.text.redact import Redactor
 from timerqueue import SystemClock
 
 pytest.importorskip("apprise", reason="needs Apprise, which comes with the extra `notify`")
@@ -43,6 +44,27 @@ async def test_what_a_service_of_apprise_does_not_take_is_not_delivered(receiver
     assert len(receiver.got) == 1
     assert CANARY not in str(caught.value)
     assert CANARY in made.secrets
+
+
+@pytest.mark.parametrize(
+    ("url", "secret", "plain"),
+    [
+        ("json://127.0.0.1:9/production", [], ["127.0.0.1", "production"]),
+        ("ntfy://db01.example.org/production-db", [], ["db01.example.org", "production-db"]),
+        ("json://somebody:open-sesame@db01.example/production", ["open-sesame"], ["db01.example", "production"]),
+        ("json://127.0.0.1:9/hooks/8d1f0c5e77", ["8d1f0c5e77"], ["127.0.0.1"]),
+        ("slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ", ["T1JJ3T3L2", "TIiajkdnlazkcOXrIdevi7FQ"], []),
+        ("discord://webhookid/TokenOfLetters/", ["TokenOfLetters"], []),
+    ],
+)
+def test_of_a_url_of_apprise_only_passwords_and_tokens_are_masked_by_themselves(url, secret, plain):
+    """Hosts and topics stand in alarms of others: they said "connection refused by ***:9"."""
+    clean = Redactor(channel("apprise", url=url).secrets).clean
+    assert clean(f"said of {url}: no") == "said of ***: no"
+    for each in secret:
+        assert clean(f"-{each}-") == "-***-"
+    for each in plain:
+        assert clean(f"-{each}-") == f"-{each}-"
 
 
 async def test_a_service_of_apprise_that_is_away_is_told_as_such(free_port):

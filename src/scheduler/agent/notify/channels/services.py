@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final
+from urllib.parse import unquote
 
 from attrs import field, frozen
 
@@ -19,6 +20,8 @@ from .threads import in_thread
 
 SHORTEST_TOKEN: Final = 8
 _SEPARATORS: Final = re.compile(r"[/?@:&=]")
+_LOOKS_DRAWN: Final = re.compile(r"[A-Za-z].*[0-9]|[0-9].*[A-Za-z]")
+"""Letters and digits: hardly a word."""
 
 MISSING: Final = "the channel kind apprise needs: pip install 'timerqueue[notify]'"
 
@@ -38,16 +41,35 @@ class Apprise:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The URL, and all that stands between its slashes and is long enough to be a token."""
+        """The URL as a whole, and what in it is a password or a token."""
         rest = self.url.partition("://")[2]
-        parts = {part for part in _SEPARATORS.split(rest) if len(part) >= SHORTEST_TOKEN}
-        return secrets_in(self.url) | {self.url, rest} | parts
+        return secrets_in(self.url) | {self.url, rest} | _tokens(rest, _shown_by_apprise(self.url))
 
     async def send(self, notification: Notification, means: Means) -> str | None:  # noqa: ARG002 - it waits for nothing of ours
         """Have Apprise deliver the notification."""
         if not await in_thread(self, lambda: _notified(self.url, notification)):
             raise Undelivered(f"{self.place} did not take it; what Apprise says of that is in the log (-v)")
         return None
+
+
+def _tokens(rest: str, shown: str) -> set[str]:
+    """The parts of a URL that are secret by themselves, which may turn up without the others.
+
+    `shown`: the same as Apprise shows it. What it masks is one, and so is what looks drawn by lot. Hosts and plain
+    words, such as the name of a topic, are none: they stand in alarms of others too.
+    """
+    known = set(_SEPARATORS.split(shown.partition("://")[2].casefold()))
+    host = rest.partition("?")[0].rpartition("@")[2].partition("/")[0].partition(":")[0]
+    parts = {part for part in _SEPARATORS.split(rest) if len(part) >= SHORTEST_TOKEN}
+    masked = {part for part in parts if not {part.casefold(), unquote(part).casefold()} & known}
+    return masked | {part for part in parts if part != host and _LOOKS_DRAWN.search(part)}
+
+
+def _shown_by_apprise(url: str) -> str:
+    import apprise  # noqa: PLC0415 - as below
+
+    service = apprise.Apprise.instantiate(url)
+    return "" if service is None else str(service.url(privacy=True))  # type: ignore[no-untyped-call] # it has no types
 
 
 def _notified(url: str, notification: Notification) -> bool:
