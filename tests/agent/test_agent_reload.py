@@ -1,6 +1,7 @@
 """The configuration changes while the agent runs: what is new is followed, what is the same is not touched."""
 
 import io
+import os
 
 import anyio
 import pytest
@@ -239,6 +240,31 @@ async def test_a_file_that_cannot_be_used_leaves_the_old_one_running(agent, serv
         agent.write(check("b", server.port))
         await agent.checks("b")
         await agent.says("1 added (b), 1 removed (a)")
+
+
+async def test_a_pipe_in_place_of_the_file_leaves_the_old_one_running(agent, server):
+    """To open a pipe waits until somebody writes to it: no change was followed any more, and a stop waited for ever."""
+    async with Running(agent, check("a", server.port)):
+        agent.file.unlink()
+        os.mkfifo(agent.file)
+        await agent.says("is not used, the old one goes on: uptime.toml: it is a named pipe, and no file")
+        await agent.checks("a")
+        agent.write(check("b", server.port))
+        await agent.checks("b")
+
+
+async def test_a_pipe_in_place_of_a_secret_leaves_the_old_one_running(agent, server):
+    """The same for each file that a configuration names."""
+    secret = agent.file.with_name("secret")
+    secret.write_text("http://127.0.0.1:1/")
+    hook = '[[channel]]\nname = "ops"\nkind = "webhook"\nurl = { file = "secret" }\n'
+    agent.read = lambda: read_config(agent.file, {})
+    async with Running(agent, hook + check("a", server.port)):
+        secret.unlink()
+        os.mkfifo(secret)
+        agent.write(hook + check("b", server.port))
+        await agent.says("a file that can be read (it is a named pipe, and no file)")
+        await agent.checks("a")
 
 
 async def test_a_schedule_that_is_over_leaves_the_old_one_running(agent, server):

@@ -8,6 +8,7 @@ checks that takes a second. What is wrong with it is told, and the agent goes on
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
@@ -20,7 +21,7 @@ from timerqueue import Clock
 
 from .config import Config, over
 from .text import wording
-from .toml import ConfigError, Problem
+from .toml import ConfigError, Problem, what_else
 
 LOOK_EVERY: Final = 0.5
 """Seconds between two looks at the file."""
@@ -126,7 +127,13 @@ class Reload:
         await self._follow(config)
 
     def _read_and_check(self) -> Config:
-        """Read the configuration. Raises ConfigError for what `run` would refuse, at the start as well."""
+        """Read the configuration. Raises ConfigError for what `run` would refuse, at the start as well.
+
+        A pipe is no file to follow: to open one waits until somebody writes to it, and a stop would wait as well.
+        """
+        with suppress(OSError):  # which is told by who reads it
+            if (strange := what_else(self._source.file.stat().st_mode)) is not None:
+                raise ConfigError(str(self._source.file), [Problem(0, strange)])
         config = self._source.read()
         ended = over(config, datetime.fromtimestamp(self._clock.wall(), UTC))
         if ended:

@@ -8,6 +8,7 @@ lives on whichever thread reads a file, before anything runs.
 from __future__ import annotations
 
 from .bounds import over
+from .content import content_of, what_else
 from .lines import KeyLines, what_is_wrong
 from .option import Option
 from .readers import (
@@ -25,7 +26,7 @@ from .readers import (
     text,
     whole,
 )
-from .secrets import Secret, is_unset, leaving_out_unset, secret
+from .secrets import Secret, is_unset, leaving_out_unset, secret, text_of_file
 from .sections import ConfigError, Problem, Section, one_form, suggestion
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "Unset",
     "boolean",
     "bounded",
+    "content_of",
     "is_unset",
     "label",
     "labels",
@@ -53,6 +55,8 @@ __all__ = [
     "secret",
     "suggestion",
     "text",
+    "text_of_file",
+    "what_else",
     "what_is_wrong",
     "whole",
 ]

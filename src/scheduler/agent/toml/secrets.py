@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from .content import content_of
 from .readers import VARIABLE, Reader, Unfit, Unset
 
 LARGEST: Final = 64 * 1024
@@ -34,7 +35,7 @@ def secret(folder: Path, environment: Mapping[str, str]) -> Reader[str]:
                     raise Unset(variable, environment)
                 return Secret(_some(environment[variable], f"the environment variable {variable}"))
             case {"file": str(path), **others} if not others:
-                return Secret(_some(_content(folder, path), f"the file {path}"))
+                return Secret(text_of_file(folder / path))
             case str() if written := VARIABLE.search(value):
                 if "${" in value or written[0] == value:
                     raise Unfit(
@@ -70,19 +71,23 @@ def is_unset(value: Any, environment: Mapping[str, str]) -> bool:
             return False
 
 
-def _content(folder: Path, path: str) -> str:
+def text_of_file(path: Path) -> str:
+    """Read the text of a file that holds a secret, without one line break at its end. Raises Unfit."""
+    return _some(_content(path), f"the file {path.name}")
+
+
+def _content(path: Path) -> str:
     try:
-        with (folder / path).open("rb") as opened:
-            found = opened.read(LARGEST + 1)
+        found = content_of(path, LARGEST)
         if len(found) > LARGEST:
-            raise Unfit(f"a file of at most {LARGEST // 1024} KiB", path)
+            raise Unfit(f"a file of at most {LARGEST // 1024} KiB", str(path))
         return found.decode().removesuffix("\n").removesuffix("\r")
     except OSError as exc:
-        raise Unfit(f"a file that can be read ({(exc.strerror or str(exc)).lower()})", path) from None
+        raise Unfit(f"a file that can be read ({(exc.strerror or str(exc)).lower()})", str(path)) from None
     except UnicodeDecodeError:
-        raise Unfit("a file of UTF-8", path) from None
+        raise Unfit("a file of UTF-8", str(path)) from None
     except ValueError:
-        raise Unfit("a file (no name of a file holds NUL)", path) from None
+        raise Unfit("a file (no name of a file holds NUL)", str(path)) from None
 
 
 def _some(found: str, where: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from attrs import field, frozen
 
 from ...text import secrets_in, sounds_secret
-from ...toml import VARIABLE, Unfit, Unset
+from ...toml import VARIABLE, Unfit, Unset, content_of
 
 MOST_SENT: Final = 1024 * 1024
 """Bytes of a body."""
@@ -49,8 +49,7 @@ def request_body(value: Any) -> Body:
 
 def _of_file(name: str) -> bytes:
     try:
-        with Path(name).open("rb") as opened:
-            return _bounded(opened.read(MOST_SENT + 1))
+        return _bounded(content_of(Path(name), MOST_SENT))
     except OSError as exc:
         raise Unfit(f"a file that can be read ({(exc.strerror or str(exc)).lower()})", name) from None
     except ValueError:

@@ -1,0 +1,30 @@
+"""The content of a file that a configuration names, read so that nothing is waited for."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+_NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def content_of(file: Path, most: int) -> bytes:
+    """Read a file, at most `most` bytes and one. Raises OSError, also for what is no file: a named pipe is waited for.
+
+    Raises ValueError if no file can have such a name.
+    """
+    opened = os.open(file, os.O_RDONLY | _NO_WAIT)
+    with os.fdopen(opened, "rb") as stream:
+        if (strange := what_else(os.fstat(opened).st_mode)) is not None:
+            raise OSError(None, strange)
+        return stream.read(most + 1)
+
+
+def what_else(mode: int) -> str | None:
+    """Say what a file is by its mode, in place of a file that can be read to its end; None: it is one."""
+    if stat.S_ISREG(mode):
+        return None
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFDIR: "a folder", stat.S_IFSOCK: "a socket"}
+    return f"it is {kinds.get(stat.S_IFMT(mode), 'a device')}, and no file"
