@@ -159,6 +159,7 @@ MISTAKES = [
         "environment variable NO_TOKEN for the header X, found none of that name: set it for the agent, as in NO",
     ),
     (CHECK + "headers = { X = 'Bearer ${TOKEN}' }", 'number 1: headers: expected { env = "TOKEN" }, with the'),
+    (CHECK + "headers = { X = { file = '/no/file' } }", "headers: expected a file that can be read (no such file or"),
     (CHECK + "headers = { X = '$TOKEN' }", 'expected { env = "TOKEN" }, with the whole value in the variable, for'),
     ("[[check]]\nurl = 'http://${HOST}/'", "url: expected a URL as it is, for no variable is replaced within a text"),
     (CHECK + "schedule = 'every monday'", "schedule: expected a schedule such as"),
@@ -432,6 +433,36 @@ def test_files_of_a_check_lie_beside_the_configuration(certificate, tmp_path, mo
     assert (found.check.ca_file, found.check.body.content) == ("conf/some.pem", b"what is sent")
     assert tls.check.ca_file == str(certificate[0])
     assert steps.check.steps[0].check.body.content == b"what is sent"
+
+
+def test_headers_and_tokens_may_stand_in_files(tmp_path):
+    """As the docs say of what is given by reference; and then they are secrets, whatever the header is called."""
+    (tmp_path / "secret").write_text("a-secret-of-ours-1\n")
+    file = tmp_path / "uptime.toml"
+    file.write_text(
+        """
+        push = { listen = "127.0.0.1:8075" }
+        [[check]]
+        url = "http://h"
+        headers = { X-Team = { file = "secret" }, X-Room = { env = "ROOM" }, Accept = "text/html" }
+        [[check]]
+        url = "push://backup"
+        token = { file = "secret" }
+        [[check]]
+        name = "steps"
+        [[check.step]]
+        url = "http://h"
+        headers = { X-Team = { file = "secret" } }
+        """
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROOM", "the-room-of-ours")
+        site, backup, steps = (target.check for target in read_config(file, {}).targets)
+    assert site.headers == {"X-Team": "a-secret-of-ours-1", "X-Room": "the-room-of-ours", "Accept": "text/html"}
+    assert site.secrets == {"a-secret-of-ours-1", "the-room-of-ours"}
+    assert backup.token == "a-secret-of-ours-1"
+    assert steps.steps[0].check.headers == {"X-Team": "a-secret-of-ours-1"}
+    assert "a-secret-of-ours-1" in steps.secrets
 
 
 def test_the_example_is_valid():

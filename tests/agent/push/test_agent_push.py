@@ -311,6 +311,7 @@ async def test_of_a_body_only_the_beginning_is_kept(server):
         (f'token = "{TOKEN}"', "", "a token is missing"),
         (f'token = "{TOKEN}"', 'token = "short"', "at least 16"),
         (f'token = "{TOKEN}"', 'token = { env = "NOT_SET" }', "NOT_SET"),
+        (f'token = "{TOKEN}"', 'token = { file = "/no/file" }', "a file that can be read (no such file or directory)"),
         ("push://backup", "push://backup/x", "push://NAME"),
         ('listen = "127.0.0.1:8075"', "", "listen"),
         ('"127.0.0.1:8075"', '"example.org:80"', "an address of this machine"),

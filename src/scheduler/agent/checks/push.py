@@ -11,12 +11,13 @@ import enum
 import os
 import re
 from collections import deque
+from pathlib import Path
 from typing import Any, Final, assert_never
 
 from attrs import Factory, evolve, field, frozen
 
 from ..text import Url, printable, wording
-from ..toml import Option, Unfit, Unset, seconds
+from ..toml import Option, Unfit, Unset, seconds, text_of_file
 from .contract import NO_PORT, Attempt, Clash, Detail, Finding, Kind, Status
 
 SHORTEST_TOKEN: Final = 16
@@ -180,16 +181,19 @@ def log_of(body: bytes) -> str | None:
 
 
 def _token(value: Any) -> str:
-    """Read a token, or the name of the variable that holds it."""
+    """Read a token, or the name of the variable or of the file that holds it."""
     match value:
         case {"env": str(variable), **others} if not others:
             found = os.environ.get(variable)
             if found is None:
                 raise Unset(variable, os.environ, " for the token")
+        case {"file": str(path), **others} if not others:
+            found = text_of_file(Path(path))
         case _:
             found = value if isinstance(value, str) else ""
     if len(found) < SHORTEST_TOKEN or not _TOKEN.fullmatch(found):
-        expected = f'{{ env = "NAME" }}, or at least {SHORTEST_TOKEN} letters, digits, - and _'
+        given = '{ env = "NAME" }, { file = "PATH" }'
+        expected = f"{given}, or at least {SHORTEST_TOKEN} letters, digits, - and _"
         raise Unfit(expected, value, is_secret=True)
     return found
 

@@ -24,7 +24,7 @@ INTERVAL: Final = 30.0
 TIMEOUT: Final = 10.0
 _OF_CALENDARS: Final = re.compile(r"\*|@|:|day|week|month|mon|tue|wed|thu|fri|sat|sun", re.IGNORECASE)
 
-_NAMES_FILES: Final = frozenset({"ca_file", "body", "step"})
+_NAMES_FILES: Final = frozenset({"ca_file", "body", "headers", "step", "token"})
 """Keys of a check that may name a file, or hold keys that do."""
 
 Start = Literal["phase", "now"]
@@ -202,14 +202,22 @@ def with_files_of(folder: Path, table: Mapping[str, Any]) -> Mapping[str, Any]:
     if not _NAMES_FILES.intersection(table):
         return table
     found = dict(table)
-    certificates, body, steps = (table.get(key) for key in ("ca_file", "body", "step"))
+    certificates, headers, steps = (table.get(key) for key in ("ca_file", "headers", "step"))
     if isinstance(certificates, str) and certificates:
         found["ca_file"] = str(folder / certificates)
-    if isinstance(body, dict) and isinstance(body.get("file"), str):
-        found["body"] = {**body, "file": str(folder / body["file"])}
+    found |= {key: _beside(folder, table[key]) for key in ("body", "token") if key in table}
+    if isinstance(headers, dict):
+        found["headers"] = {name: _beside(folder, value) for name, value in headers.items()}
     if isinstance(steps, list):
         found["step"] = [with_files_of(folder, each) if isinstance(each, dict) else each for each in steps]
     return found
+
+
+def _beside(folder: Path, value: Any) -> Any:
+    """A value in which the name of a file, if it is one, is relative to that folder."""
+    if isinstance(value, dict) and isinstance(value.get("file"), str):
+        return {**value, "file": str(folder / value["file"])}
+    return value
 
 
 def read_target(section: Section, common: Common, taken: dict[str, Section]) -> Target | None:

@@ -12,7 +12,7 @@ import h11
 from attrs import evolve, field, frozen
 
 from ...text import Url, basic_credentials, our_version, secrets_of, wording
-from ...toml import Option, one_of, text, whole
+from ...toml import Option, Secret, one_of, text, whole
 from ..contract import Attempt, CheckFailed, Finding, Hop, Kind, Status
 from ..net import Budget, Expiry, certificates, dialled, expiry_of, with_expiry
 from .body import Body, request_body
@@ -70,7 +70,7 @@ class HttpCheck:
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that must not be shown or logged."""
-        found = secrets_of(self.url, self.headers)
+        found = secrets_of(self.url, self.headers).union(_given_by_reference(self.headers))
         return found if self.body is None else found | self.body.secrets
 
     async def attempt(self, at: Attempt) -> Finding | Hop:
@@ -175,6 +175,10 @@ def _header(head: Head, name: bytes) -> bytes:
     return next((value for each, value in head.headers if each == name), b"")
 
 
+def _given_by_reference(headers: Mapping[str, str]) -> set[str]:
+    return {each for each in headers.values() if isinstance(each, Secret)}
+
+
 @cache
 def _own_headers() -> dict[str, str]:
     return {
@@ -214,7 +218,7 @@ HTTP: Final = Kind(
     _make,
     {
         "method": Option(method, 'the method, in capitals: any but `"CONNECT"`', "GET"),
-        "headers": Option(headers, 'fields that are sent. A value may be `{ env = "NAME" }`'),
+        "headers": Option(headers, "fields that are sent. Each value may be given by reference"),
         "body": Option(
             request_body,
             "what is sent, at most 1 MiB. A file is read once, at the start. Say in `headers` which `Content-Type` it "

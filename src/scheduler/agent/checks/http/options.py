@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from pathlib import Path
 from typing import Any, Final
 
-from ...toml import VARIABLE, Unfit, Unset
+from ...toml import VARIABLE, Secret, Unfit, Unset, text_of_file
 
 Codes = tuple[tuple[int, int], ...]
 """Ranges of status codes, both ends included."""
@@ -41,7 +42,7 @@ def method(value: Any) -> str:
 
 
 def headers(value: Any) -> dict[str, str]:
-    """A table of header fields. A value may be { env = "NAME" }, to be taken from the environment."""
+    """A table of header fields. A value may be given by reference, as { env = "NAME" } or { file = "PATH" }."""
     if not isinstance(value, dict):
         raise Unfit('a table such as { Accept = "text/html" }', value)
     return {field_name(name): _header_value(name, each) for name, each in value.items()}
@@ -73,7 +74,9 @@ def _header_value(name: str, value: Any) -> str:
             found = os.environ.get(variable)
             if found is None:
                 raise Unset(variable, os.environ, f" for the header {name}")
-            value = found
+            value = Secret(found.strip())
+        case {"file": str(path), **others} if not others:
+            value = Secret(text_of_file(Path(path)).strip())
         case str() if written := VARIABLE.search(value):
             if "${" in value or (written[0] == value and value.isupper()):
                 expected = f'{{ env = "{written[1]}" }}, with the whole value in the variable, for the header {name}'
@@ -81,5 +84,6 @@ def _header_value(name: str, value: Any) -> str:
         case _:
             pass
     if not isinstance(value, str) or not _VALUE.fullmatch(value):
-        raise Unfit(f'text on one line, or {{ env = "NAME" }}, for the header {name}', value, is_secret=True)
-    return value.strip()
+        expected = f'text on one line, {{ env = "NAME" }} or {{ file = "PATH" }}, for the header {name}'
+        raise Unfit(expected, value, is_secret=True)
+    return value if isinstance(value, Secret) else value.strip()
