@@ -374,9 +374,10 @@ def _with_rights(config: Config) -> Config:
     """Add a warning if others may change what is remembered."""
     from attrs import evolve
 
-    from .config import warnings_about
+    from .config import warnings_about, warnings_about_owners
 
-    found = warnings_about([] if config.store.file is None else [config.store.file])
+    files = [] if config.store.file is None else [config.store.file]
+    found = [*warnings_about(files), *warnings_about_owners([*files, *config.metrics.files(config.store)])]
     return evolve(config, warnings=tuple(dict.fromkeys((*config.warnings, *found))))
 
 

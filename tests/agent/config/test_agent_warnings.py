@@ -11,7 +11,8 @@ from rich.console import Console
 from scheduler import Scheduler
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.config.config import parse_config
-from scheduler.agent.config.rights import warnings_about
+from scheduler.agent.config.place import MetricsPlace, StorePlace
+from scheduler.agent.config.rights import warnings_about, warnings_about_owners
 from scheduler.agent.show.display import View
 from scheduler.agent.show.table import draw
 from scheduler.agent.targets.status import TargetStatus, fold
@@ -104,6 +105,29 @@ def test_who_may_write_is_asked_of_the_file_and_of_every_folder_above_it(tmp_pat
     assert [text.split(": chmod")[0].rpartition(" ")[2] for text in warnings_about([file])] == [str(inner.parent)]
     inner.parent.chmod(0o1777)
     assert warnings_about([file]) == []
+
+
+@posix
+def test_what_another_user_owns_is_told(tmp_path):
+    """Whoever owns a store may change what is remembered, though its mode lets nobody else in."""
+    store, spool = tmp_path / "uptime.db", tmp_path / "uptime.metrics.spool"
+    store.touch(0o600)
+    spool.mkdir(0o700)
+    assert warnings_about_owners([store, spool, tmp_path / "none.db"]) == []
+    if os.geteuid() == 0:
+        os.chown(store, 12_345, -1)
+        os.chown(spool, 12_345, -1)
+    ours = store.stat().st_uid + 1
+    found = warnings_about_owners([store, spool], ours)
+    assert [each.split(" belongs to ")[0] for each in found] == [f"the file {store}", f"the folder {spool}"]
+
+
+@posix
+def test_the_files_of_metrics_are_looked_at_too(tmp_path):
+    """Their spool is a folder beside the history."""
+    history = StorePlace(file=tmp_path / "uptime.db")
+    names = [each.name for each in MetricsPlace(base=tmp_path / "uptime.toml").files(history)]
+    assert names == ["uptime.metrics.db", "uptime.metrics.spool"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no /dev/null")

@@ -12,7 +12,7 @@ from .config import Config, parse_config, read_config
 from .network import Network
 from .place import MetricsPlace, StorePlace, store_place
 from .preview import config_lines, over
-from .rights import warnings_about
+from .rights import warnings_about, warnings_about_owners
 from .target import Start, Target
 from .watch import watch_config
 
@@ -29,6 +29,7 @@ __all__ = [
     "read_config",
     "store_place",
     "warnings_about",
+    "warnings_about_owners",
     "watch_config",
     "without_collections",
 ]

@@ -182,6 +182,11 @@ class MetricsPlace:
             return StorePlace()
         return StorePlace(file=base.with_suffix(".metrics.db"))
 
+    def files(self, history: StorePlace) -> list[Path]:
+        """Return the file and the folder in which metrics are kept on this machine, if the history is there."""
+        place, spool = self.beside(history), self._spool(history)
+        return [each for each in (place.file, spool) if each is not None]
+
     def make(self, history: StorePlace, servers: Iterable[PostgresTarget] = ()) -> tuple[ReadableStore, Spool | None]:
         """Make a store that nobody has opened yet, and its spool; in memory nothing can be away, and there is none.
 
@@ -189,8 +194,8 @@ class MetricsPlace:
         """
         from ..postgres import MemoryMetrics, Spool, SqliteMetrics, postgres_metrics  # noqa: PLC0415
 
-        place, base, kept = self.beside(history), self._base(history), self.retention(history, servers)
-        spool = None if base is None else Spool(base.with_suffix(".metrics.spool"), most_bytes=self.spool_bytes)
+        place, folder, kept = self.beside(history), self._spool(history), self.retention(history, servers)
+        spool = None if folder is None else Spool(folder, most_bytes=self.spool_bytes)
         if place.dsn is not None:
             return postgres_metrics(place.dsn, kept, schema=place.schema, password=self.password), spool
         if place.file is not None:
@@ -207,6 +212,10 @@ class MetricsPlace:
             probes=self.ages,
             targets={(each.name, probe): kept for each in servers for probe, kept in each.retention.items()},
         )
+
+    def _spool(self, history: StorePlace) -> Path | None:
+        base = self._base(history)
+        return None if base is None else base.with_suffix(".metrics.spool")
 
     def _base(self, history: StorePlace) -> Path | None:
         return self.base if history.file is None else history.file

@@ -4,13 +4,46 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 
 def warnings_about(paths: Iterable[Path]) -> list[str]:
     """Warn of files, and of folders that lead to them, to which everybody may write."""
     return list(dict.fromkeys(text for path in paths for text in _warnings(path)))
+
+
+def warnings_about_owners(paths: Iterable[Path], ours: int | None = None) -> list[str]:
+    """Warn of files and folders of ours that another user owns, who may change what is in them whatever their mode is.
+
+    `ours`: our user id; None: that of this process. Root may do so anyway.
+    """
+    if os.name != "posix":
+        return []
+    trusted = {0, os.geteuid() if ours is None else ours}
+    return [text for path in paths for text in _of_others(path, trusted)]
+
+
+def _of_others(path: Path, trusted: Collection[int]) -> Iterator[str]:
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return
+    if owner not in trusted:
+        what = "folder" if path.is_dir() else "file"
+        yield (
+            f"the {what} {path} belongs to {_name_of(owner)}, who may change what is remembered: "
+            f"chown it to the user of the agent, or move it away"
+        )
+
+
+def _name_of(user: int) -> str:
+    import pwd  # noqa: PLC0415 - on POSIX alone
+
+    try:
+        return f"the user {pwd.getpwuid(user).pw_name}"
+    except KeyError:
+        return f"user {user}"
 
 
 def _warnings(path: Path) -> Iterator[str]:
