@@ -1,5 +1,6 @@
 """dns:// checks against a server of names of our own: what they ask, what is right, and what they survive."""
 
+import re
 import struct
 import subprocess
 import sys
@@ -61,10 +62,10 @@ async def serving(zone, port=0):
 def asked(target_check):
     """Ask a server for a name, with options, as the agent does."""
 
-    async def ask(zone, path="/www.example.org", **options):
+    async def ask(zone, path="/www.example.org", within=10.0, **options):
         async with serving(zone) as port:
             with anyio.fail_after(PATIENCE):
-                return await target_check(check_of(f"dns://127.0.0.1:{port}{path}", **options)).run()
+                return await target_check(check_of(f"dns://127.0.0.1:{port}{path}", **options), timeout=within).run()
 
     return ask
 
@@ -244,6 +245,36 @@ async def test_answers_to_other_questions_are_passed_over(asked):
 
     result = await asked(Guessed(TWO), answers="192.0.2.1")
     assert (result.status, result.error) == (Status.UP, None)
+
+
+async def test_a_server_is_not_down_because_others_send_answers_in_its_name(asked):
+    """Whoever guesses wrong numbers without end hides an answer, and nobody knows whether there was one."""
+
+    class Drowned(Zone):
+        def replies(self, data):
+            others = (number for number in range(5_000) if number != query_id(data))
+            return (struct.pack("!H", number) + b"\x80\0" + bytes(8) for number in others)
+
+    result = await asked(Drowned(TWO), within=1.0)
+    assert result.status is Status.UNKNOWN
+    assert re.search(r"no answer from .* within 1 s .*, but [0-9,]+ datagrams have come that answer no", result.error)
+
+
+async def test_a_server_that_gives_a_few_wrong_answers_and_no_right_one_is_down(asked):
+    """It has had its time."""
+
+    class Wrong(Zone):
+        def replies(self, data):
+            yield struct.pack("!H", (query_id(data) + 1) % 65536) + self.answer(data)[2:]
+
+    result = await asked(Wrong(TWO), within=0.5)
+    assert result.status is Status.DOWN
+    assert result.error.startswith("no answer from")
+
+
+def query_id(data):
+    """The number of a question."""
+    return int.from_bytes(data[:2], "big")
 
 
 async def test_an_answer_with_our_number_to_another_question_is_down(asked):

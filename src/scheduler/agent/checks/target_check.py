@@ -222,6 +222,8 @@ class TargetCheck:
         if scope.cancelled_caught:
             text, allowed = self._no_answer(_peer(check, address), watch), within
         lost = self.holdups.seconds - held_up
+        if watch.doubt is not None:
+            return _Trouble(status=Status.UNKNOWN, error=f"{text}, but {watch.doubt}")
         if lost <= max(TOLERATED * allowed, LEAST_TOLERATED):
             return _Trouble(status=Status.DOWN, error=text)
         return _Trouble(status=Status.UNKNOWN, error=f"{text}, but {_held_up(lost)}")

@@ -22,6 +22,8 @@ class Stopwatch:
         self.phase: str | None = None
         self.heard: str | None = None
         """The part of an answer that has come while the phase waits for the rest, in words; None: nothing has."""
+        self.doubt: str | None = None
+        """Why an answer may have come and been missed, in words; None: none has."""
         self._began = self._phase_began = clock.monotonic()
         self._before = sum(self.phases.values())
 

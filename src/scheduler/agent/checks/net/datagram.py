@@ -20,6 +20,12 @@ LARGEST: Final = 65_535
 ASKED_AGAIN_AFTER: Final = 1.5
 """Seconds without an answer after which a datagram is taken for lost."""
 
+REST_AFTER: Final = 200
+"""Datagrams of others, as many as wait in a socket. Among more of them an answer may have got lost."""
+
+REST: Final = 0.01
+"""Seconds in which none are received then, which would cost others their turns."""
+
 
 class Datagrams:
     """A datagram socket that is connected to one address and port: what comes from elsewhere is not received."""
@@ -28,37 +34,50 @@ class Datagrams:
         self._socket = connection
         self._at = at
         self._budget = budget
+        self._strays = 0
 
     async def send(self, data: bytes) -> None:
         """Send a datagram. Raises OSError, also for the one before it."""
         await sent(self._socket, data)
 
     async def receive(self) -> bytes:
-        """Receive the next datagram. Raises OSError, and CheckFailed if the budget is spent."""
+        """Receive the next datagram. Raises OSError."""
         await checkpoint()  # or one who sends without a pause would have the event loop for itself
         while True:
             try:
-                data = self._socket.recv(LARGEST)
+                return self._socket.recv(LARGEST)
             except BlockingIOError:
                 await anyio.wait_readable(self._socket)
-            else:
-                self._budget.read(len(data))
-                return data
 
     async def ask(self, question: Callable[[], bytes], understood: Callable[[bytes], T | None]) -> T:
         """Send a question, again each time it may have been lost, until something is `understood`, which is not None.
 
-        That completes the phase "connect". Raises OSError, CheckFailed, and TimeoutError if there is another address to
-        try and this one has had its time.
+        That completes the phase "connect". Anybody may send what is not understood, under the server's address: it is
+        passed over. If it is so much that an answer may have got lost in it, a timeout says nothing about the server.
+        Raises OSError, CheckFailed, and TimeoutError if there is another address to try and this one has had its time.
         """
         with self._at.watch.measure("connect"), anyio.fail_after(None if self._at.is_last else self._at.connect_within):
             while True:
                 await self.send(question())
                 with anyio.move_on_after(ASKED_AGAIN_AFTER):
-                    while True:
-                        found = understood(await self.receive())
-                        if found is not None:
-                            return found
+                    return await self._until(understood)
+
+    async def _until(self, understood: Callable[[bytes], T | None]) -> T:
+        while True:
+            data = await self.receive()
+            found = understood(data)
+            if found is not None:
+                self._budget.read(len(data))
+                return found
+            await self._pass_over()
+
+    async def _pass_over(self) -> None:
+        """Count a datagram that answers nothing of ours. After many of them others have their turn for a moment."""
+        self._strays += 1
+        if self._strays % REST_AFTER == 0:
+            self._at.watch.doubt = f"{self._strays:,} datagrams have come that answer no question of ours"
+            with anyio.move_on_after(REST):
+                await anyio.sleep_forever()
 
 
 @contextmanager

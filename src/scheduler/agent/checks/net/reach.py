@@ -18,6 +18,9 @@ from ...toml import Unfit
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64: Final = IPv6Network("64:ff9b:1::/48")
 _V4_COMPATIBLE: Final = IPv6Network("::/96")
+_RELAYS_OF_6TO4: Final = IPv4Network("192.88.99.0/24")
+"""Whichever relay is nearest, and may be in a network of ours. RFC 7526 has taken it out of use."""
+
 _ISATAP: Final = (0x00005EFE, 0x02005EFE)
 _EXPECTED: Final = '"any", "public", or a list such as ["public", "10.0.0.0/8", "db.internal", "*.example.org"]'
 
@@ -62,6 +65,8 @@ def is_public(address: str) -> bool:
     """Whether an address is one of the internet's, and so leads to no network of ours. False for what is none."""
     found = effective(address)
     if found is None:
+        return False
+    if isinstance(found, IPv4Address) and found in _RELAYS_OF_6TO4:
         return False
     if isinstance(found, IPv6Address) and (found.scope_id or found.is_site_local or found in _LOCAL_NAT64):
         return False
