@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 import notify_kit
 from notify_kit import MESSAGE
 from scheduler.agent.checks import Resolver
-from scheduler.agent.notify import Means, Message, Notification, Undelivered
+from scheduler.agent.notify import Means, Message, MessageKind, Notification, Undelivered
 from scheduler.agent.notify.channels.template import template
 from scheduler.agent.toml import Secret, Unfit
 from timerqueue import SystemClock
@@ -53,6 +53,30 @@ async def test_a_digest_has_the_key_of_each_message(hook):
     assert body["kind"] == "digest"
     assert [each["key"] for each in body["messages"]] == [f"shop-{number}:ops:trigger" for number in range(3)]
     assert fields["idempotency-key"].endswith(":ops:digest")
+
+
+async def test_a_digest_has_a_status_of_its_own(hook):
+    """That of its messages, or "mixed": it bore the status and the target of its first message."""
+    made = channel(url=f"http://127.0.0.1:{hook.port}/", template='{"text": "[{status}] {target} {error} {kind}"}')
+    plain = channel(url=f"http://127.0.0.1:{hook.port}/")
+    end = evolve(MESSAGE, kind=MessageKind.RESOLVED, ended=2e9, incident="shop-2")
+    other = evolve(MESSAGE, target="blog", incident="blog-1")
+    for messages in ((MESSAGE, other), (MESSAGE, end), (other, evolve(end, error="reset"))):
+        await send(made, messages)
+        await send(plain, messages)
+    assert [body["text"] for _, _, body in hook.got[::2]] == [
+        "[down] 2 targets connection refused digest",
+        "[mixed] shop connection refused digest",
+        "[mixed] 2 targets  digest",
+    ]
+    assert [body["status"] for _, _, body in hook.got[1::2]] == ["down", "mixed", "mixed"]
+
+
+def test_a_digest_is_json_in_any_template_that_its_messages_are():
+    """A number stays one though its messages have several."""
+    made = template('{"n": {members}, "of": {count}, "again": {reminder}}')
+    messages = tuple(evolve(MESSAGE, members=each, target=f"t{each}") for each in (2, 3))
+    assert json.loads(made.render(Notification(messages))) == {"n": 5, "of": 2, "again": 0}
 
 
 async def test_headers_come_from_the_file_the_environment_and_files(hook, tmp_path):

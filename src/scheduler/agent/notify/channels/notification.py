@@ -13,6 +13,9 @@ from .message import Message, MessageKind
 LISTED: Final = 20
 """Messages of a digest that its text lists."""
 
+MIXED: Final = "mixed"
+"""The status of a digest whose messages tell of several."""
+
 
 @frozen
 class Notification:
@@ -44,6 +47,12 @@ class Notification:
         return "digest" if self.is_digest else self.messages[0].kind.value
 
     @property
+    def status(self) -> str:
+        """The status that its messages tell of, or "mixed" for a digest of several."""
+        told = {_status(message) for message in self.messages}
+        return told.pop() if len(told) == 1 else MIXED
+
+    @property
     def subject(self) -> str:
         """The notification in a few words, on one line."""
         if self.is_digest:
@@ -73,6 +82,7 @@ class Notification:
     def body(self) -> dict[str, Any]:
         """The notification as JSON: of a digest with the body of each message in `messages`."""
         common = {"key": self.key, "kind": self.kind, "channel": self.channel, "text": self.text}
+        common |= {"status": self.status} if self.is_digest else {}
         sender = {"sender": f"timerqueue/{our_version()}"}
         if not self.is_digest:
             return {**common, **_about(self.messages[0]), **sender}
@@ -80,10 +90,14 @@ class Notification:
         return {**common, "count": len(each), "messages": each, **sender}
 
     def names(self) -> dict[str, str]:
-        """The values that a template may name, as text; of a digest those of its first message, and its own words."""
-        about = _about(self.messages[0])
-        texts = {name: "" if value is None else str(value) for name, value in about.items()}
+        """The values that a template may name, as text; of a digest those that all of its messages have in common."""
+        first, *others = (_about(message) for message in self.messages)
+        common = {name for name in first if all(other[name] == first[name] for other in others)}
+        texts = {name: str(value) if name in common and value is not None else "" for name, value in first.items()}
         own = {"key": self.key, "kind": self.kind, "channel": self.channel, "text": self.text, "subject": self.subject}
+        if self.is_digest:
+            own |= {"status": self.status, "members": str(sum(message.members for message in self.messages))}
+            own |= {} if "target" in common else {"target": wording.count(self._targets, "target")}
         return {**texts, **own, "count": str(len(self.messages))}
 
 
