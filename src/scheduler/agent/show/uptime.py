@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..targets import TargetStatus, restore, verdict_of_record
 from ..text import wording
@@ -13,6 +13,9 @@ from .lines import milliseconds
 
 if TYPE_CHECKING:
     from scheduler import Record
+
+ENOUGH: Final = 0.1
+"""Share of a window that has to be known before its uptime is told."""
 
 Line = Callable[[str, str, Uptime, Latency], str]
 
@@ -55,12 +58,19 @@ def _answers(records: Sequence[Record]) -> Iterator[tuple[float, float]]:
 
 def plain_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:
     """One window in words: the uptime, how much of the window is known, and percentiles of the latency."""
-    up = "not known" if uptime.up is None else f"{_percent(uptime.up)} up"
-    parts = [wording.printable(name), f"last {window:<5}", f"{up:<12}", f"{_percent(uptime.known)} of it known"]
+    known = f"{_percent(uptime.known)} of it known"
+    parts = [wording.printable(name), f"last {window:<5}", f"{_in_words(uptime):<16}", known]
     if latency.percentiles:
         found = ", ".join(f"{each} {wording.latency(seconds)}" for each, seconds in latency.percentiles.items())
         parts.append(f"latency {found} ({_percent(latency.known)} of it known)")
     return "  ".join(parts)
+
+
+def _in_words(uptime: Uptime) -> str:
+    """Words for an uptime. One of hardly any time is none: it would be read as that of all of it."""
+    if uptime.up is None:
+        return "not known"
+    return f"{_percent(uptime.up)} up" if uptime.known >= ENOUGH else "not enough known"
 
 
 def json_uptime(name: str, window: str, uptime: Uptime, latency: Latency) -> str:
