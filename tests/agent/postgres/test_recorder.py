@@ -60,6 +60,16 @@ def test_what_was_handed_over_is_stored_before_the_end(clock):
     assert (report.stored, report.spooled, report.dropped) == (Counts(50, 50, 51), Counts(), Counts())
 
 
+def test_the_report_counts_what_was_stored_long_before_the_end(clock):
+    """It said "stored: 0 samples" of a run that had stored all it found."""
+    recorder = begun(store := Slow(), clock)
+    store.is_away = False
+    store.goes_on.set()
+    recorder.add(sample(0, ("a", 0)), outcome(0))
+    wait_until(lambda: len(store.outcomes()) == 1)
+    assert recorder.close(PATIENCE).stored == Counts(1, 1, 1)
+
+
 def test_a_record_wakes_the_thread_only_while_it_has_nothing_to_do(clock):
     """What is handed over while it gathers or writes is found then: a wake for each would cost more than the rest."""
     recorder = begun(store := Slow(), clock)

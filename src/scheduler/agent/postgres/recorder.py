@@ -13,6 +13,8 @@ from collections.abc import Callable
 from logging import getLogger
 from typing import Any, Final, TypeVar
 
+from attrs import evolve
+
 from timerqueue import Clock
 
 from .contract import MetricStore, ProbeOutcome, Sample, StoreUnavailable
@@ -90,7 +92,8 @@ class Recorder:
     def close(self, within: float) -> Drained | None:
         """Store what is left, for so many seconds, spool the rest, and close everything.
 
-        Returns what became of it from now on; None: the store's thread does not end, and nobody knows.
+        Returns what was stored and dropped since the start, and what the end has spooled; None: the store's thread does
+        not end, and nobody knows.
         """
         self._before = self._writer.so_far
         with self._changed:
@@ -116,7 +119,9 @@ class Recorder:
             while self._deadline is None and self._writer.turn(self._clock.monotonic()) and not self._calls:
                 pass
             self._keep_house()
-        self.report = self._writer.finish(self._clock.monotonic, self._deadline, self._before)
+        ended = self._writer.finish(self._clock.monotonic, self._deadline, self._before)
+        in_all = self._writer.so_far  # what waits in the spool is what the end has put there
+        self.report = evolve(ended, stored=in_all.stored, dropped=in_all.dropped)
 
     def _next_calls(self) -> deque[Callable[[], Any]]:
         """Wait until there is something to do; return what others ask the store."""
