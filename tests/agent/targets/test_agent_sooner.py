@@ -253,3 +253,11 @@ def test_a_check_that_is_cut_off_is_made_up_for(options, ends_at, after_a_death,
     world.begin()
     began = world.live(60, since=ends_at + 3.0)
     assert next(each for each in began if each > ends_at) == (after_a_death if is_killed else after_a_stop)
+
+
+def test_a_check_that_died_with_its_process_rests_no_longer_than_its_interval():
+    """Ten seconds were twenty checks of a target that is asked twice a second."""
+    world = World("u", schedule=Every(0.5, anchor=START), takes=0.1)
+    world.live(20.05, is_killed=True)
+    world.begin()
+    assert world.live(2, since=21.2)[-4:] == [21.5, 22.0, 22.5, 23.0]

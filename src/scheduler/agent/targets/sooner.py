@@ -95,10 +95,26 @@ class Sooner:
             self._make_up(run, 0.0)
 
     def make_up(self) -> None:
-        """Set the next starts of those that deaths have cut off: their jobs have been read."""
+        """Set the next starts of those that deaths have cut off: their jobs have been read. They rest before, but no
+        longer than their interval: a target of twice a second would miss twenty checks.
+        """
         crashed, self._crashed = self._crashed, {}
         for run in crashed.values():
-            self._make_up(run, self._rest)
+            ended = datetime.fromtimestamp(run.ended, UTC)
+            first, interval = self._regular(run.job_id, ended)
+            self._make_up(run, min(self._rest, interval))
+            if first is not None and interval < self._rest:
+                self._start(run.job_id, first)
+
+    def _regular(self, name: str, after: datetime) -> tuple[datetime | None, float]:
+        """The first start after an instant by the schedule of a target, and the seconds from there to the next."""
+        try:
+            schedule = self._scheduler.get(name).schedule.bind(name)
+        except JobNotFound:
+            return None, math.inf
+        first = schedule.next(after)
+        second = None if first is None else schedule.next(first)
+        return first, math.inf if first is None or second is None else (second - first).total_seconds()
 
     def _make_up(self, run: RunEnded, rest: float) -> None:
         target = self._targets.get(run.job_id)
