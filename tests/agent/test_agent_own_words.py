@@ -141,7 +141,7 @@ async def test_a_store_that_is_locked_is_not_called_a_lack_of_room(started, conf
             other.execute("BEGIN EXCLUSIVE")
             await anyio.sleep(3)
             other.execute("ROLLBACK")
-        await command.line_with("MISSED", "left out: the store was too slow")
+        await command.line_with("MISSED", "left out: the store did not record their starts in time")
         await command.line_with(" UP ", "site")
         command.process.send_signal(signal.SIGTERM)
         assert await command.end() == 0

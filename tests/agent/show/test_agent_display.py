@@ -2,22 +2,30 @@
 
 import io
 import json
+import os
+import sys
 
 import pytest
 from attrs import evolve
+from hypothesis import given, strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
 from scheduler import Audit, MissedReason, Outcome, RunEnded, RunMissed, Scheduler
 from scheduler.agent.checks.contract.result import CheckResult, Status
 from scheduler.agent.show.display import View
+from scheduler.agent.show.keys import Part, keys_in
 from scheduler.agent.show.lines import JsonLines, PlainLines
 from scheduler.agent.show.monitor import Monitor
+from scheduler.agent.show.notices import LeftOutWords
 from scheduler.agent.show.table import LiveTable, draw
 from scheduler.agent.targets.board import Board, Summary
 from scheduler.agent.targets.report import report_of, verdict_of
 from scheduler.agent.targets.status import TargetStatus, fold
 from timerqueue.testing import ManualClock
+
+if sys.platform != "win32":
+    import termios
 
 UP = CheckResult(
     status=Status.UP, address="127.0.0.1", latency=0.004, phases={"connect": 0.001}, detail={"http_status": 200}
@@ -325,6 +333,115 @@ def test_a_low_terminal_says_what_it_leaves_out(view):
     lines = drawn(view, 100, 8)
     assert any("and 1 more" in line for line in lines)
     assert not any("[red]new" in line for line in lines)
+
+
+def test_a_target_that_flaps_or_is_paused_is_not_shown_as_down(view):
+    """Nobody knows how it is while nobody checks it; and one that is up half of the time is not down."""
+    api, shop, _ = view.targets
+    for each in (DOWN, UP, DOWN):
+        shop.record(fold([each]), ended(each))
+    api.record(fold([DOWN]), ended(DOWN))
+    view.scheduler.get("api").pause("deploy")
+    rows = {line.split()[0]: line for line in drawn(view, 140, 24)[1:]}
+    assert "FLAPPING" in rows["shop"]
+    assert "PAUSED" in rows["api"]
+    assert "deploy; was down" in rows["api"]
+    assert "DOWN" not in rows["api"]
+
+
+MANY = 60
+
+
+@pytest.fixture
+def many():
+    """A view of more targets than a terminal has lines."""
+    scheduler = Scheduler()
+    targets = [target(f"{kind}-{number}") for number in range(MANY // 2) for kind in ("web", "db")]
+    for each in targets:
+        scheduler.add(print, "@every 1m", id=each.name)
+        each.record(fold([UP]), ended(UP))
+    return View(targets=targets, scheduler=scheduler, now=lambda: 1065.0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "first", "rows", "said"),
+    [
+        ("", "web-0", 10, "and 50 more (j k scroll, / filters)"),
+        ("j", "db-0", 10, "2 to 11 of 60"),
+        ("jj\x1b[B\x1b[A", "web-1", 10, "3 to 12 of 60"),
+        (" ", "web-5", 10, "11 to 20 of 60"),
+        (" b", "web-0", 10, "and 50 more"),
+        ("G", "web-25", 10, "51 to 60 of 60"),
+        ("Gg", "web-0", 10, "and 50 more"),
+        ("k" * 9, "web-0", 10, "and 50 more"),
+        ("/db-1\n", "db-1", 10, "1 to 10 of 11 with 'db-1'"),
+        ("/db-1", "db-1", 10, "1 to 10 of 11 with 'db-1' (Enter, Escape)"),
+        ("/db-11\x7f\nj", "db-10", 10, "2 to 11 of 11 with 'db-1'"),
+        ("/DB-29\n", "db-29", 1, "1 to 1 of 1 with 'DB-29'"),
+        ("/down\n", None, 0, "none with 'down'"),
+        ("/db\n\x1b", "web-0", 10, "and 50 more"),
+        ("/j\x1b", "web-0", 10, "and 50 more"),
+        ("\x1b[99;1~x\0", "web-0", 10, "and 50 more"),
+    ],
+)
+def test_keys_say_which_part_of_a_table_is_shown(many, keys, first, rows, said):
+    """A table of 5,000 targets in a terminal of 40 lines showed the first thirty of them, and nothing else."""
+    part = Part()
+    for key in keys_in(keys):
+        part.press(key, 10)
+    console = Console(file=io.StringIO(), width=140, height=16)
+    console.print(draw(many, 140, 16, part))
+    lines = console.file.getvalue().splitlines()
+    names = [line.split()[0] for line in lines if line.startswith(("web-", "db-"))]
+    assert (names[:1], len(names)) == ([] if first is None else [first], rows)
+    assert said in lines[-2]
+
+
+@given(st.lists(st.text() | st.sampled_from(["j", "k", " ", "b", "g", "G", "/", "\n", "\x7f", "\x1b", "\x1b[A"])))
+def test_whatever_is_typed_a_table_can_be_drawn(pressed):
+    """A part lies within the rows."""
+    part = Part()
+    for key in keys_in("".join(pressed)):
+        part.press(key, 10)
+        assert 0 <= part.start(25, 10) < 25
+        assert part.start(0, 10) == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a terminal of POSIX")
+def test_keys_of_a_terminal_scroll_the_live_table_and_are_not_echoed(many):
+    """The terminal is afterwards as it was."""
+    terminal, other = os.openpty()
+    try:
+        before = termios.tcgetattr(other)
+        stream = io.StringIO()
+        with open(other, closefd=False) as keys:
+            console = Console(file=stream, width=140, height=16, force_terminal=True, color_system=None)
+            table = LiveTable(console, keys)
+            table.started(many)
+            os.write(terminal, b"/db-29\n")
+            table.refresh()
+            assert "1 to 1 of 1 with 'db-29'" in stream.getvalue()
+            assert not termios.tcgetattr(other)[3] & termios.ECHO
+            table.stopped(Summary(seconds=5, checks=2, targets={}, missed=0, lateness_max=0.001, cut_off=0))
+        assert termios.tcgetattr(other) == before
+    finally:
+        os.close(terminal)
+        os.close(other)
+
+
+def test_checks_that_a_store_did_not_record_in_time_are_told_together():
+    """A full disk had a line for each check, twice a second for each target."""
+    words = LeftOutWords()
+    missed = [
+        RunMissed(name, at, at, 2, MissedReason.STORE)
+        for at in (1000.0, 1001.0, 1059.0, 1060.0)
+        for name in ("api", "shop")
+    ]
+    told = [words.of(event.job_id, event) for event in missed]
+    assert [each for each in told if each is not None] == [
+        ("2 checks of 1 target", "left out: the store did not record their starts in time"),
+        ("12 checks of 2 targets", "left out: the store did not record their starts in time"),
+    ]
 
 
 def test_the_live_table_leaves_its_last_state_on_the_screen(view):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TextIO
 
@@ -21,4 +22,4 @@ def display_on(stream: TextIO, now: Callable[[], float], *, plain: bool, as_json
 
     from .table import LiveTable  # noqa: PLC0415
 
-    return LiveTable(Console(file=stream))
+    return LiveTable(Console(file=stream), sys.stdin)

@@ -9,7 +9,8 @@ from scheduler import Outcome
 
 from ..targets import skipped_for, told
 from ..text import wording
-from .lines import found_text, milliseconds, reason_text, result_values
+from .lines import found_text, milliseconds, result_values
+from .notices import reason_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-from scheduler import MissedReason, RunMissed
+from scheduler import RunMissed
 
 from ..checks import CheckResult, Status
 from ..targets import Summary, TargetStatus, Verdict
 from ..text import our_version, wording
 from .display import View
+from .notices import LeftOutWords
 
 Now = Callable[[], float]
 
@@ -35,6 +36,10 @@ class _Lines:
 class PlainLines(_Lines):
     """Lines for people: each says when, what and which target, and can be read on its own."""
 
+    def __init__(self, stream: TextIO, now: Now) -> None:
+        super().__init__(stream, now)
+        self._left_out = LeftOutWords()
+
     def started(self, view: View) -> None:
         """Say what is about to be checked."""
         checked = wording.count(len(view.targets), "target")
@@ -57,7 +62,8 @@ class PlainLines(_Lines):
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
         """Tell which checks did not take place."""
-        self._say(f"{'MISSED':<16}  {wording.printable(target.name)}  {missed_text(event)}")
+        if (words := self._left_out.of(target.name, event)) is not None:
+            self._say("  ".join((f"{'MISSED':<16}", *words)))
 
     def notice(self, text: str) -> None:
         """Tell a sentence."""
@@ -185,18 +191,6 @@ def remembered_text(target: TargetStatus) -> str:
     assert target.since is not None
     since, checked = wording.stamp(target.since), wording.stamp(target.last_run.ended)
     return f"{target.status.name} since {since}, last checked {checked}: {found_text(target.last)}"
-
-
-def missed_text(event: RunMissed) -> str:
-    """Words for checks that did not take place, and why."""
-    least = "" if event.is_exact else "at least "
-    left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
-    return f"{left_out} left out: {reason_text(event.reason)}"
-
-
-def reason_text(reason: MissedReason) -> str:
-    """Words for why a check did not take place."""
-    return "the store was too slow" if reason is MissedReason.STORE else reason.value
 
 
 def result_text(result: CheckResult) -> str:

@@ -1,8 +1,8 @@
-"""Sentences about the agent itself: its clock, its checks, its store, and who is not checked."""
+"""Sentences about the agent itself: its clock, its checks and those left out, its store, and who is not checked."""
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from scheduler import (
     AgentJoined,
@@ -11,7 +11,9 @@ from scheduler import (
     JobFinished,
     JobParked,
     LoopBlocked,
+    MissedReason,
     RunAbandoned,
+    RunMissed,
     RunNotLaunched,
     ScopePaused,
     ScopeResumed,
@@ -24,6 +26,9 @@ from scheduler.stores import EVERYTHING
 
 from ..targets import CheckedAgain, Closed, LeftOutBefore, NotChecked, Opened, Outage, Trouble
 from ..text import wording
+
+SAID_EVERY: Final = 60.0
+"""Seconds from one sentence about a store that records nothing in time to the next."""
 
 
 def describe(news: Trouble) -> str:
@@ -117,3 +122,36 @@ def describe_group(news: Opened | Closed) -> str:
     if news.is_gone:
         return f"the group {name} is not watched any more, and was down for {after}"
     return f"the group {name} is up again after {after}{'' if news.error is None else f': {news.error}'}"
+
+
+class LeftOutWords:
+    """Words for checks that were left out, as they come."""
+
+    def __init__(self) -> None:
+        self._said = -SAID_EVERY
+        self._checks = 0
+        self._targets: set[str] = set()
+
+    def of(self, name: str, event: RunMissed) -> tuple[str, str] | None:
+        """Say what of a target was left out, and why. None: it has been said of the store."""
+        if event.reason is not MissedReason.STORE:
+            return wording.printable(name), missed_text(event)
+        self._checks += event.count
+        self._targets.add(name)
+        if event.last_due < self._said + SAID_EVERY:
+            return None
+        what = f"{wording.count(self._checks, 'check')} of {wording.count(len(self._targets), 'target')}"
+        self._said, self._checks, self._targets = event.last_due, 0, set()
+        return what, f"left out: {reason_text(event.reason)}"
+
+
+def missed_text(event: RunMissed) -> str:
+    """Words for checks that did not take place, and why."""
+    least = "" if event.is_exact else "at least "
+    left_out = f"{least}{wording.count(event.count, 'check')} due from {wording.stamp(event.first_due)}"
+    return f"{left_out} left out: {reason_text(event.reason)}"
+
+
+def reason_text(reason: MissedReason) -> str:
+    """Words for why a check did not take place."""
+    return "the store did not record their starts in time" if reason is MissedReason.STORE else reason.value

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Final, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from scheduler import JobNotFound, RunMissed, WatchdogStatistics
+from scheduler import Job, JobNotFound, RunMissed, WatchdogStatistics
 
 from ..checks import CheckResult, Status
 from ..targets import Summary, TargetStatus, Verdict
 from ..text import wording
 from .display import View
+from .keys import HINT, Keyboard, Part
 from .layout import Row, fitted
-from .lines import change_text, missed_text, result_text, summary_text
+from .lines import change_text, result_text, summary_text
+from .notices import LeftOutWords
 
 REFRESH: Final = 0.25
 STALE: Final = 3
@@ -30,18 +32,25 @@ _ORDER: Final = {Status.DOWN: 0, Status.UNKNOWN: 1, Status.DEGRADED: 2, Status.U
 
 
 class LiveTable:
-    """A table that redraws itself where it stands. Notices and changes scroll by above it."""
+    """A table that redraws itself where it stands. Notices and changes scroll by above it.
+
+    `keys`: where somebody presses keys that say which part is shown; None: nowhere.
+    """
 
     refresh_every: float | None = REFRESH
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, keys: TextIO | None = None) -> None:
         self._console = console
+        self._keyboard = Keyboard(keys)
+        self._part: Part | None = None
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
         self._view: View | None = None
+        self._left_out = LeftOutWords()
 
     def started(self, view: View) -> None:
         """Draw the table for the first time."""
         self._view = view
+        self._part = Part() if self._keyboard.begin() else None
         self._live.start()
         self.refresh()
 
@@ -55,7 +64,8 @@ class LiveTable:
 
     def missed(self, target: TargetStatus, event: RunMissed) -> None:
         """Tell which checks did not take place."""
-        self.notice(f"{target.name}: {missed_text(event)}")
+        if (words := self._left_out.of(target.name, event)) is not None:
+            self.notice(": ".join(words))
 
     def notice(self, text: str) -> None:
         """Tell a sentence."""
@@ -63,41 +73,64 @@ class LiveTable:
         self._console.print(Text(at + wording.printable(text), style="dim"))
 
     def refresh(self) -> None:
-        """Draw the table again."""
-        if self._view is not None:
-            self._live.update(draw(self._view, self._console.width, self._console.height), refresh=True)
+        """Draw the table again, as keys have asked for it."""
+        if self._view is None:
+            return
+        width, height, part = self._console.width, self._console.height, self._part
+        if part is not None:
+            for key in self._keyboard.pressed():
+                part.press(key, _room(height))
+        self._live.update(draw(self._view, width, height, part), refresh=True)
 
     def stopped(self, summary: Summary) -> None:
         """Leave the last table on the screen."""
         self.refresh()
+        self._keyboard.end()
         self._live.stop()
         self._console.print(Text(summary_text(summary)))
 
 
-def draw(view: View, width: int, height: int) -> Group:
-    """The table and its footer, fitted into a terminal of that size."""
-    now = view.now()
-    room = max(height - _FRAME, 1)
+def draw(view: View, width: int, height: int, part: Part | None = None) -> Group:
+    """The table and its footer, fitted into a terminal of that size. `part`: what keys have asked for; None: none."""
+    now, room = view.now(), _room(height)
     # Python's sort keeps the order of the file among equals, so rows do not jump about.
-    targets = sorted(view.targets, key=lambda target: _ORDER[target.status])[:room]
-    lines, shown = fitted([_row(target, view, now) for target in targets], width, room)
-    return Group(*lines, *_footer(view, len(view.targets) - shown))
+    targets = sorted(view.targets, key=lambda target: _ORDER[target.status])
+    if part is not None and part.words:
+        targets = [each for each in targets if part.has(each.name, _word(each))]
+    first = 0 if part is None else part.start(len(targets), room)
+    lines, shown = fitted([_row(target, view, now) for target in targets[first : first + room]], width, room)
+    return Group(*lines, *_footer(view, _beyond(part, first, shown, len(targets), len(view.targets))))
+
+
+def _room(height: int) -> int:
+    return max(height - _FRAME, 1)
+
+
+def _beyond(part: Part | None, first: int, shown: int, found: int, targets: int) -> str:
+    """Words for what a table leaves out, and how to see it."""
+    if part is None or not (first or part.is_typing or part.words):
+        hint = "" if part is None else f" ({HINT})"
+        return f"and {targets - shown:,} more{hint}; " if shown < targets else ""
+    rows = f"{first + 1:,} to {first + shown:,} of {found:,}" if found else "none"
+    words = f" with {wording.printable(part.words)!r}" if part.words or part.is_typing else ""
+    return f"{rows}{words}{' (Enter, Escape)' if part.is_typing else ''}; "
 
 
 def _row(target: TargetStatus, view: View, now: float) -> Row:
     verdict, run = target.last, target.last_run
     results = verdict.results if verdict else ()
-    style = _STYLES[target.status] if target.status else "dim"
+    job = _job_of(target, view)
+    state = _state(target, job)
     late = "" if run is None or not target.checks_now else wording.latency(run.lateness)
-    result = Text(_result(target, now), "" if target.status is Status.UP else style)
+    result = Text(_result(target, job, now), "" if target.status is Status.UP else state.style)
     cells = {
         "name": Text(wording.printable(target.name)),
-        "state": Text(target.status.name if target.status else "waiting", style),
+        "state": state,
         "since": Text("" if target.since is None else wording.span(now - target.since)),
         "latency": Text("" if not verdict or verdict.latency is None else wording.latency(verdict.latency)),
         "result": result,
         "phases, ms": Text(_longest_phases(results[0]) if len(results) == 1 else "", "dim"),
-        "next": Text(_next(target, view, now)),
+        "next": Text("ended" if job is None else _next(job, now)),
         "late": Text(late, "dim"),
         "checks": Text(f"{target.checks:,}", "dim"),
         "down": Text(f"{target.counts[Status.DOWN]:,}", "dim"),
@@ -105,8 +138,33 @@ def _row(target: TargetStatus, view: View, now: float) -> Row:
     return Row(cells, None if target.status in (Status.UP, None) else result)
 
 
-def _result(target: TargetStatus, now: float) -> str:
+def _job_of(target: TargetStatus, view: View) -> Job | None:
+    try:
+        return view.scheduler.get(target.name)
+    except JobNotFound:
+        return None
+
+
+def _state(target: TargetStatus, job: Job | None) -> Text:
+    """How a target stands. While nobody checks it, nobody knows: it does not go on being down."""
+    if job is not None and job.error is not None:
+        return Text("PAUSED", "dim")
+    style = _STYLES[Status.DOWN] if target.is_flapping else _STYLES[target.status] if target.status else "dim"
+    return Text(_word(target), style)
+
+
+def _word(target: TargetStatus) -> str:
+    """The word for how a target stands by its checks."""
+    if target.is_flapping:
+        return "FLAPPING"
+    return target.status.name if target.status else "waiting"
+
+
+def _result(target: TargetStatus, job: Job | None, now: float) -> str:
     verdict, run = target.last, target.last_run
+    if job is not None and job.error is not None:
+        was = "" if target.status is None else f"; was {target.status.value}"
+        return f"{wording.printable(job.error)}{was}"
     if verdict is None or run is None:
         return ""
     found = _verdict(verdict) if target.is_verified else f"{_verdict(verdict)}, certificate not verified"
@@ -127,19 +185,16 @@ def _longest_phases(result: CheckResult) -> str:
     return wording.phases({name: seconds for name, seconds in result.phases.items() if name in longest})
 
 
-def _next(target: TargetStatus, view: View, now: float) -> str:
-    try:
-        start = view.scheduler.get(target.name).next_start
-    except JobNotFound:
-        return "ended"
+def _next(job: Job, now: float) -> str:
+    start = job.next_start
     return "" if start is None else wording.span(start.timestamp() - now + 0.999)
 
 
-def _footer(view: View, left_out: int) -> list[Text]:
+def _footer(view: View, beyond: str) -> list[Text]:
     counts = Counter(target.status for target in view.targets)
     states = Text()
-    if left_out:
-        states.append(f"and {left_out:,} more; ", "dim")
+    if beyond:
+        states.append(beyond, "dim")
     for status in Status:
         if counts[status]:
             states.append(f"{counts[status]:,} {status.value}  ", _STYLES[status])

@@ -1,0 +1,137 @@
+"""Keys, by which somebody at a terminal says which part of the table is shown.
+
+    j, down      one row down            /         type a part of a name, or a state: only what has it is shown
+    k, up        one row up              Enter     done
+    space, b     a page down, up         Escape    show all again
+    g, G         the beginning, the end
+
+They are read when the table is drawn again, four times a second: nothing waits for them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import select
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, TextIO
+
+from attrs import define
+
+HINT: Final = "j k scroll, / filters"
+_AT_ONCE: Final = 4_096
+_LONGEST: Final = 100
+_END: Final = 10**9
+_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.DOTALL)
+_NAMES: Final = {
+    "\x1b[A": "k", "\x1bOA": "k", "\x1b[B": "j", "\x1bOB": "j", "\x1b[5~": "b", "\x1b[6~": " ",
+    "\x1b[H": "g", "\x1b[1~": "g", "\x1b[F": "G", "\x1b[4~": "G", "\r": "\n", "\x08": "\x7f",
+}  # fmt: skip
+"""Keys that are sequences of characters, as those that do the same."""
+
+
+@define
+class Part:
+    """The part of a table that is shown: from the row `first` on, of those that have `words` in them."""
+
+    first: int = 0
+    words: str = ""
+    is_typing: bool = False
+
+    def press(self, key: str, page: int) -> None:
+        """Take a key. `page`: how many rows there is room for."""
+        if self.is_typing:
+            self._type(key)
+            return
+        steps = {"j": 1, "k": -1, " ": page, "b": -page}
+        if key in steps:
+            self.first = max(self.first + steps[key], 0)
+        elif key in {"g", "G"}:
+            self.first = 0 if key == "g" else _END
+        elif key == "/":
+            self.is_typing, self.words, self.first = True, "", 0
+        elif key == "\x1b":
+            self.words, self.first = "", 0
+
+    def _type(self, key: str) -> None:
+        if key == "\n":
+            self.is_typing = False
+        elif key == "\x1b":
+            self.is_typing, self.words = False, ""
+        elif key == "\x7f":
+            self.words = self.words[:-1]
+        elif key.isprintable() and len(self.words) < _LONGEST:
+            self.words += key
+
+    def has(self, *texts: str) -> bool:
+        """Whether one of these texts, of a row, has the words in it, in whatever letters."""
+        return any(self.words.casefold() in each.casefold() for each in texts)
+
+    def start(self, rows: int, page: int) -> int:
+        """The first row that is shown of so many. At the end it is that of a full page, if there is one."""
+        last = rows - page if self.first >= _END else rows - 1
+        self.first = max(min(self.first, last), 0)
+        return self.first
+
+
+def keys_in(text: str) -> Iterator[str]:
+    """The keys that were pressed, by what a terminal sends for them."""
+    for found in _SEQUENCE.findall(text):
+        yield _NAMES.get(found, found if len(found) == 1 else "")
+
+
+class Keyboard:
+    """The keys of a terminal, if `stream` is one and we are in its foreground. They are not echoed meanwhile."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._file: int | None = None
+        self._before: Sequence[Any] | None = None
+
+    def begin(self) -> bool:
+        """Take keys from now on. False: there are none."""
+        try:
+            import termios  # noqa: PLC0415 - on POSIX alone
+            import tty  # noqa: PLC0415 - as above
+
+            file = -1 if self._stream is None else self._stream.fileno()
+            if file < 0 or not os.isatty(file) or not _is_in_front(file):
+                return False
+            self._before = termios.tcgetattr(file)
+            tty.setcbreak(file, termios.TCSANOW)
+        except (ImportError, OSError, ValueError, termios.error):
+            return False
+        self._file = file
+        atexit.register(self.end)
+        return True
+
+    def pressed(self) -> Iterator[str]:
+        """The keys that have been pressed since."""
+        if self._file is None or not _is_in_front(self._file):
+            return
+        with suppress(OSError, ValueError):
+            if select.select([self._file], [], [], 0)[0]:
+                yield from keys_in(os.read(self._file, _AT_ONCE).decode("utf-8", "replace"))
+
+    def end(self) -> None:
+        """Leave the terminal as it was."""
+        file, self._file = self._file, None
+        if file is None or self._before is None:
+            return
+        import termios  # noqa: PLC0415 - as above
+
+        atexit.unregister(self.end)
+        with suppress(OSError, termios.error):
+            termios.tcsetattr(file, termios.TCSADRAIN, list(self._before))
+
+
+def _is_in_front(file: int) -> bool:
+    """Whether we are in the foreground of a terminal: who changes it from behind is stopped. One that is nobody's has
+    no foreground.
+    """
+    try:
+        return os.tcgetpgrp(file) == os.getpgrp()
+    except OSError:
+        return True
