@@ -22,6 +22,7 @@ pytest.register_assert_rewrite("scheduler.testing")  # so that failures of the p
 # A deadline measures the machine, not the code. Hypothesis brings the profile "ci" itself: fixed examples, no deadline.
 settings.register_profile("local", deadline=None)
 settings.register_profile("brief", settings.get_profile("ci"), max_examples=20)
+settings.register_profile("thorough", deadline=None, max_examples=5_000)  # 50 times as much as by hand
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in os.environ else "local"))
 
 

@@ -18,6 +18,7 @@ from timerqueue.testing import ManualClock
 
 NAME = "example.org"
 DAY = 86_400
+ENDS = b'{"ldhName": "example.org", "events": [{"eventAction": "expiration", "eventDate": "%s"}]}'
 
 
 def stamp(seconds):
@@ -185,6 +186,8 @@ async def test_a_top_level_domain_without_rdap_is_unknown(asked, registry):
         ((200, {}, b"[" * 100_000), "its answer makes no sense as RDAP"),
         ((200, {}, b"x" * 300_000), "its answer is longer than 262,144 bytes"),
         ((200, {}, b'{"ldhName": "evil.org"}'), "it answers for another domain, evil.org"),
+        ((200, {}, ENDS % b"0001-01-01T00:00:00+14:00"), "its answer makes no sense as RDAP"),
+        ((200, {}, ENDS % b"9999-12-31T23:59:59-14:00"), "its answer makes no sense as RDAP"),
         ((200, {}, b'{"ldhName": "example.org"}'), "its registry does not tell when its registration ends"),
         ((302, {"Location": "/rdap/domain/example.org"}, b""), "more than 3 redirects"),
         ((302, {"Location": "ftp://h/"}, b""), "redirects to something that is not an http:// or https:// URL"),

@@ -16,6 +16,7 @@ from .registration import (
     LONGEST_ANSWER,
     LONGEST_LIST,
     SCHEMES,
+    YEAR_10000,
     Registration,
     question,
     registration,
@@ -30,7 +31,6 @@ KEPT: Final = LEAST_INTERVAL - 600.0
 """Seconds for which an answer is kept. Checks that are due every six hours may begin some minutes late."""
 
 DAY: Final = 86_400.0
-YEAR_10000: Final = 253_402_300_800.0
 BOOTSTRAP: Final = "https://data.iana.org/rdap/dns.json"
 MOST_REDIRECTS: Final = 3
 _ACCEPT: Final = "application/rdap+json, application/json"

@@ -20,6 +20,7 @@ LONGEST_LIST: Final = 1024 * 1024
 """Bytes of the list of registries."""
 
 LONGEST_ANSWER: Final = 256 * 1024
+YEAR_10000: Final = 253_402_300_800.0
 _MOST_LISTED: Final = 1_000
 _ENDING: Final = frozenset({"redemption period", "pending delete"})
 _UNREADABLE: Final = (ValueError, TypeError, AttributeError, RecursionError)
@@ -81,4 +82,7 @@ def registration(content: bytes, domain: str) -> Registration | None:
 
 def _instant(text: str) -> float:
     found = datetime.fromisoformat(text)
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    seconds = (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    if not 0 <= seconds < YEAR_10000:  # a date by its zone, and in UTC none that can be written
+        raise ValueError(text)
+    return seconds
