@@ -13,11 +13,9 @@ from kit import examples
 from scheduler.agent.checks import BY_SCHEME, COMMON, KINDS, PORTS
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.config.config import _config
-from scheduler.agent.push import serve as serve_push, server as push_server
 from scheduler.agent.text import parse_url
 from scheduler.agent.toml import KeyLines, Section
 from scheduler.testing.checks._rules_of_kinds import SETTINGS, TOML
-from timerqueue import SystemClock
 
 CANARY = "c4n4ry-0f-4-ch3ck"
 
@@ -225,30 +223,6 @@ def test_any_file_is_a_configuration_or_has_problems(tables):
     top = Section(tables, (), "", KeyLines(""))
     _config(top, Path("uptime.toml"), {})
     assert all(each.text.strip() and each.line >= 0 for each in top.problems)
-
-
-async def test_who_sends_a_signal_slowly_is_cut_off(monkeypatch):
-    """And whoever comes when there are too many is turned away: signals cost the checks no descriptors."""
-    monkeypatch.setattr(push_server, "WITHIN", 0.2)
-    monkeypatch.setattr(push_server, "MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(push_server, "MOST_WAITING", 1)
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(anyio.abc.SocketAttribute.local_port)
-
-    async def take(*_found):
-        raise AssertionError("nothing that is half sent is taken")
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(serve_push, listener, SystemClock(), take)
-        streams = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(5)]
-        for stream in streams:
-            await stream.send(b"GET /push/")
-        for stream in streams:
-            with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
-                await stream.receive()
-            await stream.aclose()
-        group.cancel_scope.cancel()
-    await listener.aclose()
 
 
 def test_every_key_of_a_check_is_fuzzed():

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from socket import socket
 from typing import Final
 
 import anyio
-from anyio.abc import Listener, SocketStream, TaskGroup
+from anyio.abc import TaskGroup
 from attrs import frozen
 
 from scheduler import (
@@ -23,15 +24,16 @@ from scheduler import (
     StoreDown,
     StoreError,
     StoreTakenOver,
+    StoreUp,
     tune_gc,
 )
 from timerqueue import Clock
 
 from .checks import PUSH, Holdups, Resolver, Status
-from .config import Config, without_collections
+from .config import Config, Push, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
-from .push import NotListening, Signals, listen, serve
+from .push import NotListening, Peers, Server, Signals, listen, most_connections
 from .quorum import duties_of, poll_of
 from .relations import LIMIT as GROUPS, Answers, Elsewhere, SharedGroups, elsewhere_of
 from .reload import Reload, Source, told_of
@@ -156,8 +158,9 @@ class _Agent:
         self._roster.begin(config.targets)
         self._roster.groups.follow(config.groups, self._clock.wall())
         follows = source is not None and not plan.once
-        self._signals = Signals(self._scheduler, self._monitor.notice, now=self._clock.wall)
-        self._scheduler.listen(self._signals.listen, RunMissed)
+        self._peers = Peers(most_connections())
+        self._signals = Signals(self._scheduler, self._monitor.notice, now=self._clock.wall, peers=self._peers)
+        self._scheduler.listen(self._signals.listen, RunMissed, RunEnded, StoreDown, StoreUp)
         self._signals.follow(config.targets)
         self._reload = Reload(source, ways.clock, self._follow, self._monitor.notice) if follows and source else None
         self._probing = Probing(
@@ -216,7 +219,7 @@ class _Agent:
     async def _run_checks(self) -> bool:
         """Run the scheduler, and beside it what belongs to it. True: a second signal cut it off."""
         plan, scheduler = self._plan, self._scheduler
-        listener = None if self._config.push is None or plan.once else await self._listening(*self._config.push)
+        listener = None if self._config.push is None or plan.once else self._listening(self._config.push)
         async with _watched(scheduler, self._monitor, self._clock, self._read_again) as (group, is_forced):
             group.start_soon(self._ways.holdups.watch)
             if self._reload is not None:
@@ -317,16 +320,16 @@ class _Agent:
     def _resize(self, limits: Mapping[str, float] | None = None) -> None:
         self._scheduler.resize(_places(self._config, self._probing.places), {} if limits is None else limits)
 
-    async def _serve(self, listener: Listener[SocketStream]) -> None:
+    async def _serve(self, listener: socket) -> None:
         """Take signals of push targets, once the store has been read: else they would be lost."""
-        async with listener:
+        with listener:
             await self._is_open.wait()
-            await serve(listener, self._clock, self._signals.take)
+            await Server(self._clock, self._signals.take, self._peers, self._monitor.notice).serve(listener)
 
-    async def _listening(self, host: str, port: int) -> Listener[SocketStream]:
+    def _listening(self, push: Push) -> socket:
         """Listen for signals. Another agent that has the store has the port too: then the store is what to tell of."""
         try:
-            return await listen(host, port)
+            return listen(push.host, push.port)
         except NotListening:
             self._config.store.check_free()
             raise

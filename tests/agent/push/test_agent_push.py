@@ -10,6 +10,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from kit import PATIENCE
+from push_kit import request
 from schedule import Cron, Every
 from scheduler import Scheduler
 from scheduler.agent import app
@@ -19,7 +20,8 @@ from scheduler.agent.checks.contract.check import Attempt
 from scheduler.agent.checks.contract.result import Status
 from scheduler.agent.checks.contract.stopwatch import Stopwatch
 from scheduler.agent.config.config import parse_config
-from scheduler.agent.push.server import MOST_HEAD, NotKept, serve
+from scheduler.agent.push import Peers
+from scheduler.agent.push.server import NotKept
 from scheduler.agent.push.signals import Signals, deadline_after, first_deadline
 from scheduler.agent.roster import add_job
 from scheduler.agent.targets import TASK
@@ -142,10 +144,10 @@ async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_
         first = first_deadline(each.schedule, each.check.grace, START)
         job = s.add(check, each.schedule, id="backup", start=first)
         notices = []
-        signals = Signals(s, notices.append, now=clock.wall)
+        signals = Signals(s, notices.append, now=clock.wall, peers=Peers(10))
         signals.follow([each])
         await clock.travel(600)
-        await signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
+        await signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()), "peer")
         assert [found.status for found in runs] == [Status.UP]
         assert job.next_start == START + timedelta(seconds=600 + 3_600 + 300)
         await clock.travel(3_899)
@@ -153,11 +155,11 @@ async def test_a_signal_is_judged_at_once_and_the_deadline_after_it_is_the_next_
         await clock.travel(1)
         assert [found.status for found in runs] == [Status.UP, Status.DOWN]
         for _ in range(3):
-            await signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()))
+            await signals.take("nobody-has-this-one", signal(Said.SUCCESS, clock.wall()), "peer")
         assert len(runs) == 2
         assert notices == ["a signal has come with a token that no push check has: nothing is made of it"]
         signals.follow([target()])  # the file has been read again, and says the same
-        await signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()))
+        await signals.take(TOKEN, signal(Said.SUCCESS, clock.wall()), "peer")
         assert [found.status for found in runs] == [Status.UP, Status.DOWN, Status.UP]
 
 
@@ -174,13 +176,13 @@ async def test_a_signal_that_comes_while_its_target_is_judged_is_judged_next():
     async with Scheduler(limits=LIMITS) as s:
         s.register(TASK, check)
         add_job(s, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
-        signals = Signals(s, lambda _: None, now=SystemClock().wall)
+        signals = Signals(s, lambda _: None, now=SystemClock().wall, peers=Peers(10))
         signals.follow([each])
         async with anyio.create_task_group() as group:
             s.get("backup").run_now()  # as its deadline does
             await wait_all_tasks_blocked()
             for said in (Said.FAIL, Said.LOG, Said.SUCCESS):
-                group.start_soon(signals.take, TOKEN, signal(said, datetime.now(UTC).timestamp()))
+                group.start_soon(signals.take, TOKEN, signal(said, datetime.now(UTC).timestamp()), "peer")
                 await wait_all_tasks_blocked()
             may_end.set()
     assert found[0] is Status.DOWN
@@ -198,10 +200,10 @@ async def test_who_hears_ok_need_not_send_a_signal_again(tmp_path):
     async with Scheduler(limits=LIMITS, store=place) as s:
         s.register(TASK, check)
         add_job(s, each, first_deadline(each.schedule, each.check.grace, datetime.now(UTC)), 10.0)
-        signals = Signals(s, lambda _: None, now=SystemClock().wall)
+        signals = Signals(s, lambda _: None, now=SystemClock().wall, peers=Peers(10))
         signals.follow([each])
         now = datetime.now(UTC).timestamp()
-        await signals.take(TOKEN, signal(Said.FAIL, now))
+        await signals.take(TOKEN, signal(Said.FAIL, now), "peer")
         with closing(sqlite3.connect(tmp_path / "uptime.db")) as other:
             rows = other.execute("SELECT outcome, result FROM tick").fetchall()
             ((next_us,),) = other.execute("SELECT next_us FROM job_state").fetchall()
@@ -215,94 +217,10 @@ async def test_who_is_not_told_ok_has_to_send_a_signal_again():
     async with Scheduler(limits=LIMITS) as s:
         s.register(TASK, lambda name: None)
         add_job(s, each, None, 10.0)
-        signals = Signals(s, lambda _: None, now=SystemClock().wall)
+        signals = Signals(s, lambda _: None, now=SystemClock().wall, peers=Peers(10))
         signals.follow([each])
     with pytest.raises(NotKept):
-        await signals.take(TOKEN, signal(Said.SUCCESS))
-
-
-@pytest.fixture
-async def server():
-    """Serve on a free port: (ask, what was taken)."""
-    taken = []
-    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-    port = listener.extra(anyio.abc.SocketAttribute.local_port)
-
-    async def ask(request):
-        with anyio.fail_after(PATIENCE):
-            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
-                await stream.send(request)
-                received = b""
-                try:
-                    while True:
-                        received += await stream.receive()
-                except (anyio.EndOfStream, anyio.BrokenResourceError):
-                    return received
-
-    async def take(*found):
-        if found[0] == "full":
-            raise NotKept
-        taken.append(found)
-
-    async with anyio.create_task_group() as group:
-        group.start_soon(serve, listener, SystemClock(), take)
-        yield ask, taken
-        group.cancel_scope.cancel()
-    await listener.aclose()
-
-
-def request(path, method="GET", body=b""):
-    return f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-
-
-@pytest.mark.parametrize(
-    ("path", "said", "code", "run"),
-    [
-        (f"/push/{TOKEN}", Said.SUCCESS, None, None),
-        (f"/push/{TOKEN}/start?rid=ab-1", Said.START, None, "ab-1"),
-        (f"/push/{TOKEN}/fail", Said.FAIL, None, None),
-        (f"/push/{TOKEN}/0", Said.SUCCESS, 0, None),
-        (f"/push/{TOKEN}/137?rid=%00", Said.FAIL, 137, None),
-        ("/push/unknown", Said.SUCCESS, None, None),
-    ],
-)
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_request_is_a_signal(server, path, said, code, run, method):
-    """The answer is the same for a token that nobody has."""
-    ask, taken = server
-    answer = await ask(request(path, method, b"took 3 GB\x1b[31m"))
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert answer.endswith(b"\r\n\r\nOK\n")
-    ((token, found),) = taken
-    assert (token, found.said, found.code, found.run) == (path.split("/")[2].split("?")[0], said, code, run)
-    assert "\x1b" not in found.log
-
-
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (request("/"), b"404"),
-        (request(f"/push/{TOKEN}/256"), b"404"),
-        (request(f"/push/{TOKEN}/explode"), b"404"),
-        (request(f"/push/{TOKEN}", "DELETE"), b"405"),
-        (request("/push/full"), b"503"),
-        (b"\x00\x01\x02\r\n\r\n", b"400"),
-        (b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * (MOST_HEAD + 4_096) + b"\r\n\r\n", b"431"),
-    ],
-)
-async def test_anything_else_is_refused_and_changes_nothing(server, sent, status):
-    """With the status that says so."""
-    ask, taken = server
-    answer = await ask(sent)
-    assert answer == b"" or answer.split()[1] == status
-    assert taken == []
-
-
-async def test_of_a_body_only_the_beginning_is_kept(server):
-    """However long it is."""
-    ask, taken = server
-    await ask(request(f"/push/{TOKEN}", "POST", b"x" * 1_000_000))
-    assert len(taken[0][1].log) == 300
+        await signals.take(TOKEN, signal(Said.SUCCESS), "peer")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from attrs import evolve
 
 from kit import T0
 from schedule import Cron, Every
-from scheduler import RunMissed, SchedulerStarted
+from scheduler import RunEnded, RunMissed, SchedulerStarted, StoreDown, StoreUp
 from scheduler.agent.checks import Holdups, Resolver, Said, Signal
 from scheduler.agent.config import Network
 from scheduler.agent.config.config import parse_config
-from scheduler.agent.push.signals import Signals
+from scheduler.agent.push import Peers, Signals
 from scheduler.agent.roster import Roster, Ways
 from scheduler.agent.targets import Closed, Opened
 from scheduler.agent.text import Redactor
@@ -39,15 +39,18 @@ class World:
     def __init__(self, schedule):
         (target,) = parse_config(FILE, "uptime.toml", {}).targets
         self.target = evolve(target, schedule=schedule)
-        self.store, self.told = MemoryStore(), []
+        self.store, self.told, self.peers = MemoryStore(), [], Peers(10)
 
     def live(self, since, until, signals=()):
-        """Play from one second to another; `signals`: (when, what)."""
+        """Play from one second to another; `signals`: (when, what), or (when, what is called then)."""
 
         async def sending(taking, clock):
             for at, said in signals:
                 await clock.sleep(T0 + at - clock.wall())
-                await taking.take(TOKEN, Signal(said=said, at=clock.wall()))
+                if callable(said):
+                    said()
+                else:
+                    await taking.take(TOKEN, Signal(said=said, at=clock.wall()), "peer")
 
         def begin(scheduler, clock):
             ways = Ways(Resolver({}), clock, Redactor(), Holdups(clock))
@@ -55,9 +58,9 @@ class World:
             roster.begin([self.target])
             roster.board.subscribe(self._hear)
             scheduler.listen(roster.board.listen)
-            taking = Signals(scheduler, lambda _: None, now=clock.wall)
+            taking = Signals(scheduler, lambda _: None, now=clock.wall, peers=self.peers)
             taking.follow([self.target])
-            scheduler.listen(taking.listen, RunMissed)
+            scheduler.listen(taking.listen, RunMissed, RunEnded, StoreDown, StoreUp)
             scheduler.listen(lambda _: taking.plan(), SchedulerStarted)
             return sending(taking, clock)
 
@@ -115,3 +118,27 @@ def test_a_deadline_by_the_calendar_that_passes_while_the_agent_is_away_is_the_n
     world.live(0, 4 * HOUR, [(3.01 * HOUR, Said.SUCCESS)])
     told = world.live(28 * HOUR, 60 * HOUR)
     assert told == [("+", pytest.approx(51 * HOUR + 300, abs=1))]
+
+
+def test_a_deadline_that_passes_while_connections_of_its_peer_were_turned_away_is_no_alarm():
+    """One of them may have brought the signal: nobody knows. It has until the next deadline, and no longer."""
+    world = World(Every("48h"))
+    turned_away = (10 * HOUR, lambda: world.peers.turned_away("peer"))
+    told = world.live(0, 200 * HOUR, [(HOUR, Said.SUCCESS), turned_away])
+    first = HOUR + 48 * HOUR + 300
+    assert told == [("+", pytest.approx(first + 48 * HOUR + 300, abs=1))]
+
+
+def test_a_deadline_that_passes_while_nobody_could_be_let_in_is_no_alarm():
+    """Without descriptors nobody knows who it was."""
+    world = World(Every("48h"))
+    told = world.live(0, 60 * HOUR, [(HOUR, Said.SUCCESS), (10 * HOUR, world.peers.deaf)])
+    assert told == []
+
+
+@pytest.mark.parametrize(("peer", "at"), [("a stranger", 10 * HOUR), ("peer", 0.5 * HOUR)])
+def test_strangers_that_are_turned_away_hide_no_silence(peer, at):
+    """Nor does what was turned away before the last signal. Else anybody could keep all alarms back."""
+    world = World(Every("48h"))
+    acts = sorted([(HOUR, Said.SUCCESS), (at, lambda: world.peers.turned_away(peer))], key=lambda act: act[0])
+    assert world.live(0, 60 * HOUR, acts) == [("+", pytest.approx(HOUR + 48 * HOUR + 300, abs=1))]

@@ -27,9 +27,10 @@ from .contract import (
 )
 from .holdups import Holdups
 from .http import Exchange
+from .inbox import Inbox, Said, Signal
 from .kinds import BY_SCHEME, COMMON, KINDS, PORTS, Kinds, gathered, known_kinds
 from .net import ANYWHERE, Budget, Family, Reach, Resolver, Unresolved, certificates, dialled, reach
-from .push import LONGEST_LOG, PUSH, Inbox, PushCheck, Said, Signal, log_of
+from .push import LONGEST_LOG, PUSH, PushCheck, log_of
 from .steps import STEPS, TIMEOUT_OF_ALWAYS, StepsCheck, StepsRun, prepared, read_steps
 from .target_check import MOST_ADDRESSES, Mode, TargetCheck
 

@@ -7,28 +7,24 @@ next start of the target's job, and so it stands in the store, and is met after 
 
 from __future__ import annotations
 
-import enum
+import math
 import os
 import re
-from collections import deque
 from pathlib import Path
 from typing import Any, Final, assert_never
 
-from attrs import Factory, evolve, field, frozen
+from attrs import Factory, field, frozen
+
+from scheduler import current_run
 
 from ..text import Url, printable, wording
 from ..toml import Option, Unfit, Unset, seconds, text_of_file
 from .contract import NO_PORT, Attempt, Clash, Detail, Finding, Kind, Status
+from .inbox import Inbox, Said, Signal
 
 SHORTEST_TOKEN: Final = 16
 GRACE: Final = 60.0
 """Seconds after a signal was expected in which it may still come, unless the check says otherwise."""
-
-MOST_SIGNALS: Final = 20
-"""Signals of one target that wait to be taken out; older ones are counted and dropped."""
-
-MOST_STARTS: Final = 100
-"""Starts with an id of a run whose ends are waited for."""
 
 LONGEST_LOG: Final = 300
 """Characters of what a signal says that are kept."""
@@ -37,57 +33,6 @@ _STANDS: Final = "stands"
 """In the detail of a result: how the target stood by it, for what comes later and decides nothing."""
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]+")
-
-
-class Said(enum.Enum):
-    """The meaning of a signal."""
-
-    SUCCESS = "success"
-    START = "start"
-    FAIL = "fail"
-    LOG = "log"
-
-
-@frozen(kw_only=True)
-class Signal:
-    """A signal of a target, at an instant in UTC seconds. `run`: which run of it; `code`: how that exited."""
-
-    said: Said
-    at: float
-    run: str | None = None
-    code: int | None = None
-    log: str | None = None
-    lasted: float | None = None
-    """Seconds since the start of that run was told."""
-
-
-class Inbox:
-    """The signals of one target that nobody has taken out yet."""
-
-    def __init__(self) -> None:
-        self._waiting: deque[Signal] = deque(maxlen=MOST_SIGNALS)
-        self._starts: dict[str, float] = {}
-
-    def put(self, signal: Signal) -> Signal:
-        """Put a signal in; it is told how long its run lasted, if the start of that was told."""
-        if signal.run is not None and signal.said is Said.START:
-            while len(self._starts) >= MOST_STARTS:
-                del self._starts[next(iter(self._starts))]
-            self._starts[signal.run] = signal.at
-        elif signal.run is not None and signal.said is not Said.LOG and signal.run in self._starts:
-            signal = evolve(signal, lasted=max(signal.at - self._starts.pop(signal.run), 0.0))
-        self._waiting.append(signal)
-        return signal
-
-    def holds(self, signal: Signal) -> bool:
-        """Whether a signal lies there still."""
-        return any(each is signal for each in self._waiting)
-
-    def take(self) -> list[Signal]:
-        """Take out what lies there, oldest first."""
-        found = list(self._waiting)
-        self._waiting.clear()
-        return found
 
 
 @frozen(kw_only=True)
@@ -117,14 +62,34 @@ class PushCheck:
         if not self.is_heard:
             return Finding(status=Status.UNKNOWN, error="it reports by itself, and nobody listens with --once")
         signals = self.inbox.take()
-        last = at.before.get("signal_at")
         if not signals:
-            return Finding(status=Status.DOWN, error=_silence(last), detail={**_kept(last), _STANDS: Status.DOWN.value})
+            return self._nothing(at.before)
         deciding = [each for each in signals if each.said in {Said.SUCCESS, Said.FAIL}]
         found = deciding[-1] if deciding else signals[-1]
         status = _status(found, at.before.get(_STANDS))
         stands = {} if status is Status.UNKNOWN else {_STANDS: status.value}
         return Finding(status=status, error=_words(found, status), detail={**_detail(found), **stands})
+
+    def _nothing(self, before: Detail) -> Finding:
+        """Judge that nothing lies there: silence, unless the deadline is still to come or we have not listened well."""
+        last, stands = before.get("signal_at"), before.get(_STANDS)
+        as_before = {**_kept(last), **({} if stands is None else {_STANDS: stands})}
+        if self.inbox.is_early(_due()):
+            status = _standing(stands)
+            error = None if status is Status.UP else "nothing new has come"
+            return Finding(status=status, error=error, detail=as_before)
+        if self.inbox.found_silent():
+            return Finding(status=Status.DOWN, error=_silence(last), detail={**_kept(last), _STANDS: Status.DOWN.value})
+        error = f"{_silence(last)}, but connections were turned away, and one may have brought it"
+        return Finding(status=Status.UNKNOWN, error=error, detail=as_before)
+
+
+def _due() -> float:
+    """When the run that goes on was due, in UTC seconds. A check that is made outside a run is never early."""
+    try:
+        return current_run().due.timestamp()
+    except LookupError:
+        return math.inf
 
 
 def _silence(last: object) -> str:
@@ -145,9 +110,13 @@ def _status(signal: Signal, before: object) -> Status:
         case Said.FAIL:
             return Status.DOWN
         case Said.START | Said.LOG:
-            return {each.value: each for each in (Status.UP, Status.DOWN)}.get(str(before), Status.UNKNOWN)
+            return _standing(before)
         case _:
             assert_never(signal.said)
+
+
+def _standing(before: object) -> Status:
+    return {each.value: each for each in (Status.UP, Status.DOWN)}.get(str(before), Status.UNKNOWN)
 
 
 def _words(signal: Signal, status: Status) -> str | None:

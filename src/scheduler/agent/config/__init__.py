@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .collector import without_collections
 from .config import Config, parse_config, read_config
-from .network import Network
+from .network import Network, Push
 from .place import MetricsPlace, StorePlace, store_place
 from .preview import config_lines, over
 from .rights import warnings_about, warnings_about_owners
@@ -20,6 +20,7 @@ __all__ = [
     "Config",
     "MetricsPlace",
     "Network",
+    "Push",
     "Start",
     "StorePlace",
     "Target",

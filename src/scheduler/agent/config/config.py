@@ -39,7 +39,7 @@ from ..toml import (
 from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
 from .limits import Limits, read_limits
-from .network import Network, Place, read_network, read_push
+from .network import Network, Push, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
 from .relations import check_parents, read_groups, read_maintenance
 from .rights import warnings_about
@@ -98,7 +98,7 @@ class Config:
     probes: tuple[Layer, ...] = ()
     tables: TablesPlace | None = None
     rules: Rules = field(factory=Rules)
-    push: Place | None = None
+    push: Push | None = None
     warnings: tuple[str, ...] = ()
 
     @property

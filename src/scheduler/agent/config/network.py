@@ -21,9 +21,6 @@ LONGEST: Final = 30.0
 MOST: Final = 16
 _EXPECTED: Final = 'a list of 1 to 16 URLs such as ["tcp://192.0.2.1:53", "https://example.org/"]'
 
-Place = tuple[str, int]
-"""An address of this machine, and a port."""
-
 _PLACE: Final = 'an address of this machine and a port, such as "127.0.0.1:8075" or "[::1]:8075"'
 _LOOPBACK: Final = ("127.", "::1")
 _HIGHEST_PORT: Final = 65_535
@@ -40,6 +37,14 @@ class Network:
     def longest(self) -> float:
         """Seconds that an answer may take, with the wait for the round."""
         return self.every + max((each.timeout for each in self.probes), default=0.0) if self.probes else 0.0
+
+
+@frozen(kw_only=True)
+class Push:
+    """Where signals come in: an address of this machine, and a port."""
+
+    host: str
+    port: int
 
 
 def read_network(section: Section) -> Network:
@@ -89,7 +94,7 @@ def _probe(url: str, timeout: float) -> Target:
     return Target(name=str(parsed), kind=kind.name, check=check, schedule=Every(EVERY), timeout=timeout)
 
 
-def read_push(section: Section, targets: Iterable[Target]) -> tuple[Place | None, list[str]]:
+def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None, list[str]]:
     """Read where to listen, and warnings. None: nowhere, for nobody reports. Notes a problem where somebody would."""
     place = section.take(
         "listen",
@@ -103,10 +108,13 @@ def read_push(section: Section, targets: Iterable[Target]) -> tuple[Place | None
         section.complain(f"{name} and {other} have the same token: give each its own, or nobody knows who has reported")
     if reporting and place is None and not section.has("listen"):
         section.complain(f'add listen = "127.0.0.1:8075": {reporting[0]} reports to it')
-    if place is None or place[0].startswith(_LOOPBACK):
-        return place, []
+    if place is None:
+        return None, []
+    push = Push(host=place[0], port=place[1])
+    if push.host.startswith(_LOOPBACK):
+        return push, []
     warning = "[push] listens beyond this machine without TLS: put a proxy before it, or others can read the tokens"
-    return place, [warning]
+    return push, [warning]
 
 
 def _same_tokens(targets: Iterable[Target]) -> Iterator[tuple[str, str]]:
@@ -116,7 +124,7 @@ def _same_tokens(targets: Iterable[Target]) -> Iterator[tuple[str, str]]:
             yield each.name, first[each.check.token]
 
 
-def _place(value: Any) -> Place:
+def _place(value: Any) -> tuple[str, int]:
     if isinstance(value, str):
         host, _, port = value.rpartition(":")
         host = host.removeprefix("[").removesuffix("]")

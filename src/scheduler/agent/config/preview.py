@@ -124,7 +124,7 @@ def _server_lines(config: Config) -> Iterator[str]:
 
 def _place_lines(config: Config) -> Iterator[str]:
     if config.push is not None:
-        host, port = config.push
+        host, port = config.push.host, config.push.port
         yield f"signals come in at {f'[{host}]' if ':' in host else host}:{port}"
     if config.network.probes:
         probes = ", ".join(str(each.check.url) for each in config.network.probes)

@@ -1,12 +1,13 @@
 """Signals of push targets: from whom one comes, what it says, and until when the next one has to come.
 
 Offers `Signals`, which puts a signal into the inbox of its target, sets its deadline and has it judged and stored, and
-`serve`, which takes them by HTTP. Does not judge them: that is for the check of a target. Lives on the event loop.
+`Server`, which takes them by HTTP. Does not judge them: that is for the check of a target. Lives on the event loop.
 """
 
 from __future__ import annotations
 
-from .server import NotListening, listen, serve
+from .peers import Peers
+from .server import NotListening, Server, listen, most_connections
 from .signals import Signals, first_deadline
 
-__all__ = ["NotListening", "Signals", "first_deadline", "listen", "serve"]
+__all__ = ["NotListening", "Peers", "Server", "Signals", "first_deadline", "listen", "most_connections"]

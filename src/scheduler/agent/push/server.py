@@ -7,46 +7,61 @@
 GET, HEAD, POST and PUT do the same. The beginning of a body is kept with the signal. The answer comes once the signal
 is stored, with what follows from it: who has heard OK need not send it again, whatever happens to us. A token that
 nobody has is answered like one that somebody has, so that nobody learns which there are.
+
+Whatever comes in over a connection, and whatever goes wrong with it, ends its own exchange and nothing else.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from logging import getLogger
-from typing import Final
-from urllib.parse import parse_qs
+from typing import Final, Self
 
 import anyio
-import h11
-from anyio.abc import Listener, SocketStream
-from attrs import frozen
+from anyio.abc import SocketStream
 
 from timerqueue import Clock
 
-from ..checks import LONGEST_LOG, Said, Signal, log_of
+from ..checks import Said, Signal, log_of
+from .exchange import MOST_HEAD, Answer, Refused, Request, bytes_of, linger, read_request, send_again, send_answer
+from .peers import Peers, Place, peer_of
+
+try:
+    import resource
+except ImportError:  # where there are no such limits
+    resource = None  # type: ignore[assignment]
 
 logger = getLogger(__name__)
 
-MOST_HEAD: Final = 16 * 1024
-MOST_BODY: Final = 16 * 1024
-"""Bytes of a body that are read; what comes after that is not."""
-
 MOST_CONNECTIONS: Final = 100
-MOST_WAITING: Final = 200
-"""Connections that wait until fewer are open. Those beyond are closed: checks need descriptors too."""
+_SHARE: Final = 4
+"""Of the descriptors that this process may have, one part of so many is for signals: checks need the others."""
 
-WITHIN: Final = 5.0
-"""Seconds that a whole request may take, with its wait."""
+BACKLOG: Final = 1_024
+PAUSE: Final = 0.1
+"""Seconds after which connections are accepted again that could not even be refused."""
 
-_PIECE: Final = 2048
-_METHODS: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT"})
+QUIET: Final = 300.0
+"""Seconds without such trouble, after which it is told of anew."""
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT"})
 _PATH: Final = re.compile(r"/push/([A-Za-z0-9_-]{1,200})(?:/(start|fail|log|[0-9]{1,3}))?")
-_RUN: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_RUN: Final = re.compile(r"(?:^|&)rid=([A-Za-z0-9_-]{1,64})(?:&|$)")
 _HIGHEST_CODE: Final = 255
 
-Take = Callable[[str, Signal], Awaitable[None]]
-"""A call that returns once a signal is stored. Raises NotKept."""
+_OK: Final = Answer(200, "OK")
+_NOT_FOUND: Final = Answer(404, "there is nothing here: signals go to /push/TOKEN")
+_NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "GET, HEAD, POST, PUT"),))
+NO_ROOM: Final = send_again("too many connections are open here")
+
+Take = Callable[[str, Signal, str], Awaitable[bool]]
+"""Takes a signal that came with a token from a peer, and returns once it is stored: whether a target has that token.
+Raises NotKept.
+"""
 
 
 class NotKept(Exception):
@@ -57,67 +72,207 @@ class NotListening(Exception):
     """Signals cannot come in there. The text says why."""
 
 
-async def listen(host: str, port: int) -> Listener[SocketStream]:
+def listen(host: str, port: int) -> socket.socket:
     """Listen at an address of this machine. Raises NotListening."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return await anyio.create_tcp_listener(local_host=host, local_port=port)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as exc:
         reason = (exc.strerror or str(exc)).lower()
         raise NotListening(f"cannot listen for signals at {host} port {port}: {reason}") from None
+    listener.settimeout(0)
+    return listener
 
 
-@frozen
-class _Request:
-    method: bytes
-    target: str
-    body: bytes
+def most_connections() -> int:
+    """How many connections may be open at a time, by the limit of this process on descriptors."""
+    if resource is None:
+        return MOST_CONNECTIONS
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONNECTIONS if limit < 0 else max(min(MOST_CONNECTIONS, limit // _SHARE), 1)
 
 
-async def serve(listener: Listener[SocketStream], clock: Clock, take: Take) -> None:
-    """Take signals until cancelled. `take` is awaited with each, and with the token that came with it."""
-    room = anyio.CapacityLimiter(MOST_CONNECTIONS)
+class Server:
+    """The push port. `take` is awaited with each signal. `say` is told when signals may be lost."""
 
-    async def handle(stream: SocketStream) -> None:
-        async with stream:
-            if room.statistics().tasks_waiting >= MOST_WAITING:
+    def __init__(self, clock: Clock, take: Take, peers: Peers, say: Callable[[str], None] = logger.warning) -> None:
+        self._clock = clock
+        self._take = take
+        self._peers = peers
+        self._say = say
+        self._told: dict[str, float] = {}
+        """When each trouble came last, by the clock that is never set."""
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Take signals until cancelled."""
+        with _Spare() as spare:
+            async with anyio.create_task_group() as group:
+                while True:
+                    await anyio.wait_readable(listener)
+                    accepted = self._accept(listener)
+                    if accepted is None:
+                        continue
+                    if isinstance(accepted, OSError):
+                        await self._without_descriptors(listener, spare, accepted)
+                        continue
+                    scope = anyio.CancelScope()
+                    place = self._admit(accepted, scope)
+                    if place is not None:
+                        group.start_soon(self._attend, accepted, place, scope)
+
+    # -- connections ---------------------------------------------------------------------------------------------------
+
+    def _accept(self, listener: socket.socket) -> socket.socket | OSError | None:
+        """Accept a connection: it, or why none can be accepted. None: there is none after all."""
+        try:
+            connection, _ = listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionError):
+            return None
+        except OSError as exc:
+            return exc
+        connection.settimeout(0)
+        return connection
+
+    async def _without_descriptors(self, listener: socket.socket, spare: _Spare, why: OSError) -> None:
+        """Refuse a connection with the descriptor that is kept for that, or wait a moment if even that is gone."""
+        self._peers.deaf()
+        self._tell("signals of push targets cannot be accepted", why.strerror or str(why))
+        with spare.lent() as is_there:
+            refused = self._accept(listener) if is_there else None
+            if isinstance(refused, socket.socket):
+                _refuse(refused)
                 return
-            with anyio.move_on_after(WITHIN):
-                try:
-                    async with room:
-                        await _exchange(stream, clock, take)
-                except (anyio.BrokenResourceError, anyio.EndOfStream, h11.ProtocolError, OSError) as exc:
-                    logger.debug("a request for a push target came to nothing: %s", exc)
+        await self._clock.sleep(PAUSE)
 
-    await listener.serve(handle)
+    def _admit(self, connection: socket.socket, scope: anyio.CancelScope) -> Place | None:
+        """Find a place for a connection. None: there was none, and it has been told so."""
+        try:
+            peer = peer_of(connection.getpeername()[0])
+        except OSError:  # it has gone already
+            connection.close()
+            return None
+        lost = self._peers.lost
+        place = self._peers.enter(peer, scope.cancel)
+        if self._peers.lost > lost:
+            self._tell("signals of push targets may be turned away", "too many connections are open to the push port")
+        if place is None:
+            _refuse(connection)
+        return place
+
+    async def _attend(self, connection: socket.socket, place: Place, scope: anyio.CancelScope) -> None:
+        """Have one exchange. This is the boundary: nothing that happens in there goes any further."""
+        try:
+            with connection:
+                async with await _opened(connection) as stream:
+                    await self._exchange(stream, place, scope)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError) as exc:
+            logger.debug("a request for a push target came to nothing: %s", exc)
+        except Exception as exc:
+            if self._is_news(f"a defect: {type(exc).__name__}"):
+                logger.exception("a request for a push target could not be served; others can")
+        finally:
+            self._peers.left(place)
+
+    async def _exchange(self, stream: SocketStream, place: Place, scope: anyio.CancelScope) -> None:
+        found: Request | Answer | None = None
+        with scope:
+            try:
+                found = await read_request(stream)
+                place.is_heard = True
+            except Refused as exc:
+                found = exc.answer
+                await send_answer(stream, found)
+                await linger(stream)
+        if found is None or (scope.cancel_called and isinstance(found, Request)):  # it had to give way
+            await send_answer(stream, NO_ROOM)
+        elif isinstance(found, Request):
+            answer = await self._answer(found, place.peer)
+            await send_answer(stream, answer, is_head=found.method == "HEAD")
+
+    def _tell(self, what: str, why: str) -> None:
+        if self._is_news(what):
+            self._say(f"{what}, and their senders are told to send them again: {why}")
+
+    def _is_news(self, trouble: str) -> bool:
+        """Whether a trouble is to be told of: it has not been there for a while."""
+        now = self._clock.monotonic()
+        before, self._told[trouble] = self._told.get(trouble), now
+        return before is None or now - before > QUIET
+
+    # -- signals -------------------------------------------------------------------------------------------------------
+
+    async def _answer(self, request: Request, peer: str) -> Answer:
+        """Take the signal of a request, and answer it."""
+        path, _, query = request.target.partition("?")
+        found = _PATH.fullmatch(path)
+        said, code = (None, None) if found is None else _said(found[2])
+        if found is None or said is None:
+            return _NOT_FOUND
+        if request.method not in _METHODS:
+            return _NO_SUCH_METHOD
+        run = _RUN.search(query)
+        signal = Signal(
+            said=said,
+            at=self._clock.wall(),
+            run=None if run is None else run[1],
+            code=code,
+            log=log_of(request.body),
+        )
+        try:
+            await self._take(found[1], signal, peer)
+        except NotKept as exc:
+            return send_again(str(exc))
+        return _OK
 
 
-async def _exchange(stream: SocketStream, clock: Clock, take: Take) -> None:
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
+class _Spare:
+    """A descriptor that is kept, to be lent when there are no others."""
+
+    def __init__(self) -> None:
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        self._take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._give()
+
+    @contextmanager
+    def lent(self) -> Iterator[bool]:
+        """Let the body use it. False: it is gone."""
+        is_there = self._descriptor is not None
+        self._give()
+        try:
+            yield is_there
+        finally:
+            self._take()
+
+    def _take(self) -> None:
+        with suppress(OSError):
+            self._descriptor = os.open(os.devnull, os.O_RDONLY)
+
+    def _give(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+async def _opened(connection: socket.socket) -> SocketStream:
+    """Make a stream of an accepted connection. Raises BrokenResourceError if its peer has gone meanwhile."""
     try:
-        request = await _read(stream, connection)
-    except h11.RemoteProtocolError as exc:
-        await _answer(stream, connection, exc.error_status_hint, b"")
-        return
-    code = 405 if request.method not in _METHODS else await _taken(request, clock.wall(), take)
-    await _answer(stream, connection, code, b"" if request.method == b"HEAD" else b"OK\n" if code == 200 else b"")  # noqa: PLR2004
+        return await SocketStream.from_socket(connection)
+    except ValueError as exc:
+        raise anyio.BrokenResourceError from exc
 
 
-async def _taken(request: _Request, now: float, take: Take) -> int:
-    """Take the signal of a request, and say with which status to answer."""
-    path, _, query = request.target.partition("?")
-    found = _PATH.fullmatch(path)
-    if found is None:
-        return 404
-    said, code = _said(found[2])
-    if said is None:
-        return 404
-    run = next(iter(parse_qs(query, max_num_fields=10).get("rid", ())), None) if len(query) <= LONGEST_LOG else None
-    run = run if run is not None and _RUN.fullmatch(run) else None
-    try:
-        await take(found[1], Signal(said=said, at=now, run=run, code=code, log=log_of(request.body)))
-    except NotKept:
-        return 503
-    return 200
+def _refuse(connection: socket.socket) -> None:
+    """Tell a connection, without waiting for it, that there is no room. What it has sent is read, or it is reset."""
+    with connection, suppress(OSError):
+        with suppress(BlockingIOError):
+            connection.recv(MOST_HEAD)
+        connection.send(bytes_of(NO_ROOM))
+        connection.shutdown(socket.SHUT_WR)
 
 
 def _said(word: str | None) -> tuple[Said | None, int | None]:
@@ -129,28 +284,3 @@ def _said(word: str | None) -> tuple[Said | None, int | None]:
     if code > _HIGHEST_CODE:
         return None, None
     return (Said.FAIL if code else Said.SUCCESS), code
-
-
-async def _read(stream: SocketStream, connection: h11.Connection) -> _Request:
-    """Read one request, up to MOST_BODY of its body."""
-    request: h11.Request | None = None
-    body = b""
-    while True:
-        event = connection.next_event()
-        if event is h11.NEED_DATA:
-            connection.receive_data(await stream.receive(_PIECE))
-        elif isinstance(event, h11.Request):
-            request = event
-        elif isinstance(event, h11.Data):
-            body += bytes(event.data)
-        if request is not None and (isinstance(event, h11.EndOfMessage) or len(body) >= MOST_BODY):
-            return _Request(request.method, request.target.decode("latin-1"), body[:MOST_BODY])
-        if isinstance(event, h11.ConnectionClosed):
-            raise anyio.EndOfStream
-
-
-async def _answer(stream: SocketStream, connection: h11.Connection, status: int, body: bytes) -> None:
-    headers = [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), ("Connection", "close")]
-    data = connection.send(h11.Response(status_code=status, headers=headers)) or b""
-    data += connection.send(h11.Data(data=body)) or b""
-    await stream.send(data)

@@ -1,8 +1,12 @@
-"""Signals find their targets by tokens, move deadlines, and are judged and stored before anybody hears of success."""
+"""Signals find their targets by tokens, move deadlines, and are judged and stored before anybody hears of success.
+
+What has been heard counts at once, in memory: a target whose signal we have is not silent. While the store does not
+work, who sent it is told 503, and its run waits for the store. It is judged and stored then, whether or not the sender
+sends it again.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -10,104 +14,186 @@ from hashlib import sha256
 from typing import Final
 
 import anyio
+from attrs import frozen
 
 from schedule import Schedule
 from scheduler import (
     AlreadyStopped,
+    AskedRun,
     JobNotFound,
     LifecycleError,
     MissedReason,
+    Outcome,
     RunEnded,
     RunMissed,
     Scheduler,
+    StoreDown,
     StoreError,
+    StoreUp,
 )
 
-from ..checks import PushCheck, Said, Signal
+from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
+from ..targets import Skipped
+from .peers import Peers
 from .server import NotKept
 
 MOST_STRANGERS: Final = 20
 """Unknown tokens that are told of; what comes after them is not."""
+
+STORED_WITHIN: Final = 2.0
+"""Seconds in which a signal is stored. After that its sender is told to send it again."""
+
+NO_STORE: Final = "not stored yet, because the store of this agent does not work"
+
+
+@frozen
+class _Heard:
+    """A signal that lies in the inbox of its target, or has been taken out already."""
+
+    name: str
+    inbox: Inbox
+    signal: Signal
 
 
 class Signals:
     """All targets that report to us. A token is looked up by its hash: no comparison tells how much of it is right.
 
     `say` is told of the first signals with a token that no target has: who sent them hears nothing of that. `now`: UTC
-    seconds since 1970.
+    seconds since 1970. `peers`: is told who has sent a signal of ours, and says whether we may have missed one.
     """
 
-    def __init__(self, scheduler: Scheduler, say: Callable[[str], None], *, now: Callable[[], float]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, say: Callable[[str], None], *, now: Callable[[], float], peers: Peers
+    ) -> None:
         self._scheduler = scheduler
         self._now = now
         self._say = say
+        self._peers = peers
         self._targets: dict[bytes, Target] = {}
+        self._by_name: dict[str, tuple[Target, PushCheck]] = {}
+        self._asked: dict[str, AskedRun] = {}
+        """The run by which the inbox of a target is emptied, as long as that run has not ended."""
         self._strangers: set[bytes] = set()
-        self._turns: defaultdict[str, anyio.Lock] = defaultdict(anyio.Lock)
+        self._is_store_down = False
 
     def follow(self, targets: Iterable[Target]) -> None:
         """Know these targets from now on, and no others. One that is as before keeps its inbox, as its check does."""
-        before = {each.name: each for each in self._targets.values()}
-        self._targets = {
-            _digest(each.check.token): before[each.name] if before.get(each.name) == each else each
-            for each in targets
-            if each.is_enabled and isinstance(each.check, PushCheck)
-        }
+        before, self._targets, self._by_name = self._by_name, {}, {}
+        for each in targets:
+            if each.is_enabled and isinstance(each.check, PushCheck):
+                kept = before.get(each.name)
+                target, check = kept if kept is not None and kept[0] == each else (each, each.check)
+                check.inbox.hear_by(self._peers)
+                self._targets[_digest(check.token)] = target
+                self._by_name[each.name] = (target, check)
+        self._asked = {name: asked for name, asked in self._asked.items() if name in self._by_name}
 
     def plan(self) -> None:
         """Give each target its first deadline that has none yet. The scheduler has read its store."""
         now = datetime.fromtimestamp(self._now(), UTC)
-        for target in self._targets.values():
+        for name, (target, check) in self._by_name.items():
             with suppress(JobNotFound):  # its schedule has ended
-                if self._scheduler.get(target.name).next_start == target.schedule.bind(target.name).next(now):
-                    self._wait_for(target, now)
+                if self._scheduler.get(name).next_start == target.schedule.bind(name).next(now):
+                    self._wait_for(target, check, now)
 
-    def listen(self, event: RunMissed) -> None:
-        """Take the deadline of a target that passed while nobody could report: it has until the next one."""
-        target = next((each for each in self._targets.values() if each.name == event.job_id), None)
-        if event.reason is MissedReason.LATE and target is not None:
-            self._wait_for(target, datetime.fromtimestamp(self._now(), UTC))
+    def listen(self, event: RunMissed | RunEnded | StoreDown | StoreUp) -> None:
+        """Take what the scheduler tells: a deadline that passed, a run that has emptied an inbox, or how the store is.
 
-    def _wait_for(self, target: Target, now: datetime) -> None:
+        A deadline that passed while nobody could report, or while signals were turned away, is no silence: the target
+        has until the next one.
+        """
+        if isinstance(event, (StoreDown, StoreUp)):
+            self._is_store_down = isinstance(event, StoreDown)
+            return
+        target, check = self._by_name.get(event.job_id, (None, None))
+        if target is None or check is None:
+            return
+        now = datetime.fromtimestamp(self._now(), UTC)
+        if isinstance(event, RunEnded):
+            self._run_ended(event, check.inbox)
+            if check.inbox.is_given_time():
+                self._wait_for(target, check, now)
+        elif event.reason is MissedReason.LATE:
+            self._wait_for(target, check, now)
+
+    def _run_ended(self, run: RunEnded, inbox: Inbox) -> None:
+        """Ask for another run if signals have come since the one that has ended took out what lay there."""
+        asked = self._asked.get(run.job_id)
+        if asked is not None and asked.due_us == round(run.due * 1e6):
+            del self._asked[run.job_id]
+        if any(isinstance(each, Skipped) for each in run.results):
+            inbox.take()  # what comes during maintenance says nothing later
+        elif inbox.is_filled and run.outcome is Outcome.SUCCEEDED:
+            with suppress(AlreadyStopped, JobNotFound):
+                self._ask(run.job_id)
+
+    def _wait_for(self, target: Target, check: PushCheck, now: datetime) -> None:
         """Let a target have until its first deadline after `now`."""
-        assert isinstance(target.check, PushCheck)
-        deadline = first_deadline(target.schedule, target.check.grace, now)
+        deadline = first_deadline(target.schedule, check.grace, now)
         if deadline is not None:
             with suppress(JobNotFound, AlreadyStopped):
                 self._scheduler.get(target.name).set_next_start(deadline)
+                check.inbox.expect(deadline)
 
-    async def take(self, token: str, signal: Signal) -> None:
-        """Take a signal: its target is judged now, and at its next deadline. Return once both are stored.
+    async def take(self, token: str, signal: Signal, peer: str) -> bool:
+        """Take a signal: its target is judged now, and at its next deadline. Return once both are stored, and whether
+        there is such a target.
 
-        A token of nobody changes nothing. Raises NotKept if the agent stops, or its store refuses.
+        A token of nobody changes nothing, and waits for the store all the same. Raises NotKept if the agent stops, or
+        its store does not answer in time; the signal counts nevertheless.
         """
         digest = _digest(token)
         target = self._targets.get(digest)
+        heard: _Heard | None = None
         try:
-            if target is None or not isinstance(target.check, PushCheck):
+            if target is None:
                 self._tell_of(digest)
             else:
-                await self._judge(target, target.check, signal)
-            await self._scheduler.flush()
-        except (AlreadyStopped, LifecycleError, StoreError) as exc:
-            raise NotKept(str(exc)) from exc
+                self._peers.know(peer)
+                heard = self._hear(target.name, signal, peer)
+            if not self._is_store_down:
+                with anyio.move_on_after(STORED_WITHIN):
+                    await self._stored(heard)
+                    return target is not None
+        except (AlreadyStopped, LifecycleError) as exc:
+            raise NotKept("not stored, because this agent is about to stop") from exc
+        except StoreError as exc:
+            raise NotKept(NO_STORE) from exc
         except JobNotFound:  # the configuration has changed just now
-            return
+            return True
+        raise NotKept(NO_STORE)
 
-    async def _judge(self, target: Target, check: PushCheck, signal: Signal) -> None:
-        """Move the deadline, and have the target judged; by a run that waits for its turn, others being under way."""
-        job = self._scheduler.get(target.name)
+    def _hear(self, name: str, signal: Signal, peer: str) -> _Heard:
+        """Put a signal into its target's inbox, move the deadline, and have a run of the target empty the inbox."""
+        target, check = self._by_name[name]
+        job = self._scheduler.get(name)
         if not job.is_ours:
-            msg = f"another agent has its target: {job.agent or 'nobody knows which'}"
-            raise NotKept(msg)
-        signal = check.inbox.put(signal)
+            raise NotKept("another agent of this fleet has its target")
         deadline = deadline_after(target.schedule, check.grace, signal)
         if deadline is not None:
             job.set_next_start(deadline)
-        async with self._turns[target.name]:
-            if check.inbox.holds(signal) and not isinstance(await job.run_now(), RunEnded):
-                raise NotKept("its target has not been judged")
+            check.inbox.expect(deadline)
+        signal = check.inbox.put(signal, peer)
+        if check.inbox.holds(signal):
+            self._ask(name)
+        return _Heard(name, check.inbox, signal)
+
+    async def _stored(self, heard: _Heard | None) -> None:
+        """Return once a signal, and what follows from it, is stored. Raises NotKept if its target is not judged."""
+        for _ in range(2):  # a run that goes on may have emptied the inbox before; the next one has not
+            if heard is not None and heard.inbox.holds(heard.signal):
+                answer = await self._ask(heard.name)
+                if not isinstance(answer, RunEnded):
+                    raise NotKept("not stored, because its target is not checked now")
+        await self._scheduler.flush()
+
+    def _ask(self, name: str) -> AskedRun:
+        """The run that empties an inbox: one at a time, or the second would find nothing there."""
+        asked = self._asked.get(name)
+        if asked is None or asked.is_done:
+            asked = self._asked[name] = self._scheduler.get(name).run_now()
+        return asked
 
     def _tell_of(self, digest: bytes) -> None:
         if digest not in self._strangers and len(self._strangers) < MOST_STRANGERS:

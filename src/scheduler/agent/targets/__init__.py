@@ -26,6 +26,7 @@ from .news import (
 )
 from .reading import restore, skipped_for, told, verdict_of_record
 from .recall import Recall
+from .report import Skipped
 from .sooner import Sooner
 from .status import Marked, Marks, Recalled, TargetStatus, Verdict
 from .task import TASK, CheckTask
@@ -55,6 +56,7 @@ __all__ = [
     "Recall",
     "Recalled",
     "Remembered",
+    "Skipped",
     "Sooner",
     "Standing",
     "Summary",

@@ -1,0 +1,142 @@
+"""One request and its answer over HTTP: what is read of it, within which bounds, and how the connection is closed.
+
+A body is read to its end, though only its beginning is kept: a connection that is closed over unread bytes is reset,
+and its peer may never see the answer. What is too long is refused before it is sent, if the peer asks (100-continue).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Final
+
+import anyio
+import h11
+from anyio.abc import SocketStream
+from attrs import frozen
+
+MOST_HEAD: Final = 16 * 1024
+MOST_BODY: Final = 16 * 1024
+"""Bytes of a body that are kept."""
+
+MOST_READ: Final = 16 * 1024 * 1024
+"""Bytes of a body that are read. A longer one is refused."""
+
+WITHIN: Final = 10.0
+"""Seconds in which a whole request has to come."""
+
+LINGER: Final = 1.0
+"""Seconds in which the rest of a request that is refused may come, so that its sender reads the answer."""
+
+AGAIN_AFTER: Final = 5
+"""Seconds after which who was told 503 should send its request again."""
+
+_PIECE: Final = 64 * 1024
+_PIECE_OF_HEAD: Final = 2 * 1024
+"""What comes at once is read at once, however long it is: so the bound of a head needs small pieces."""
+
+
+@frozen
+class Request:
+    """A request. `body`: its beginning."""
+
+    method: str
+    target: str
+    body: bytes
+
+
+@frozen
+class Answer:
+    """An answer. `text`: what it says, on one line."""
+
+    status: int
+    text: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+class Refused(Exception):
+    """A request cannot be read. `answer` says why."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.text)
+        self.answer = answer
+
+
+def send_again(why: str) -> Answer:
+    """Answer that a request could not be served, for a reason, and has to be sent again."""
+    return Answer(503, f"{why}: send it again", (("Retry-After", str(AGAIN_AFTER)),))
+
+
+async def read_request(stream: SocketStream) -> Request:
+    """Read one request to its end. Raises Refused, and EndOfStream or OSError if the peer has gone."""
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
+    with anyio.move_on_after(WITHIN):
+        try:
+            return await _read(stream, connection)
+        except h11.RemoteProtocolError as exc:
+            raise Refused(Answer(exc.error_status_hint, "this is no request")) from exc
+    raise Refused(Answer(408, f"the request did not end within {WITHIN:g} s"))
+
+
+async def _read(stream: SocketStream, connection: h11.Connection) -> Request:
+    request: h11.Request | None = None
+    body, length = bytearray(), 0
+    while True:
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            if connection.they_are_waiting_for_100_continue:
+                proceed = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
+                await stream.send(connection.send(proceed) or b"")
+            connection.receive_data(await _received(stream, _PIECE_OF_HEAD if request is None else _PIECE))
+        elif isinstance(event, h11.Request):
+            request = event
+            _refuse_long(max(_lengths(event), default=0))
+        elif isinstance(event, h11.Data):
+            length += len(event.data)
+            body += event.data[: MOST_BODY - len(body)]
+            _refuse_long(length)
+        elif isinstance(event, h11.EndOfMessage) and request is not None:
+            return Request(request.method.decode("ascii"), request.target.decode("latin-1"), bytes(body))
+        else:
+            raise anyio.EndOfStream
+
+
+async def _received(stream: SocketStream, most: int = _PIECE) -> bytes:
+    """Receive a piece; nothing: the peer sends no more."""
+    try:
+        return await stream.receive(most)
+    except anyio.EndOfStream:
+        return b""
+
+
+def _lengths(request: h11.Request) -> Iterable[int]:
+    """The length of the body, if the request says it. h11 has seen to it that it is a number."""
+    return (int(value) for name, value in request.headers if name == b"content-length")
+
+
+def _refuse_long(length: int) -> None:
+    if length > MOST_READ:
+        raise Refused(Answer(413, f"a body may have {MOST_READ // 2**20} MiB"))
+
+
+async def send_answer(stream: SocketStream, answer: Answer, *, is_head: bool = False) -> None:
+    """Send the only answer of a connection. `is_head`: without the text of a body."""
+    await stream.send(bytes_of(answer, is_head=is_head))
+    await stream.send_eof()
+
+
+async def linger(stream: SocketStream) -> None:
+    """Read what still comes after an answer, for a moment and within bounds: closing at once might take it back."""
+    with anyio.move_on_after(LINGER):
+        for _ in range(MOST_READ // _PIECE):
+            if not await _received(stream):
+                return
+
+
+def bytes_of(answer: Answer, *, is_head: bool = False) -> bytes:
+    """The bytes of an answer."""
+    body = f"{answer.text}\n".encode()
+    fields = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body)), "Connection": "close"}
+    lines = [f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}"]
+    lines += [f"{name}: {value}" for name, value in (*fields.items(), *answer.fields)]
+    return "\r\n".join([*lines, "", ""]).encode() + (b"" if is_head else body)

@@ -1,0 +1,191 @@
+"""What comes in over the push port: which requests are signals, and that a bad one ends its own exchange alone."""
+
+import errno
+import logging
+import os
+import socket
+
+import anyio
+import pytest
+
+from kit import PATIENCE, settle
+from push_kit import request, rest_of
+from scheduler.agent.checks import Said
+from scheduler.agent.push import exchange, listen
+from scheduler.agent.push.exchange import MOST_HEAD, MOST_READ
+
+TOKEN = "backup-7f3a9c51d2e8"
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "code", "run"),
+    [
+        (f"/push/{TOKEN}", Said.SUCCESS, None, None),
+        (f"/push/{TOKEN}/start?rid=ab-1", Said.START, None, "ab-1"),
+        (f"/push/{TOKEN}/fail?other=1&rid=ab_2&more=3", Said.FAIL, None, "ab_2"),
+        (f"/push/{TOKEN}/0?myrid=1", Said.SUCCESS, 0, None),
+        (f"/push/{TOKEN}/137?rid=%00", Said.FAIL, 137, None),
+        ("/push/unknown", Said.SUCCESS, None, None),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_request_is_a_signal(server, path, said, code, run, method):
+    """The answer is the same for a token that nobody has."""
+    answer = await server.ask(request(path, method, b"took 3 GB\x1b[31m"))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert answer.endswith(b"\r\n\r\nOK\n")
+    ((token, found),) = server.taken
+    assert (token, found.said, found.code, found.run) == (path.split("/")[2].split("?")[0], said, code, run)
+    assert "\x1b" not in found.log
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (request("/"), b"404"),
+        (request(f"/push/{TOKEN}/256"), b"404"),
+        (request(f"/push/{TOKEN}/explode"), b"404"),
+        (request(f"/push/{TOKEN}", "DELETE"), b"405"),
+        (request("/push/full"), b"503"),
+        (b"\x00\x01\x02\r\n\r\n", b"400"),
+        (b"POST / HTTP/1.1\r\nContent-Length: nine\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n" + b"X: " + b"a" * (MOST_HEAD + 4_096) + b"\r\n\r\n", b"431"),
+        (f"POST /push/{TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Length: {MOST_READ + 1}\r\n\r\n".encode(), b"413"),
+    ],
+)
+async def test_anything_else_is_refused_and_changes_nothing(server, sent, status):
+    """With the status that says so."""
+    answer = await server.ask(sent)
+    assert answer.split()[1] == status
+    assert server.taken == []
+
+
+async def test_who_has_to_send_a_signal_again_is_told_when_and_why(server):
+    """As every client of HTTP understands it, and every person."""
+    answer = await server.ask(request("/push/full"))
+    assert b"\r\nRetry-After: 5\r\n" in answer
+    assert answer.endswith(b"no room for it: send it again\n")
+
+
+@pytest.mark.parametrize("fields", [10, 11, 1_000])
+async def test_a_request_may_have_any_number_of_parameters(server, fields):
+    """Eleven of them ended the whole agent, without a token: ValueError, which nobody caught."""
+    query = "&".join(f"p{number}=1" for number in range(fields))
+    answer = await server.ask(request(f"/push/x?{query}"))
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert len(server.taken) == 1
+
+
+async def test_a_defect_ends_its_own_exchange_and_is_logged_once(server, caplog):
+    """Whatever it is: it ended the whole agent. The next signal is taken, and the log does not fill."""
+    with caplog.at_level(logging.ERROR, logger="scheduler.agent"):
+        for _ in range(3):
+            assert await server.ask(request("/push/defect")) == b""
+    assert (await server.ask(request(f"/push/{TOKEN}"))).endswith(b"OK\n")
+    assert [record.message for record in caplog.records] == [
+        "a request for a push target could not be served; others can"
+    ]
+
+
+async def test_of_a_body_only_the_beginning_is_kept_and_all_is_read(server):
+    """However long it is: who still sends when it is answered and closed gets a reset in place of the answer."""
+    answer = await server.ask(request(f"/push/{TOKEN}", "POST", b"x" * 5_000_000))
+    assert answer.endswith(b"OK\n")
+    assert len(server.taken[0][1].log) == 300
+
+
+async def test_who_waits_to_be_asked_for_a_body_is_asked(server):
+    """RFC 9110: else curl waits a second with it, and strict clients five, or for ever."""
+    head = f"POST /push/{TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"
+    with anyio.fail_after(PATIENCE):
+        async with await server.connect() as stream:
+            await stream.send(head.encode())
+            assert (await stream.receive()).startswith(b"HTTP/1.1 100 ")
+            assert server.taken == []
+            await stream.send(b"done")
+            assert (await rest_of(stream)).endswith(b"OK\n")
+    assert server.taken[0][1].log == "done"
+
+
+async def test_a_body_that_is_too_long_is_refused_before_it_is_sent(server):
+    """If its sender asks whether to send it."""
+    head = f"POST /push/{TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Length: {MOST_READ + 1}\r\nExpect: 100-continue\r\n\r\n"
+    assert (await server.ask(head.encode())).startswith(b"HTTP/1.1 413 ")
+
+
+async def test_a_request_that_does_not_end_is_answered_in_time(server, monkeypatch):
+    """It was closed without a word, which no client tries again."""
+    monkeypatch.setattr(exchange, "WITHIN", 0.05)
+    assert (await server.ask(b"POST /push/")).startswith(b"HTTP/1.1 408 ")
+
+
+class Exhausted(socket.socket):
+    """A listener whose process has no descriptor left, so many times."""
+
+    times = 0
+
+    def accept(self):
+        if self.times:
+            self.times -= 1
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().accept()
+
+
+@pytest.mark.parametrize("times", [1, 2, 8])
+async def test_a_process_without_descriptors_refuses_and_accepts_again(open_port, times):
+    """It ended. With the descriptor that is kept for it a connection is told so; without that it waits a moment."""
+    listener = Exhausted(fileno=listen("127.0.0.1", 0).detach())
+    listener.settimeout(0)
+    listener.times = times
+    server = open_port(listener=listener)
+    answers = [await server.ask(request(f"/push/{TOKEN}")) for _ in range(2)]
+    assert answers[-1].endswith(b"OK\n")
+    assert (answers[0][:12] == b"HTTP/1.1 503") == (times == 1)
+    assert server.peers.missed(None) > 0
+    assert len(server.notices) == 1
+    assert os.strerror(errno.EMFILE) in server.notices[0]
+
+
+async def test_who_says_nothing_gives_way_to_who_comes_later(open_port):
+    """With an answer, the one that has been silent for longest first. So 300 idle connections keep no signal out."""
+    server = open_port(most=8)
+    with anyio.fail_after(PATIENCE):
+        silent = [await server.connect() for _ in range(30)]
+        assert (await server.ask(request(f"/push/{TOKEN}"))).endswith(b"OK\n")
+        for stream in silent[:20]:
+            assert (await rest_of(stream)).startswith(b"HTTP/1.1 503 ")
+        for stream in silent:
+            await stream.aclose()
+    assert len(server.notices) == 1
+    assert "turned away" in server.notices[0]
+
+
+async def test_known_peers_have_places_that_strangers_do_not_get(open_port, source):
+    """Though these keep all others: their requests have come, and wait for an answer."""
+    server, may_end = open_port(most=8), anyio.Event()
+
+    async def slow():
+        await may_end.wait()
+
+    async def at_once():
+        pass
+
+    server.known = {"mine": at_once}
+    answers = []
+
+    async def stranger(number):
+        answers.append(await server.ask(request(f"/push/slow-{number}"), f"127.0.0.{10 + number}"))
+
+    assert (await server.ask(request("/push/mine"), source)).endswith(b"OK\n")
+    server.known |= {f"slow-{number}": slow for number in range(12)}
+    server.peers.know = lambda _peer: None  # they stay strangers
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            for number in range(12):
+                group.start_soon(stranger, number)
+            while len(answers) < 6:
+                await settle()
+            assert all(each.startswith(b"HTTP/1.1 503 ") for each in answers)
+            assert (await server.ask(request("/push/mine"), source)).endswith(b"OK\n")
+            may_end.set()
+    assert sum(each.endswith(b"OK\n") for each in answers) == 6
