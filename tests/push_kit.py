@@ -12,14 +12,14 @@ from scheduler.agent.push.server import NotKept
 class PushPort:
     """A push port that is served: what was taken, and what was said. `full` is a token whose signals are not kept."""
 
-    def __init__(self, most, clock, listener=None):
+    def __init__(self, most, clock, listener=None, *, takes_get=False):
         self.listener = listen("127.0.0.1", 0) if listener is None else listener
         self.port = self.listener.getsockname()[1]
         self.peers = Peers(most)
         self.taken, self.notices = [], []
         self.known = {}
         """What is awaited for a token that a target has; of all others nobody has it."""
-        self.server = Server(clock, self.take, self.peers, self.notices.append)
+        self.server = Server(clock, self.take, self.peers, self.notices.append, takes_get=takes_get)
 
     async def take(self, token, signal, peer):
         if token == "full":

@@ -324,7 +324,9 @@ class _Agent:
         """Take signals of push targets, once the store has been read: else they would be lost."""
         with listener:
             await self._is_open.wait()
-            await Server(self._clock, self._signals.take, self._peers, self._monitor.notice).serve(listener)
+            takes_get = self._config.push is not None and self._config.push.takes_get
+            notice = self._monitor.notice
+            await Server(self._clock, self._signals.take, self._peers, notice, takes_get=takes_get).serve(listener)
 
     def _listening(self, push: Push) -> socket:
         """Listen for signals. Another agent that has the store has the port too: then the store is what to tell of."""

@@ -15,8 +15,8 @@ async def open_port():
     async with anyio.create_task_group() as group:
         opened = []
 
-        def start(most=20, clock=None, listener=None):
-            port = PushPort(most, SystemClock() if clock is None else clock, listener)
+        def start(most=20, clock=None, listener=None, *, takes_get=False):
+            port = PushPort(most, SystemClock() if clock is None else clock, listener, takes_get=takes_get)
             opened.append(port)
             group.start_soon(port.server.serve, port.listener)
             return port

@@ -234,6 +234,7 @@ async def test_who_is_not_told_ok_has_to_send_a_signal_again():
         ('listen = "127.0.0.1:8075"', "", "listen"),
         ('"127.0.0.1:8075"', '"example.org:80"', "an address of this machine"),
         ('"127.0.0.1:8075"', '"127.0.0.1:99999"', "an address of this machine"),
+        ('"127.0.0.1:8075"', '"127.0.0.1:8075"\nget = "yes"', "true or false"),
     ],
 )
 def test_a_mistake_is_told_without_the_token(was, becomes, words):
@@ -250,6 +251,12 @@ def test_no_two_checks_share_a_token():
     second = FILE[FILE.index("[[check]]") :].replace('"backup"', '"other"')
     with pytest.raises(ConfigError, match="other and backup have the same token"):
         parse_config(FILE + second, "uptime.toml", {})
+
+
+def test_a_get_is_a_signal_only_where_the_file_says_so():
+    """Who has devices that can do nothing else says get = true."""
+    assert not parse_config(FILE, "uptime.toml", {}).push.takes_get
+    assert parse_config(FILE.replace('8075"', '8075"\nget = true'), "uptime.toml", {}).push.takes_get
 
 
 def test_listening_beyond_this_machine_is_warned_of():

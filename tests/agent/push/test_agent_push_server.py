@@ -28,15 +28,36 @@ TOKEN = "backup-7f3a9c51d2e8"
         ("/push/unknown", Said.SUCCESS, None, None),
     ],
 )
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_request_is_a_signal(server, path, said, code, run, method):
+@pytest.mark.parametrize(("method", "takes_get"), [("POST", False), ("PUT", False), ("GET", True)])
+async def test_a_request_is_a_signal(open_port, path, said, code, run, method, takes_get):
     """The answer is the same for a token that nobody has."""
+    server = open_port(takes_get=takes_get)
     answer = await server.ask(request(path, method, b"took 3 GB\x1b[31m"))
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.endswith(b"\r\n\r\nOK\n")
     ((token, found),) = server.taken
     assert (token, found.said, found.code, found.run) == (path.split("/")[2].split("?")[0], said, code, run)
     assert "\x1b" not in found.log
+
+
+@pytest.mark.parametrize("token", [TOKEN, "nobody-has-this-one"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_get_is_no_signal_unless_the_configuration_says_so(server, method, token):
+    """A preview of a link, a crawler or the history of a browser reported that all is well. Now the history of the
+    target says why it did not count, and the sender is told how to do it.
+    """
+
+    async def at_once():
+        pass
+
+    server.known = {TOKEN: at_once}
+    answer = await server.ask(request(f"/push/{token}", method))
+    assert answer.startswith(b"HTTP/1.1 405 ")
+    assert b"\r\nAllow: POST, PUT\r\n" in answer
+    assert answer.endswith(b"signals are sent by POST\n" if method == "GET" else b"\r\n\r\n")
+    ((_, found),) = server.taken
+    assert found.said is Said.LOG
+    assert "get = true in [push]" in found.log
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from schedule import Every
 
 from ..checks import PushCheck, known_kinds
 from ..text import is_address, parse_url
-from ..toml import Section, Unfit, seconds
+from ..toml import Section, Unfit, boolean, seconds
 from .target import Target, url_of
 
 EVERY: Final = 2.0
@@ -41,10 +41,11 @@ class Network:
 
 @frozen(kw_only=True)
 class Push:
-    """Where signals come in: an address of this machine, and a port."""
+    """Where signals come in: an address of this machine, and a port. `takes_get`: whether a GET is a signal, too."""
 
     host: str
     port: int
+    takes_get: bool = False
 
 
 def read_network(section: Section) -> Network:
@@ -102,6 +103,12 @@ def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None,
         None,
         "where signals of push checks come in, by HTTP. It has to be there if there is such a check",
     )
+    takes_get = section.take(
+        "get",
+        boolean,
+        False,  # noqa: FBT003 - the default of a key
+        "whether a GET is a signal, as a POST is. Browsers, crawlers and previews of links send GET by themselves",
+    )
     section.end()
     reporting = [each.name for each in targets if isinstance(each.check, PushCheck) and each.is_enabled]
     for name, other in _same_tokens(targets):
@@ -110,7 +117,7 @@ def read_push(section: Section, targets: Iterable[Target]) -> tuple[Push | None,
         section.complain(f'add listen = "127.0.0.1:8075": {reporting[0]} reports to it')
     if place is None:
         return None, []
-    push = Push(host=place[0], port=place[1])
+    push = Push(host=place[0], port=place[1], takes_get=takes_get)
     if push.host.startswith(_LOOPBACK):
         return push, []
     warning = "[push] listens beyond this machine without TLS: put a proxy before it, or others can read the tokens"

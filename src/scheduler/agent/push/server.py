@@ -4,9 +4,11 @@
     /push/TOKEN/fail    it is not               /push/TOKEN/log      a line for its history
     /push/TOKEN/3       it exited with 3        ?rid=ID              which run of it: then its duration is known
 
-GET, HEAD, POST and PUT do the same. The beginning of a body is kept with the signal. The answer comes once the signal
-is stored, with what follows from it: who has heard OK need not send it again, whatever happens to us. A token that
-nobody has is answered like one that somebody has, so that nobody learns which there are.
+POST and PUT do the same. GET and HEAD do so only where the configuration says it: browsers, crawlers and previews of
+links send them unasked. Else they are a line for the history, which says why they do not count. The beginning of a body
+is kept with the signal. The answer comes once the signal is stored, with what follows from it: who has heard OK need
+not send it again, whatever happens to us. A token that nobody has is answered like one that somebody has, so that
+nobody learns which there are.
 
 Whatever comes in over a connection, and whatever goes wrong with it, ends its own exchange and nothing else.
 """
@@ -48,14 +50,16 @@ PAUSE: Final = 0.1
 QUIET: Final = 300.0
 """Seconds without such trouble, after which it is told of anew."""
 
-_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT"})
+_POSTS: Final = frozenset({"POST", "PUT"})
+_GETS: Final = frozenset({"GET", "HEAD"})
 _PATH: Final = re.compile(r"/push/([A-Za-z0-9_-]{1,200})(?:/(start|fail|log|[0-9]{1,3}))?")
 _RUN: Final = re.compile(r"(?:^|&)rid=([A-Za-z0-9_-]{1,64})(?:&|$)")
 _HIGHEST_CODE: Final = 255
 
 _OK: Final = Answer(200, "OK")
 _NOT_FOUND: Final = Answer(404, "there is nothing here: signals go to /push/TOKEN")
-_NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "GET, HEAD, POST, PUT"),))
+_NO_SUCH_METHOD: Final = Answer(405, "signals are sent by POST", (("Allow", "POST, PUT"),))
+NOT_BY_GET: Final = "a GET, which is no signal: send it by POST, or say get = true in [push]"
 NO_ROOM: Final = send_again("too many connections are open here")
 
 Take = Callable[[str, Signal, str], Awaitable[bool]]
@@ -93,13 +97,18 @@ def most_connections() -> int:
 
 
 class Server:
-    """The push port. `take` is awaited with each signal. `say` is told when signals may be lost."""
+    """The push port. `take` is awaited with each signal. `say` is told when signals may be lost. `takes_get`: whether a
+    GET is a signal.
+    """
 
-    def __init__(self, clock: Clock, take: Take, peers: Peers, say: Callable[[str], None] = logger.warning) -> None:
+    def __init__(
+        self, clock: Clock, take: Take, peers: Peers, say: Callable[[str], None], *, takes_get: bool = False
+    ) -> None:
         self._clock = clock
         self._take = take
         self._peers = peers
         self._say = say
+        self._takes_get = takes_get
         self._told: dict[str, float] = {}
         """When each trouble came last, by the clock that is never set."""
 
@@ -208,21 +217,18 @@ class Server:
         said, code = (None, None) if found is None else _said(found[2])
         if found is None or said is None:
             return _NOT_FOUND
-        if request.method not in _METHODS:
+        if request.method not in _POSTS | _GETS:
             return _NO_SUCH_METHOD
-        run = _RUN.search(query)
-        signal = Signal(
-            said=said,
-            at=self._clock.wall(),
-            run=None if run is None else run[1],
-            code=code,
-            log=log_of(request.body),
-        )
+        run, now = _RUN.search(query), self._clock.wall()
+        counts = self._takes_get or request.method in _POSTS
+        signal = Signal(said=Said.LOG, at=now, log=NOT_BY_GET)
+        if counts:
+            signal = Signal(said=said, at=now, run=run and run[1], code=code, log=log_of(request.body))
         try:
             await self._take(found[1], signal, peer)
         except NotKept as exc:
             return send_again(str(exc))
-        return _OK
+        return _OK if counts else _NO_SUCH_METHOD
 
 
 class _Spare:
