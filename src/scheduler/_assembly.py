@@ -142,7 +142,9 @@ def memory_of(
     )
     parts["commits"] = commits
     fetch = None if dispatch is None else dispatch.fetching.fetch
-    polling = Polling(store, writer, every=poll, requests=requests, fetch=fetch, **parts)
+    beside = None if sharing is None or store.is_immediate else ThreadWriter(core.loop.call_soon)
+    of_others: dict[str, Any] = {"sharing": sharing, "beside": beside, "requests": requests, "fetch": fetch}
+    polling = Polling(store, writer, every=poll, **of_others, **parts)
 
     def hint() -> None:
         memory.hint()  # which is made last

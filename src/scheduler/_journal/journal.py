@@ -171,6 +171,8 @@ class Journal:
         if self.is_kept:
             self.pending.pauses[scope] = None if pause is None else stored_pause(pause)
             self.pending.is_news = True
+            for noted in self._noted:
+                noted.scopes.add(scope)
             self._on_change()
 
     def delete_row(self, job: Job, *, is_finished: bool = False) -> None:
@@ -201,6 +203,7 @@ class Journal:
         noted = Noted(
             {id for batch in batches for id in (*batch.jobs, *batch.paused)},
             {id: state for batch in batches for id, state in batch.begun.items()},
+            {scope for batch in batches for scope in batch.pauses},
         )
         self._noted.append(noted)
         try:
@@ -242,11 +245,9 @@ class Journal:
         self.pending.is_news = True
         self._touch_with_tick(job)
 
-    def is_doing(self, number: int) -> bool:
-        """Whether that request is done, and it is not durable yet that it is."""
-        if number in self.pending.done:
-            return True
-        return any(number == done.number for sealed in self.unsettled for done in sealed.batch.done)
+    def doing(self) -> set[int]:
+        """Requests that are done, and it is not durable yet that they are."""
+        return {*self.pending.done, *(done.number for sealed in self.unsettled for done in sealed.batch.done)}
 
     def asked_for(self) -> list[int]:
         """Requests of ours that are durable, and that somebody waits for."""

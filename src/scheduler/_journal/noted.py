@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import define
+from attrs import Factory, define
 
 from ..stores import StoredState
 
@@ -17,6 +17,8 @@ class Noted:
     ids: set[str]
     states: dict[str, StoredState]
     """Where those of them stand that are new, and that other agents have, or nobody has yet."""
+    scopes: set[str] = Factory(set)
+    """Pauses of all jobs, or of a tag, of which the same is true."""
 
     def put(self, id: str, state: StoredState | None = None) -> None:
         """Know the row better from now on, and where a new job stands."""

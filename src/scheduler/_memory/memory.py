@@ -300,6 +300,7 @@ class Memory:
         """Commit what is left, and close the store: in a thread of its own, or on the loop for an immediate one. What
         went wrong, if anything did.
         """
+        self.polling.close()
         if not self._writer.close(LAST_WORDS, self.store.close):
             return StoreUnavailable(f"{self.store!r} does not answer")
         try:

@@ -5,25 +5,43 @@ So it asks when there is, while the store is in trouble, and once in a long whil
 
 Jobs follow their changed rows some at a time. Whatever is written of a row here meanwhile wins over what others wrote
 before: see `Journal.unfollowed`.
+
+A store that agents share is asked beside its commits: a page of what others have changed takes a far node longer than a
+commit. What was written here while a page was on its way is newer than the page, or older. So such rows are read once
+more, in the line of the commits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from logging import getLogger
 from math import inf
 from typing import Final
 
+from attrs import evolve
+
 from timerqueue import LifecycleError
 
+from .._journal import Noted
 from .._loop import Core
 from .._restore import Intake, Reconciler
 from .._starts import in_slices
-from ..stores import MOST_REQUESTS, Changes, Store, StoredJob, StoredRequest, StoredState
+from ..stores import (
+    MOST_REQUESTS,
+    Changes,
+    Sharing,
+    Store,
+    StoreBusy,
+    StoredJob,
+    StoredPause,
+    StoredRequest,
+    StoredState,
+)
 from .commits import Commits
 from .requests import Requests, Unheeded
-from .rereading import Rereading
+from .rereading import Rereading, pauses_to_follow
 from .writer import Writer
 
 logger = getLogger(__name__)
@@ -34,12 +52,15 @@ TOLD: Final = 1.0
 LONG: Final = 300.0
 """Seconds after which who is told of news asks all the same."""
 
+AGAIN: Final = 1.0
+"""Seconds after which rows are read again that could not be."""
+
 
 class Polling:
     """The polling of one store, every `every` seconds. On the loop, but for `hint`.
 
-    `requests`: of a store that is shared, whose `hint` is called when there is news. `fetch`: has jobs come to us that
-    stand in a queue, for what is asked of them.
+    `requests`: of a store that is shared, whose `hint` is called when there is news. `beside`: carries out calls of
+    such a store beside its commits. `fetch`: has jobs come to us that stand in a queue, for what is asked of them.
     """
 
     def __init__(
@@ -52,6 +73,8 @@ class Polling:
         reconciler: Reconciler,
         intake: Intake,
         every: float,
+        sharing: Sharing | None = None,
+        beside: Writer | None = None,
         requests: Requests | None = None,
         fetch: Callable[[list[StoredRequest]], object] | None = None,
     ) -> None:
@@ -63,12 +86,17 @@ class Polling:
         self._reconciler = reconciler
         self._intake = intake
         self._every = every
+        self._sharing = sharing
+        self._beside = beside
         self._requests = requests
         self._fetch = fetch
         self._unheeded = Unheeded()
         self._left: list[StoredRequest] = []
         """Requests for jobs that others have, of the pages that were read."""
-        self._rereading = Rereading(store, writer, core, follow=self._take_up, failed=commits.failed)
+        self._rereading = Rereading(store, beside or writer, core, follow=self._take_up, failed=commits.failed)
+        self._noting = ExitStack()
+        self._reading_again = 0
+        """How often rows are being read once more."""
         self._states: dict[str, StoredState] = {}
         """Of jobs whose rows are still to be followed."""
         self._has_begun = False
@@ -90,6 +118,11 @@ class Polling:
         self._is_over = True
         self._rereading.end()
 
+    def close(self) -> None:
+        """Ask nobody any more. Any thread."""
+        if self._beside is not None:
+            self._beside.close(0.0, _nothing)
+
     def hint(self) -> None:
         """Ask soon: somebody has changed something. Any thread."""
         self._core.loop.call_soon(self.poll)
@@ -101,7 +134,8 @@ class Polling:
             if self._requests is not None:
                 self._requests.leave_out_begun()
             self._asked_at = self._core.monotonic()
-            self._writer.submit(self._store.changes, self._polled)
+            noted = None if self._beside is None else self._noting.enter_context(self._journal.noting_rows())
+            (self._beside or self._writer).submit(self._store.changes, partial(self._polled, noted))
 
     @property
     def _is_following_some(self) -> bool:
@@ -125,11 +159,17 @@ class Polling:
         """Whether we are told as soon as `every` says that there is anything to ask for."""
         return self._every >= TOLD and self._commits.trouble is None and now - self._asked_at < LONG
 
-    def _polled(self, changes: Changes | None, error: Exception | None) -> None:
+    def _polled(self, noted: Noted | None, changes: Changes | None, error: Exception | None) -> None:
         self._is_asking = False
+        self._noting.close()
+        if isinstance(error, StoreBusy):  # by others of us: that says nothing of the server
+            logger.debug("what others have changed is asked for again in a moment: %s", error)
+            return
         if error is not None:
             self._commits.failed(error)
             return
+        if changes is not None and noted is not None:
+            changes = self._without_what_we_wrote(changes, noted)
         self._commits.answered()
         self._answered_at = self._asked_at
         if self._requests is not None:
@@ -146,9 +186,50 @@ class Polling:
         if self._requests is not None:
             self._carry_out(self._requests, changes.requests)
 
+    def _without_what_we_wrote(self, changes: Changes, noted: Noted) -> Changes:
+        """Leave out what was on its way to the store, or was noted here, while others were asked for; read it again."""
+        if jobs := noted.ids.intersection(changes.jobs):
+            self._read_again(jobs)
+        if scopes := noted.scopes.intersection(changes.pauses):
+            self._read_pauses_again()
+        return evolve(
+            changes,
+            jobs={id: row for id, row in changes.jobs.items() if id not in jobs},
+            states={id: state for id, state in changes.states.items() if id not in jobs},
+            pauses={scope: pause for scope, pause in changes.pauses.items() if scope not in scopes},
+        )
+
+    def _read_again(self, jobs: Collection[str]) -> None:
+        def answered(changes: Changes | None, error: Exception | None) -> None:
+            self._have_read_again(partial(self._read_again, jobs), changes, error)
+
+        sharing = self._sharing
+        if sharing is not None and not self._is_over:
+            self._reading_again += 1
+            self._writer.submit(lambda: sharing.reread(jobs), answered)
+
+    def _read_pauses_again(self) -> None:
+        def answered(pauses: Collection[StoredPause] | None, error: Exception | None) -> None:
+            changes = Changes(pauses=pauses_to_follow(self._core, pauses or ()))
+            self._have_read_again(self._read_pauses_again, changes, error)
+
+        if not self._is_over:
+            self._reading_again += 1
+            self._writer.submit(self._store.pauses, answered)
+
+    def _have_read_again(self, again: Callable[[], object], changes: Changes | None, error: Exception | None) -> None:
+        self._reading_again -= 1
+        if error is not None:
+            self._commits.failed(error)
+            with suppress(LifecycleError):
+                self._core.queue.push(self._core.monotonic() + AGAIN, again)
+        elif changes is not None and not self._is_over:
+            self._take_up(changes)
+            self._have_followed()
+
     def _have_followed(self) -> None:
         """Go on to the next rows, or take note that all have been followed: unless some are still to be."""
-        if self._journal.unfollowed:
+        if self._journal.unfollowed or self._reading_again:
             return
         if self._is_more:
             self.poll()
@@ -199,3 +280,7 @@ class Polling:
             self._reconciler.change(id, row, None if state is None else self._intake.state(state))
         except Exception:
             logger.exception("the changed row of job %r cannot be followed", id)
+
+
+def _nothing() -> None:
+    """Do nothing: who has called is gone."""

@@ -81,6 +81,8 @@ class Requests:
         """Runs that were asked for and whose jobs know of them. A job that goes to another agent forgets them."""
         self._audited = set[int]()
         """Requests for audits that go on."""
+        self._carried_out = set[int]()
+        """Those that were carried out since the store was asked last: its answer may be older than that."""
 
     def give_way(self, row: StoredJob, on_conflict: str) -> DuplicateJob | None:
         """Let a job that we have added be what another agent has added at the same moment, which was first. Return what
@@ -102,9 +104,10 @@ class Requests:
     # -- for our jobs --------------------------------------------------------------------------------------------------
 
     def leave_out_begun(self) -> None:
-        """Let the store not tell again of the requests that are being carried out."""
+        """Let the store, which is asked now, not tell again of the requests that are being carried out."""
         if self._sharing is not None:
-            self._sharing.begun = [*self._begun, *self._audited]
+            self._sharing.begun = [*self._begun, *self._audited, *self._journal.doing()]
+            self._carried_out.clear()
 
     def carry_out(self, request: StoredRequest) -> bool:
         """Do what is asked for, unless it is being done. False: it is left to others, who have the job."""
@@ -114,8 +117,10 @@ class Requests:
         if job.is_elsewhere:
             return False
         number = request.number
-        if number in self._begun or number in self._audited or self._journal.is_doing(number):
+        known = (self._begun, self._audited, self._carried_out, self._journal.doing())
+        if any(number in numbers for numbers in known):
             return True
+        self._carried_out.add(number)
         try:
             self._do(job, request, Act(request.act))
         except Exception:

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from attrs import evolve, field, frozen
 
 from .._placement import fits, lacks
-from ._rows import Answer, StoredJob, StoredState, StoredTick
+from ._rows import Answer, Changes, StoredJob, StoredState, StoredTick
 from ._units import Loan
 
 FORMAT: Final = 2
@@ -340,6 +340,9 @@ class Sharing(Protocol):
 
     def owed(self, shards: Sequence[int]) -> list[StoredTick]:
         """Return the ticks of these shards that are owed."""
+
+    def reread(self, job_ids: Collection[str]) -> Changes:
+        """Return the rows of these jobs as they are after all that was committed before: see `Polling`."""
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
         """Return what is known of these requests of ours, which are durable."""

@@ -120,7 +120,8 @@ class Store(Protocol):
     def changes(self) -> Changes:
         """Return what others than this store object have changed in jobs and pauses since the last call or `load`.
 
-        A store whose server may forget changes that it has told of says so, until `load` is called.
+        A store whose server may forget changes that it has told of says so, until `load` is called. One that agents
+        share is asked by another thread than that of the commits, while these go on.
         """
 
     def history(self, job_id: str | None = None, *, limit: int = 100, before_us: int | None = None) -> list[StoredTick]:

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from threading import Lock
 from uuid import UUID
 
@@ -251,10 +251,11 @@ class PostgresStore:
         """
         opened, told = self._is_open, self.log.told
         agent = str(opened.epoch)
-        questions = [self._who(opened), *self.log.asks(agent, told)]  # at once: commits wait behind them
-        with translated(self._where):
-            connection = self._connected()
-            with connection.transaction_as(agent, ONE_SNAPSHOT, first=questions) as (who, look, page):
+        questions = [self._who(opened), *self.log.asks(agent, told)]  # at once: others wait behind them
+        with translated(self._where):  # commits would wait for each page; where agents share the store none does
+            lent = nullcontext(self._connected()) if self._sharing is None else self.beside.lend()
+            with lent as connection, connection.transaction_as(agent, ONE_SNAPSHOT, first=questions) as answers:
+                who, look, page = answers
                 self._judge(connection, who, opened)
                 changes, then = self.log.read(connection, look, page, told)
         self.log.tell(told, then)

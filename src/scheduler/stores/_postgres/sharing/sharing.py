@@ -17,7 +17,7 @@ from uuid import UUID
 
 from timerqueue import boottime
 
-from ..._rows import MOST_REQUESTS, Answer, StoredRequest, StoredTick
+from ..._rows import MOST_REQUESTS, Answer, Changes, StoredRequest, StoredTick
 from ..._shards import heirs
 from ..._sharing import LEASE, LabelledShard, Peer, Rows, TakenShards, View
 from ..._store import StoreError, StoreTakenOver, StoreUnusable
@@ -327,6 +327,11 @@ class PostgresSharing:
         rows = connection.execute(self._statements.asked, asked).fetchall()
         self._asked_after = rows[-1][:2] if len(rows) == MOST_REQUESTS else FIRST
         return tuple(StoredRequest(*request) for _, *request in rows)
+
+    def reread(self, job_ids: Collection[str]) -> Changes:
+        """Return the rows of these jobs as they are now, in the line of the commits."""
+        with self._place.transaction() as connection:
+            return self._place.log.reread(connection, job_ids)
 
     def answers(self, numbers: Sequence[int]) -> list[Answer]:
         """Return what is known of these requests."""
