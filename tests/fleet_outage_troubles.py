@@ -4,6 +4,7 @@ Each kind is a function of the fleet, of a member and of dice, as in fleet_troub
 went on, which is what the judge counts from; what has to be done before and after does not belong to it.
 """
 
+import contextlib
 import threading
 import time
 from typing import NamedTuple
@@ -149,7 +150,7 @@ def bulk_edit(fleet, member, dice):
 def hold_snapshots(fleet, member, _dice):
     """Keep a transaction open for a minute that has written, and reads what there was at its beginning."""
     since = us_now()
-    with psycopg.connect(fleet.server.dsn) as hand:
+    with contextlib.suppress(psycopg.OperationalError), psycopg.connect(fleet.server.dsn) as hand:  # a restart ends it
         hand.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         hand.execute("SELECT pg_current_xact_id()")
         time.sleep(HOLDS)
