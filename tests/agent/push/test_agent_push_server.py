@@ -4,15 +4,17 @@ import errno
 import logging
 import os
 import socket
+from functools import partial
 
 import anyio
 import pytest
 
-from kit import PATIENCE, settle
+from kit import PATIENCE, settle, until
 from push_kit import request, rest_of
 from scheduler.agent.checks import Said
 from scheduler.agent.push import exchange, listen
 from scheduler.agent.push.exchange import MOST_HEAD, MOST_READ
+from timerqueue.testing import ManualClock
 
 TOKEN = "backup-7f3a9c51d2e8"
 
@@ -210,3 +212,27 @@ async def test_known_peers_have_places_that_strangers_do_not_get(open_port, sour
             assert (await server.ask(request("/push/mine"), source)).endswith(b"OK\n")
             may_end.set()
     assert sum(each.endswith(b"OK\n") for each in answers) == 6
+
+
+async def test_the_time_of_an_answer_does_not_tell_whether_a_target_has_the_token(open_port):
+    """A right token took five times as long, for it waits for the store. Both follow the store, in steps."""
+    clock = ManualClock()
+    server = open_port(clock=clock)
+
+    async def time_of(token):
+        began, answers = clock.monotonic(), []
+
+        async def ask():
+            answers.append(await server.ask(request(f"/push/{token}")))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(ask)
+            await until(lambda: clock.sleeping or answers)
+            while not answers:
+                clock.advance(0.001)
+                await until(lambda: clock.sleeping or answers)
+        return round(clock.monotonic() - began, 2)
+
+    for stored_in, answered_in in ((0.001, 0.05), (0.049, 0.05), (0.12, 0.15), (0.004, 0.05)):
+        server.known = {TOKEN: partial(clock.sleep, stored_in)}
+        assert [await time_of(TOKEN), await time_of("nobody-has-this-one"), await time_of(TOKEN)] == [answered_in] * 3

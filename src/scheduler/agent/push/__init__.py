@@ -6,8 +6,9 @@ Offers `Signals`, which puts a signal into the inbox of its target, sets its dea
 
 from __future__ import annotations
 
+from .descriptors import most_connections
 from .peers import Peers
-from .server import NotListening, Server, listen, most_connections
+from .server import NotListening, Server, listen
 from .signals import Signals, first_deadline
 
 __all__ = ["NotListening", "Peers", "Server", "Signals", "first_deadline", "listen", "most_connections"]

@@ -15,13 +15,13 @@ Whatever comes in over a connection, and whatever goes wrong with it, ends its o
 
 from __future__ import annotations
 
-import os
+import math
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from logging import getLogger
-from typing import Final, Self
+from typing import Final
 
 import anyio
 from anyio.abc import SocketStream
@@ -29,23 +29,18 @@ from anyio.abc import SocketStream
 from timerqueue import Clock
 
 from ..checks import Said, Signal, log_of
+from .descriptors import Spare
 from .exchange import MOST_HEAD, Answer, Refused, Request, bytes_of, linger, read_request, send_again, send_answer
 from .peers import Peers, Place, peer_of
 
-try:
-    import resource
-except ImportError:  # where there are no such limits
-    resource = None  # type: ignore[assignment]
-
 logger = getLogger(__name__)
-
-MOST_CONNECTIONS: Final = 100
-_SHARE: Final = 4
-"""Of the descriptors that this process may have, one part of so many is for signals: checks need the others."""
 
 BACKLOG: Final = 1_024
 PAUSE: Final = 0.1
 """Seconds after which connections are accepted again that could not even be refused."""
+
+STEP: Final = 0.05
+"""Seconds: answers to signals leave at multiples of them after their requests."""
 
 QUIET: Final = 300.0
 """Seconds without such trouble, after which it is told of anew."""
@@ -88,14 +83,6 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def most_connections() -> int:
-    """How many connections may be open at a time, by the limit of this process on descriptors."""
-    if resource is None:
-        return MOST_CONNECTIONS
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST_CONNECTIONS if limit < 0 else max(min(MOST_CONNECTIONS, limit // _SHARE), 1)
-
-
 class Server:
     """The push port. `take` is awaited with each signal. `say` is told when signals may be lost. `takes_get`: whether a
     GET is a signal.
@@ -109,12 +96,14 @@ class Server:
         self._peers = peers
         self._say = say
         self._takes_get = takes_get
+        self._took = 0.0
+        """Seconds that the last signal of a target took."""
         self._told: dict[str, float] = {}
         """When each trouble came last, by the clock that is never set."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Take signals until cancelled."""
-        with _Spare() as spare:
+        with Spare() as spare:
             async with anyio.create_task_group() as group:
                 while True:
                     await anyio.wait_readable(listener)
@@ -142,7 +131,7 @@ class Server:
         connection.settimeout(0)
         return connection
 
-    async def _without_descriptors(self, listener: socket.socket, spare: _Spare, why: OSError) -> None:
+    async def _without_descriptors(self, listener: socket.socket, spare: Spare, why: OSError) -> None:
         """Refuse a connection with the descriptor that is kept for that, or wait a moment if even that is gone."""
         self._peers.deaf()
         self._tell("signals of push targets cannot be accepted", why.strerror or str(why))
@@ -224,44 +213,23 @@ class Server:
         signal = Signal(said=Said.LOG, at=now, log=NOT_BY_GET)
         if counts:
             signal = Signal(said=said, at=now, run=run and run[1], code=code, log=log_of(request.body))
+        began, is_ours = self._clock.monotonic(), False
         try:
-            await self._take(found[1], signal, peer)
+            is_ours = await self._take(found[1], signal, peer)
+            answer = _OK if counts else _NO_SUCH_METHOD
         except NotKept as exc:
-            return send_again(str(exc))
-        return _OK if counts else _NO_SUCH_METHOD
+            answer = send_again(str(exc))
+        await self._wait(began, is_ours=is_ours)
+        return answer
 
-
-class _Spare:
-    """A descriptor that is kept, to be lent when there are no others."""
-
-    def __init__(self) -> None:
-        self._descriptor: int | None = None
-
-    def __enter__(self) -> Self:
-        self._take()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._give()
-
-    @contextmanager
-    def lent(self) -> Iterator[bool]:
-        """Let the body use it. False: it is gone."""
-        is_there = self._descriptor is not None
-        self._give()
-        try:
-            yield is_there
-        finally:
-            self._take()
-
-    def _take(self) -> None:
-        with suppress(OSError):
-            self._descriptor = os.open(os.devnull, os.O_RDONLY)
-
-    def _give(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+    async def _wait(self, began: float, *, is_ours: bool) -> None:
+        """Wait until an answer may leave: the time that it takes tells nobody whether a target has the token. One that
+        nobody has takes as long as the last one that a target had, and all are rounded up.
+        """
+        took = self._clock.monotonic() - began
+        if is_ours:
+            self._took = took
+        await self._clock.sleep(math.ceil(max(took, self._took, STEP) / STEP) * STEP - took)
 
 
 async def _opened(connection: socket.socket) -> SocketStream:

@@ -1,0 +1,58 @@
+"""File descriptors for signals: how many connections may be open, and one that is kept to refuse the others with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, Self
+
+try:
+    import resource
+except ImportError:  # where there are no such limits
+    resource = None  # type: ignore[assignment]
+
+MOST_CONNECTIONS: Final = 100
+_SHARE: Final = 4
+"""Of the descriptors that this process may have, one part of so many is for signals: checks need the others."""
+
+
+def most_connections() -> int:
+    """How many connections may be open at a time, by the limit of this process on descriptors."""
+    if resource is None:
+        return MOST_CONNECTIONS
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST_CONNECTIONS if limit < 0 else max(min(MOST_CONNECTIONS, limit // _SHARE), 1)
+
+
+class Spare:
+    """A descriptor that is kept, to be lent when there are no others."""
+
+    def __init__(self) -> None:
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        self._take()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._give()
+
+    @contextmanager
+    def lent(self) -> Iterator[bool]:
+        """Let the body use it. False: it is gone."""
+        is_there = self._descriptor is not None
+        self._give()
+        try:
+            yield is_there
+        finally:
+            self._take()
+
+    def _take(self) -> None:
+        with suppress(OSError):
+            self._descriptor = os.open(os.devnull, os.O_RDONLY)
+
+    def _give(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
