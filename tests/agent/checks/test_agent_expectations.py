@@ -102,10 +102,13 @@ def test_secrets_in_a_body_are_known(body, secret):
 
 
 def test_a_body_has_a_bound(tmp_path):
-    """A file without end is not read to its end."""
-    with pytest.raises(Unfit, match="a body of at most 1,024 KiB"):
+    """And what is no file, and may have no end, is not read at all."""
+    with pytest.raises(Unfit, match="it is a device, and no file"):
         request_body({"file": "/dev/zero"})
     file = tmp_path / "body"
+    file.write_bytes(b"x" * (MOST_SENT + 1))
+    with pytest.raises(Unfit, match="a body of at most 1,024 KiB"):
+        request_body({"file": str(file)})
     file.write_bytes(b"x" * MOST_SENT)
     assert len(request_body({"file": str(file)}).content) == MOST_SENT
 
