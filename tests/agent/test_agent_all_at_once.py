@@ -30,6 +30,7 @@ timeout = "2s"
 [[check]]
 name = "router"
 url = "tcp://127.0.0.1:{router}"
+notify = ["ops"]
 [[check]]
 name = "shop"
 url = "tcp://127.0.0.1:{site}"
@@ -44,6 +45,7 @@ failing_interval = "100ms"
 [[check]]
 name = "alone"
 url = "tcp://127.0.0.1:{site}"
+notify = ["ops"]
 max_attempts = 2
 retry_interval = "100ms"
 [[check]]

@@ -30,7 +30,7 @@ from scheduler import (
 from timerqueue import Clock
 
 from .checks import PUSH, Holdups, Resolver, Status
-from .config import Config, Push, without_collections
+from .config import Config, Push, spoken_for, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
 from .push import NotListening, Peers, Server, Signals, listen, most_connections
@@ -105,7 +105,8 @@ async def run(
 def routes_of(config: Config) -> dict[str, tuple[str, ...] | None]:
     """The channels that are told of each target that is checked, and of each group of targets; None: all."""
     groups = {group.name: group.notify for group in config.groups}
-    return groups | {target.name: target.notify for target in config.targets if target.is_enabled}
+    members = dict.fromkeys(spoken_for(config.targets, config.groups), ())
+    return groups | {target.name: target.notify for target in config.targets if target.is_enabled} | members
 
 
 class _Agent:

@@ -282,15 +282,36 @@ async def test_the_agent_says_that_a_group_is_down(free_port):
     assert text.startswith("the group site is down: 2 of 2 are down: ")
 
 
-def test_all_channels_are_told_of_a_group_that_names_none():
-    """And one that was down when the agent stopped is no target that is gone."""
-    assert routes_of(parse_config(agent_of(1), "f.toml", {})) == {"site": None, "a": None, "b": None}
+def test_all_channels_are_told_of_a_group_that_names_none_and_of_no_member():
+    """There were eleven messages of an outage of ten members and their group. One that was down when the agent stopped
+    is no target that is gone.
+    """
+    assert routes_of(parse_config(agent_of(1), "f.toml", {})) == {"site": None, "a": (), "b": ()}
+
+
+CHANNEL = '[[channel]]\nname = "ops"\nkind = "command"\ncommand = ["/bin/true"]\n'
+
+
+@pytest.mark.parametrize(
+    ("defaults", "of_group", "route", "is_warned"),
+    [
+        ("", "", (), True),
+        ('[defaults]\nnotify = ["ops"]\n', "", ("ops",), False),
+        ("", "notify = []\n", None, False),
+        ("", 'notify = ["ops"]\n', (), True),
+    ],
+)
+def test_a_member_tells_by_itself_if_it_names_channels_or_its_group_tells_nobody(defaults, of_group, route, is_warned):
+    """Which do not is said at each start, and by `check`."""
+    config = parse_config(f"{agent_of(1)}{of_group}{CHANNEL}{defaults}", "f.toml", {})
+    assert {routes_of(config)[name] for name in ("a", "b")} == {route}
+    warning = "a, b tell nobody by themselves, for a group of theirs does"
+    assert any(warning in each for each in config.all_warnings) is is_warned
 
 
 def test_a_group_may_name_its_channels():
     """Those of its members are told of the members; an empty list: nobody is told of the group."""
-    channel = '[[channel]]\nname = "ops"\nkind = "command"\ncommand = ["/bin/true"]\n'
     for notify in ('["ops"]', "[]"):
-        config = parse_config(f"{agent_of(1)}notify = {notify}\n{channel}", "f.toml", {})
+        config = parse_config(f"{agent_of(1)}notify = {notify}\n{CHANNEL}", "f.toml", {})
         assert routes_of(config)["site"] == (("ops",) if "ops" in notify else ())
-        assert routes_of(config)["a"] is None
+        assert routes_of(config)["a"] == (() if "ops" in notify else None)

@@ -12,6 +12,7 @@ from .config import Config, parse_config, read_config
 from .network import Network, Push
 from .place import MetricsPlace, StorePlace, store_place
 from .preview import config_lines, over
+from .relations import spoken_for
 from .rights import warnings_about, warnings_about_owners
 from .target import Start, Target
 from .watch import watch_config
@@ -28,6 +29,7 @@ __all__ = [
     "over",
     "parse_config",
     "read_config",
+    "spoken_for",
     "store_place",
     "warnings_about",
     "warnings_about_owners",

@@ -41,7 +41,7 @@ from .collector import without_collections
 from .limits import Limits, read_limits
 from .network import Network, Push, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
-from .relations import check_parents, read_groups, read_maintenance
+from .relations import check_parents, read_groups, read_maintenance, warnings_of_groups
 from .rights import warnings_about
 from .target import Common, Target, check_channels, read_common, read_target, with_files_of
 
@@ -227,6 +227,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     of_groups = _sections(top, "group")
     broken = _broken(top, targets)
     groups = read_groups(of_groups, targets, channel_names(top), broken)
+    quiet = warnings_of_groups(targets, groups) if channels else ()
     check_parents(targets, taken, groups, {str(each.table.get("name")) for each in of_groups})
     maintenance = read_maintenance(_sections(top, "maintenance"), targets, broken)
     rules = read_rules(_table(top, "notify"))
@@ -254,7 +255,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
         tables=tables,
         rules=rules,
         push=push,
-        warnings=(*warnings, *of_push, *known_kinds().troubles.values()),
+        warnings=(*warnings, *of_push, *quiet, *known_kinds().troubles.values()),
     )
 
 

@@ -112,6 +112,23 @@ def read_groups(
     return tuple(found)
 
 
+def spoken_for(targets: Collection[Target], groups: Iterable[GroupPlan]) -> frozenset[str]:
+    """The names of the checks that tell nobody by themselves: a group of theirs does, and they name no channels."""
+    members = {name for group in groups if group.notify != () for name in group.members}
+    return frozenset(each.name for each in targets if each.notify is None and each.is_enabled and each.name in members)
+
+
+def warnings_of_groups(targets: Collection[Target], groups: Iterable[GroupPlan]) -> list[str]:
+    """Warn of checks that nobody hears of until so many members of their group are down."""
+    names = sorted(spoken_for(targets, groups))
+    if not names:
+        return []
+    advice = "name channels in `notify` of a check to hear of it as well"
+    return [
+        f"{wording.some(names)} tell nobody by themselves, for a group of theirs does, once so many are down: {advice}"
+    ]
+
+
 def _group(section: Section, targets: Collection[Target], broken: Collection[str]) -> GroupPlan | None:
     name = section.require("name", label, "no check and no other group has it")
     asked = section.require("members", labels, "names of checks, or tags. A target is in at most eight groups")
@@ -125,7 +142,8 @@ def _group(section: Section, targets: Collection[Target], broken: Collection[str
         "notify",
         labels,
         None,
-        "names of the [channels](get-told.md) that are told of the group, by default all. An empty list: nobody",
+        "names of the [channels](get-told.md) that are told of the group, by default all. An empty list: nobody; its "
+        "members are told of by themselves then",
     )
     section.end()
     if name is None or not asked:
