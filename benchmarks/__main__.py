@@ -25,11 +25,13 @@ def compare(options: argparse.Namespace) -> int:
     """Measure what was asked for, print the tables, keep them where asked. 1: something failed (n/a is no failure)."""
     plan = Plan(
         scenarios=[SCENARIOS[name] for name in options.scenario or SCENARIOS],
-        contenders=options.contender or tuple(CONTENDERS),
+        contenders=options.contender
+        or tuple(name for name, each in CONTENDERS.items() if each.is_ours or not options.ours),
         rounds=options.repeat,
         quick=options.quick,
         bound_s=options.bound,
         environments=Environments(options.envs.expanduser()),
+        at_once=options.at_once,
     )
     runs: list[Run] = []
     for run in plan.carry_out(progress=_say):
@@ -73,8 +75,10 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--quick", action="store_true", help="a tenth of the size: is the harness in order?")
     comparing.add_argument("--scenario", nargs="+", choices=SCENARIOS, metavar="NAME", help="only these")
     comparing.add_argument("--contender", nargs="+", choices=CONTENDERS, metavar="NAME", help="only these")
+    comparing.add_argument("--ours", action="store_true", help="only ours, without the peers")
     comparing.add_argument("--repeat", type=int, default=5, metavar="N", help="rounds, of which the median counts (5)")
     comparing.add_argument("--bound", type=float, default=60, metavar="S", help="seconds one measurement may take (60)")
+    comparing.add_argument("--at-once", type=int, default=1, metavar="N", help="scenarios at a time: no figures (1)")
     comparing.add_argument("--envs", type=Path, default=DEFAULT_FOLDER, metavar="DIR", help="peers' environments")
     comparing.add_argument("--json", type=Path, metavar="FILE", help="keep every single run here")
     comparing.add_argument("--write", action="store_true", help="put the tables into benchmarks/README.md")

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from threading import Lock
 
 from attrs import frozen
 
@@ -13,6 +14,8 @@ from .catalogue import Contender
 
 DEFAULT_FOLDER = Path("~/.cache/timerqueue-bench")
 STAMP = "installed-requirement"
+
+_one_at_a_time = Lock()
 
 
 class EnvironmentFailed(Exception):
@@ -37,6 +40,10 @@ class Environments:
         return [python, "-E", "-s"]
 
     def _prepared(self, requirement: str) -> Path:
+        with _one_at_a_time:
+            return self._made(requirement)
+
+    def _made(self, requirement: str) -> Path:
         folder = self.folder / (re.sub(r"\W+", "-", requirement) + "-py" + ".".join(map(str, sys.version_info[:3])))
         python = folder / "bin" / "python"
         stamp = folder / STAMP

@@ -6,7 +6,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -63,18 +65,32 @@ class Plan:
     quick: bool
     bound_s: float
     environments: Environments
+    at_once: int = 1
+    """Scenarios at a time. With more than one the figures mean nothing: they show whether everything is in order."""
 
     def carry_out(self, progress: Callable[[Run], None]) -> Iterator[Run]:
         """Each run as it ends. A contender that did not succeed in a scenario is not asked for it again."""
-        for scenario in self.scenarios:
-            able = [CONTENDERS[name] for name in scenario.contenders if name in self.contenders]
-            for number in range(1, self.rounds + 1):
-                for contender in tuple(able):
-                    run = self._measure(scenario, contender, number)
-                    progress(run)
-                    yield run
-                    if run.status is not Status.OK:
-                        able.remove(contender)
+        for run in self._measured():
+            progress(run)
+            yield run
+
+    def _measured(self) -> Iterator[Run]:
+        if self.at_once == 1:
+            yield from chain.from_iterable(map(self._scenario, self.scenarios))
+            return
+        with ThreadPoolExecutor(self.at_once) as pool:
+            together = [pool.submit(lambda each=each: list(self._scenario(each))) for each in self.scenarios]
+            for done in as_completed(together):
+                yield from done.result()
+
+    def _scenario(self, scenario: Scenario) -> Iterator[Run]:
+        able = [CONTENDERS[name] for name in scenario.contenders if name in self.contenders]
+        for number in range(1, self.rounds + 1):
+            for contender in tuple(able):
+                run = self._measure(scenario, contender, number)
+                yield run
+                if run.status is not Status.OK:
+                    able.remove(contender)
 
     def _measure(self, scenario: Scenario, contender: Contender, number: int) -> Run:
         sizes = {**scenario.sizes, **scenario.quick} if self.quick else scenario.sizes

@@ -69,6 +69,8 @@ def samples(number: int) -> list[Sample]:
 
 def tell(benchmark: BenchmarkFixture) -> None:
     """Add rows a second, by the median: to what is kept, and to the name that the table shows."""
+    if benchmark.stats is None:  # several processes run the tests, and nothing is measured
+        return
     rows = round(TOTAL / benchmark.stats.stats.median)
     benchmark.extra_info["rows_per_second"] = rows
     benchmark.stats.name += f": {rows:,} rows/s"
