@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from attrs import field, frozen
 
 from ._errors import ScheduleError, shown
-from ._instant import MICROSECOND, utc
+from ._instant import MICROSECOND, aware, utc
 from ._schedule import Schedule
 from ._wall import find_zone, first_instant, zone_name
 
@@ -36,24 +36,31 @@ def _normal(interval: str) -> str:
 class Calendar(Schedule):
     """Calendar: a slot at `origin` and after each `interval`, at the same wall time in the zone `tz`.
 
+    By default `tz` is the zone of the origin.
+
     Slots count from the origin, and there are none before it. If a month does not have the origin's day, its last day
     is taken, and the next month has the right day again: 31 January, 28 February, 31 March. If a wall time comes twice,
     the first one is taken. If it does not come, the first instant after the gap is taken.
 
     Raises ScheduleError for other intervals, for a count above 999,999, for an origin without a zone or without a wall
-    time in `tz`, and for an unknown `tz`.
+    time in `tz`, for an unknown `tz`, and for none beside an origin that has only an offset.
     """
 
     interval: str = field(converter=_normal)
-    origin: datetime = field(converter=utc, kw_only=True)
-    tz: str = field(default="UTC", converter=zone_name, kw_only=True)
+    origin: datetime = field(converter=aware, kw_only=True)
+    tz: str = field(converter=zone_name, kw_only=True)
     _zone: ZoneInfo = field(init=False, eq=False, repr=False)
+
+    @tz.default
+    def _zone_of_origin(self) -> str:
+        return _zone_of(self.origin)
 
     @_zone.default
     def _find_zone(self) -> ZoneInfo:
         return find_zone(self.tz)
 
     def __attrs_post_init__(self) -> None:
+        object.__setattr__(self, "origin", utc(self.origin))  # its zone has been read by now
         try:
             self._wall(self.origin)
         except OverflowError:
@@ -127,6 +134,19 @@ class Calendar(Schedule):
 
     def _wall(self, when: datetime) -> datetime:
         return when.astimezone(self._zone).replace(tzinfo=None)
+
+
+def _zone_of(origin: datetime) -> str:
+    """Name the zone of an instant. Raises ScheduleError for an offset, which is that of many zones."""
+    name = getattr(origin.tzinfo, "key", None) or getattr(origin.tzinfo, "zone", None)  # of zoneinfo, of pytz
+    if name is not None:
+        return str(name)
+    if origin.tzname() == "UTC":
+        return "UTC"
+    raise ScheduleError(
+        f"the origin {origin.isoformat()} has an offset, and no zone to count in: add one, as in "
+        'tz="Europe/Berlin", or tz="UTC"'
+    )
 
 
 def _later(wall: datetime, months: int) -> datetime:

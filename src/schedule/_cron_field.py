@@ -13,10 +13,9 @@ from typing import Final
 from attrs import frozen
 
 from ._errors import ScheduleError
+from ._foreign import item_meant
 
 _ITEM: Final = re.compile(r"(?:(\*)|([0-9]{1,4}|[a-z]{3})(?:-([0-9]{1,4}|[a-z]{3}))?)(?:/([0-9]{1,4}))?", re.IGNORECASE)
-_NAME: Final = 3
-"""Letters in the name of a month or a weekday."""
 
 
 @frozen(eq=False)  # each is one of a kind, and the key of caches
@@ -126,9 +125,8 @@ def _value(field: Field, word: str, text: str) -> int:
 
 
 def _unreadable(field: Field, text: str) -> ScheduleError:
-    short = text[:_NAME].lower()
-    if text.isalpha() and short in field.names:
-        return ScheduleError(f"cannot read {text!r} as {field.name}: did you mean {short!r}?")
+    if meant := item_meant(text, field.names):
+        return ScheduleError(f"cannot read {text!r} as {field.name}: did you mean {meant!r}?")
     names = f", names ({field.names[0]} to {field.names[-1]})" if field.names else ""
     return ScheduleError(
         f"cannot read {text!r} as {field.name}: use numbers {field.low} to {field.high}{names}, "

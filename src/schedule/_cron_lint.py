@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,6 +11,8 @@ from ._cron_hash import is_hashed
 from ._croniter import is_rare
 
 _SHORTEST_MONTHS: Final = 28
+_NUMBER: Final = re.compile(r"(?<![#/0-9])[0-7]")
+"""The number of a weekday: none behind # or /."""
 _RESTARTS: Final = {
     SECOND: "minute",
     MINUTE: "hour",
@@ -28,6 +31,7 @@ def lint(texts: dict[Field, str]) -> Iterator[str]:
             if part != "?" and not is_hashed(part) and not (field in (DAY, WEEKDAY) and is_rare(field, part)):
                 yield from _lint_item(field, part, item(field, part))
     yield from _lint_days(texts[DAY], texts[WEEKDAY])
+    yield from _lint_numbers(texts[DAY], texts[WEEKDAY])
     yield from _lint_hours(texts[MINUTE], texts[HOUR])
 
 
@@ -51,6 +55,22 @@ def _lint_days(day: str, weekday: str) -> Iterator[str]:
             yield f"day-of-month {day!r} or day-of-week {weekday!r} is enough: it comes on days of either"
     elif day.isdigit() and int(day) > _SHORTEST_MONTHS:
         yield f"day-of-month {day} is not in every month; the last day is L"
+
+
+def _lint_numbers(day: str, weekday: str) -> Iterator[str]:
+    """A day of month of ? is Quartz's and EventBridge's, and so may be the numbers beside it."""
+    numbers = [int(each) for each in _NUMBER.findall(weekday)]
+    if day != "?" or not numbers or 0 in numbers:
+        return
+    here, there = _in_names(weekday, sunday=0), _in_names(weekday, sunday=1)
+    yield (
+        f"day-of-week {weekday!r} beside a ? is {here} here, where 0 is Sunday; Quartz and EventBridge, where 1 is, "
+        f"mean {there}: write names"
+    )
+
+
+def _in_names(weekday: str, *, sunday: int) -> str:
+    return _NUMBER.sub(lambda found: WEEKDAY.names[(int(found[0]) - sunday) % WEEKDAY.size], weekday)
 
 
 def _lint_hours(minute: str, hour: str) -> Iterator[str]:

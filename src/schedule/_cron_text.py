@@ -13,6 +13,7 @@ from ._cron_field import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAY, YEAR, Field,
 from ._cron_hash import is_hashed, resolve
 from ._cron_times import Times
 from ._errors import ScheduleError
+from ._foreign import line_advice
 
 LONGEST: Final = 1000
 NICKNAMES: Final = {
@@ -29,6 +30,7 @@ _FIVE: Final = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 _SIX: Final = 6
 _FIELDS: Final = {5: _FIVE, _SIX: (SECOND, *_FIVE), 7: (SECOND, *_FIVE, YEAR)}
 _YEAR: Final = re.compile("[0-9]{4}")
+_ZONE: Final = re.compile(r"CRON_TZ=\S+ ")
 
 
 def normal(expression: str) -> str:
@@ -74,10 +76,20 @@ def read(expression: str) -> Times:
     try:
         times = _times(dict(fields(bound(expression, ""))))
     except ScheduleError as error:
+        if advice := line_advice(expression, is_expression):
+            raise ScheduleError(f"cannot read the cron expression {expression!r}: {advice}") from None
         if repr(expression) in str(error):
             raise
         raise ScheduleError(f"cron expression {expression!r}: {error}") from error
     return _possible(times, expression)
+
+
+def is_expression(text: str) -> bool:
+    """Whether a text is a cron expression, behind CRON_TZ=... if it likes."""
+    try:
+        return bool(_times(dict(fields(bound(_ZONE.sub("", text), "")))))
+    except ScheduleError:
+        return False
 
 
 def _times(texts: dict[Field, str]) -> Times:

@@ -32,16 +32,20 @@ _WORDS: Final = {
     "microseconds": "us|µs|microseconds?",
 }
 _LONGEST: Final = 500
-_NUMBER: Final = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
+_NUMBER: Final = r"(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)"
+_ISO_NUMBER: Final = _NUMBER.replace(r"\.", "[.,]")
 _PLAIN: Final = re.compile(rf"(?P<seconds>{_NUMBER})")
 _UNITS: Final = re.compile(
     "".join(rf"(?:(?P<{unit}>{_NUMBER})\s*(?:{words})(?![a-zµ])\s*)?" for unit, words in _WORDS.items()), re.IGNORECASE
 )
 _ISO: Final = re.compile(
-    rf"P(?:(?P<weeks>{_NUMBER})W)?(?:(?P<days>{_NUMBER})D)?"
-    rf"(?:T(?:(?P<hours>{_NUMBER})H)?(?:(?P<minutes>{_NUMBER})M)?(?:(?P<seconds>{_NUMBER})S)?)?(?<![PT])",
+    rf"P(?:(?P<weeks>{_ISO_NUMBER})W)?(?:(?P<days>{_ISO_NUMBER})D)?"
+    rf"(?:T(?:(?P<hours>{_ISO_NUMBER})H)?(?:(?P<minutes>{_ISO_NUMBER})M)?(?:(?P<seconds>{_ISO_NUMBER})S)?)?(?<![PT])",
     re.IGNORECASE,
 )
+_PART: Final = re.compile(rf"({_NUMBER})\s*([a-zµ]*)\s*", re.IGNORECASE)
+_CLOCK: Final = re.compile(r"[0-9]+:[0-5][0-9](:[0-5][0-9])?(\.[0-9]+)?")
+_EXAMPLES: Final = '"90", "1h30m", "500ms" or "PT1M30S"'
 _NOTHING: Final = timedelta(0)
 _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNORECASE)
 
@@ -49,8 +53,8 @@ _CALENDAR: Final = re.compile(r"month|year|P[0-9]+[MY]|[0-9]\s*(mo|y)", re.IGNOR
 def duration(value: timedelta | float | str) -> timedelta:
     """Return `value`, which is a timedelta, a number of seconds or a text, as a timedelta of 0 or more.
 
-    A text is a number of seconds ("90"), numbers with units from the largest to the smallest ("1h30m", "1.5 hours",
-    "500ms"; w d h m s ms us), or ISO 8601 ("PT1M30S") without months and years, because their lengths differ.
+    A text is a number of seconds ("90", "1_000"), numbers with units from the largest to the smallest ("1h30m",
+    "1.5 hours", ".5s"; w d h m s ms us), or ISO 8601 ("PT1M30S") without months and years: their lengths differ.
 
     Raises ScheduleError for anything else, and for a duration that is negative, shorter than a microsecond but not 0,
     or longer than LONGEST_DURATION.
@@ -106,7 +110,9 @@ def _text(value: str) -> timedelta:
     found = _PLAIN.fullmatch(text) or _ISO.fullmatch(text) or (_UNITS.fullmatch(text) if text else None)
     if found is None:
         raise ScheduleError(f"cannot read the duration {value!r}: {_advice(text)}")
-    counts = {unit: Fraction(count) for unit, count in found.groupdict().items() if count}
+    counts = {
+        unit: Fraction(count.replace("_", "").replace(",", ".")) for unit, count in found.groupdict().items() if count
+    }
     micros = sum(count * _MICROS[unit] for unit, count in counts.items())
     try:
         exact = timedelta(microseconds=int(micros))
@@ -122,7 +128,33 @@ def _advice(text: str) -> str:
         return "durations count from 0"
     if _CALENDAR.search(text):
         return "months and years differ in length, they are for Calendar"
-    return 'write "90", "1h30m", "500ms" or "PT1M30S", units from the largest to the smallest (w d h m s ms us)'
+    if _CLOCK.fullmatch(text):
+        return 'that is a time of day: write units, as in "1h30m"'
+    for sign in "+,":
+        if sign in text:
+            return f"leave the {sign!r} away"
+    return _advice_on_parts(text) or f"write {_EXAMPLES}"
+
+
+def _advice_on_parts(text: str) -> str | None:
+    """Name the first part that is wrong: its unit, its place, or what stands there instead. None: the text has none."""
+    last, at = -1, 0
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None:
+            return None if at == 0 else f"{text[at:]!r} is no number with a unit; write {_EXAMPLES}"
+        number, unit = part.groups()
+        if not unit and part.end() == len(text):
+            return f"{number} has no unit (w d h m s ms us)"
+        if not unit:
+            return f"{text[at:]!r} is no number with a unit; write {_EXAMPLES}"
+        order = next((n for n, words in enumerate(_WORDS.values()) if re.fullmatch(words, unit, re.IGNORECASE)), None)
+        if order is None:
+            return f"there is no unit {unit!r}: write {_EXAMPLES}, units being w d h m s ms us"
+        if order <= last:
+            return f"{unit!r} stands behind a unit that is no larger: write them from the largest to the smallest"
+        last, at = order, part.end()
+    return None
 
 
 def _within_bounds(found: timedelta, given: object) -> timedelta:

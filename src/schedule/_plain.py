@@ -12,10 +12,11 @@ from ._after import After
 from ._at import At
 from ._calendar import Calendar
 from ._cron import Cron
-from ._cron_text import NICKNAMES
+from ._cron_text import NICKNAMES, is_expression
 from ._duration import duration
 from ._errors import ScheduleError
 from ._every import Every
+from ._foreign import line_advice
 from ._instant import utc
 from ._schedule import Schedule
 
@@ -147,6 +148,8 @@ def _advice(text: str) -> str:
         return f'did you mean "@every {text}"?'
     if alone := _ALONE.get(text.lower()):
         return alone
+    if advice := line_advice(text, is_expression):
+        return advice
     if _is_instant(text):
         return f'did you mean "@at {text}"?'
     if similar := get_close_matches(text.lower(), NICKNAMES, n=1):

@@ -106,7 +106,7 @@ def test_a_calendar_interval_has_six_digits_at_most(unit):
     [
         At,
         lambda when: Every("1d", anchor=when),
-        lambda when: Calendar("1 day", origin=when),
+        lambda when: Calendar("1 day", origin=when, tz="UTC"),
         lambda when: Every("1d").between(when),
         lambda when: Every("1d").next(when),
         lambda when: After("1d").next(when),

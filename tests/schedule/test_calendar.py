@@ -1,14 +1,14 @@
 """`Calendar`: days to years at a wall time, counted from an origin."""
 
 import csv
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
 
-from schedule import Calendar, Every, ScheduleError
+from schedule import Calendar, Every, ScheduleError, parse
 
 BERLIN = ZoneInfo("Europe/Berlin")
 with (Path(__file__).parents[1] / "parity" / "timescaledb_slots.csv").open(encoding="utf-8") as file:
@@ -135,6 +135,26 @@ def test_a_naive_origin_is_refused():
     """The error says how to write it."""
     with pytest.raises(ScheduleError, match="tzinfo=UTC"):
         Calendar("1 day", origin=datetime(2026, 1, 1))
+
+
+@pytest.mark.parametrize(("zone", "name"), [(BERLIN, "Europe/Berlin"), (UTC, "UTC"), (ZoneInfo("UTC"), "UTC")])
+def test_the_zone_of_the_origin_is_that_of_the_calendar(zone, name):
+    """Noon in Berlin is noon in summer too: an hour off for half the year helps nobody."""
+    calendar = Calendar("1 month", origin=datetime(2026, 1, 31, 12, tzinfo=zone))
+
+    assert calendar.tz == name
+    summer = calendar.next(datetime(2026, 7, 1, tzinfo=UTC))
+    assert summer.astimezone(zone).hour == 12
+    assert parse(str(calendar)) == calendar
+    assert Calendar("1 month", origin=calendar.origin, tz=name) == calendar
+
+
+def test_an_origin_with_an_offset_needs_a_zone():
+    """Plus two hours is Berlin's summer and Cairo's winter."""
+    origin = datetime(2026, 7, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    with pytest.raises(ScheduleError, match='tz="Europe/Berlin"'):
+        Calendar("1 month", origin=origin)
+    assert Calendar("1 month", origin=origin, tz="Europe/Berlin").origin == origin
 
 
 @pytest.mark.parametrize("interval", ["1 day", "3 weeks", "1 month", "999999 years"])

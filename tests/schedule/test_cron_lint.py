@@ -35,6 +35,23 @@ def test_surprises_are_named(expression, warning):
 
 
 @pytest.mark.parametrize(
+    ("expression", "here", "there"),
+    [
+        ("0 15 10 ? * 6L", "satL", "friL"),
+        ("0 15 10 ? * 2-6", "tue-sat", "mon-fri"),
+        ("15 10 ? * 7#2", "sun#2", "sat#2"),
+        ("15 10 ? * 1,3/2", "mon,wed/2", "sun,tue/2"),
+    ],
+)
+def test_numbers_of_weekdays_beside_a_question_mark_may_be_another_s(expression, here, there):
+    """The sign is Quartz's and EventBridge's, and their week begins with 1."""
+    weekday = expression.split()[-1]
+    (warning,) = Cron(expression).warnings
+    assert warning.startswith(f"day-of-week {weekday!r} beside a ? is {here} here, where 0 is Sunday; Quartz and ")
+    assert warning.endswith(f" mean {there}: write names")
+
+
+@pytest.mark.parametrize(
     "expression",
     [
         "* * * * *",
@@ -49,6 +66,8 @@ def test_surprises_are_named(expression, warning):
         "0 0 L * *",
         "0 0 15W,L * *",
         "0 0 ? * fri#2",
+        "0 0 ? * 0,6",
+        "0 0 1 * ?",
         "H H * * *",
         "H/15 H(8-11) * * *",
         "0 0 0 1 1 * 2030",

@@ -1,5 +1,6 @@
 """Schedules as text."""
 
+import re
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -74,6 +75,26 @@ def test_heartbeat_steps_of_one_second_and_minute():
         ("CRON_TZ=Mars/Base 0 9 * * *", "no zone 'Mars/Base'"),
         ("CRON_TZ=Europe/Berlin", "write"),
         ("0 0 31 2 *", "never comes"),
+        ("0 9 * * mon /usr/bin/backup --all", "leave the command away: write '0 9 * * mon'"),
+        ("*/5 * * * * root test -x /usr/sbin/anacron || run-parts /etc", "leave the command away"),
+        ("0 9 * * mon backup.sh", "leave the command away: write '0 9 * * mon'"),
+        ("@daily /usr/bin/backup", "leave the command away: write '@daily'"),
+        ("0 9 * * friday", "did you mean 'fri'?"),
+        ("0 9 * * monday-friday", "did you mean 'mon-fri'?"),
+        ("0 9 * january *", "did you mean 'jan'?"),
+        ("0 0 9 1 1 friday", "did you mean 'fri'?"),
+        ("R * * * *", "did you mean 'H'?"),
+        ("R(0-29)/10 * * * *", "did you mean 'H(0-29)/10'?"),
+        ("~ * * * *", "did you mean 'H'?"),
+        ("0~30 * * * *", "did you mean 'H(0-30)'?"),
+        ("/15 * * * *", "did you mean '*/15'?"),
+        ("Mon..Fri *-*-* 09:00", "OnCalendar of systemd: did you mean '0 9 * * mon-fri'?"),
+        ("Sat,Sun 10:30:15", "did you mean '15 30 10 * * sat,sun'?"),
+        ("*-*-01 04:00:00 Europe/Berlin", "did you mean 'CRON_TZ=Europe/Berlin 0 4 1 * *'?"),
+        ("*:0/15", "did you mean '0/15 * * * *'?"),
+        ("Mon *-*-1..7 09:00", "OnCalendar of systemd: write fields"),
+        ("0 9 * * * Europe/Berlin", "write 'CRON_TZ=Europe/Berlin 0 9 * * *'"),
+        ("@daily UTC", "write 'CRON_TZ=UTC @daily'"),
         (None, "must be text"),
         (5, "must be text"),
     ],
@@ -83,6 +104,22 @@ def test_anything_else_is_refused_with_advice(text, advice):
     with pytest.raises(ScheduleError) as caught:
         parse(text)
     assert advice in str(caught.value)
+
+
+LINES = (
+    *("0 9 * * mon run", "Mon..Fri 09:00", "*-*-* *:00/5", "~ * * * *", "/5 * * * *", "@daily UTC", "* * * * * UTC"),
+    *("1_000", ".5s", "PT0,5S", "R R * * *", "0 9 * * friday", "Sat,Sun 2026-*-* 10:00"),
+)
+
+
+@given(st.lists(st.sampled_from(sorted({word for line in LINES for word in line.split()})), max_size=7).map(" ".join))
+def test_advice_about_a_line_can_be_taken(text):
+    """Whatever words come together: what an error says to write is a schedule."""
+    try:
+        parse(text)
+    except ScheduleError as error:
+        for meant in re.findall(r"(?:systemd: did you mean|away: write|in front: write) '([^']*)'", str(error)):
+            parse(meant)
 
 
 intervals = st.timedeltas(timedelta(microseconds=1), timedelta(days=10_000))
