@@ -32,8 +32,9 @@ def test_a_command_of_a_page_is_there_with_its_options(words):
     """One that was renamed would be typed by every reader."""
     command = cli
     for word in [word for word in words if not word.startswith("-v")]:
-        if isinstance(command, click.Group) and re.fullmatch("[a-z]+", word):
-            command = command.commands[word]
+        others = getattr(command, "commands", {})
+        if (isinstance(command, click.Group) and re.fullmatch("[a-z]+", word)) or word in others:
+            command = others[word]
         elif word.startswith("--"):
             assert word.rstrip(")").partition("=")[0] in {opt for each in command.params for opt in each.opts}
 

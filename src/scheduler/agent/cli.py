@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from .fleet_commands import audit, doctor, explain, fleet, metrics, tables
+from .migration import WithJobs
 from .options import Duration, Place, Zone, now_here
 from .output import BAD_USAGE, FAILED, config_or_end, end, print_lines, records_or_end, refuse
 from .worker import worker
@@ -215,7 +216,7 @@ def history(
         end(f"there is no check{about} in {store}{_why_none(target, names) if target else ''}", FAILED)
 
 
-@cli.command("import")
+@cli.command("import", cls=WithJobs)
 @click.argument("monitor", type=click.Choice(["gatus", "blackbox", "kuma"]))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(

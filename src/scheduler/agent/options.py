@@ -5,10 +5,15 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from .output import BAD_USAGE, end
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -69,3 +74,34 @@ def now_here() -> datetime:
     from timerqueue import SystemClock
 
     return datetime.fromtimestamp(SystemClock().wall(), UTC)
+
+
+def loaded_or_end(text: str, what: str, example: str) -> Any:
+    """Import what MODULE:NAME names, as servers take an application, or end with why that cannot be.
+
+    Modules of the working directory are found as by `python -m`. `what` the object is to be, as in "tasks"; `example`:
+    such a text.
+    """
+    module, colon, name = text.partition(":")
+    if not (module and colon and name):
+        end(f"no {what}: {text!r}; write MODULE:NAME, such as {example}", BAD_USAGE)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        found: Any = import_module(module)
+    except ImportError as exc:
+        end(f"no {what}: {module} cannot be imported: {exc}", BAD_USAGE)
+    for each in name.split("."):
+        found = getattr(found, each, None)
+    return found
+
+
+Tasks = Mapping[str, Callable[..., Any]]
+"""Functions by the names that a store knows them by."""
+
+
+def tasks_or_end(text: str) -> Tasks:
+    """Import the mapping that the operator names, or end with why that cannot be."""
+    tasks = loaded_or_end(text, "tasks", "myapp.jobs:TASKS")
+    if not isinstance(tasks, Mapping) or not tasks or not all(isinstance(each, str) for each in tasks):
+        end(f"no tasks: {text} is {tasks!r:.100}; make it a dict from names to functions", BAD_USAGE)
+    return tasks

@@ -4,24 +4,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import Duration, Place
+from .options import Duration, Place, Tasks, tasks_or_end
 from .output import BAD_USAGE, end, refuse
 
 if TYPE_CHECKING:
     from scheduler import Scheduler
 
     from .config import StorePlace
-
-Tasks = Mapping[str, Callable[..., Any]]
 
 
 @click.command()
@@ -152,21 +147,3 @@ async def _serve(make: Callable[[], Scheduler], grace: float, tasks: int) -> Non
         scheduler.listen(lambda _: click.echo(f"a worker with {tasks} tasks takes what is due"), SchedulerStarted)
         await scheduler.run()
         group.cancel_scope.cancel()
-
-
-def tasks_or_end(text: str) -> Tasks:
-    """Import the mapping that the operator names, or end with why that cannot be. Modules of the working directory are
-    found as by `python -m`.
-    """
-    module, colon, name = text.partition(":")
-    if not (module and colon and name):
-        end(f"no tasks: {text!r}; write MODULE:NAME, such as myapp.jobs:TASKS", BAD_USAGE)
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        found = import_module(module)
-    except ImportError as exc:
-        end(f"no tasks: {module} cannot be imported: {exc}", BAD_USAGE)
-    tasks = getattr(found, name, None)
-    if not isinstance(tasks, Mapping) or not tasks or not all(isinstance(each, str) for each in tasks):
-        end(f"no tasks: {text} is {tasks!r:.100}; make it a dict from names to functions", BAD_USAGE)
-    return tasks

@@ -1,0 +1,155 @@
+"""The jobs of an APScheduler 3, as plain values: those in its job stores, and those that wait for its start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from apscheduler.jobstores.memory import MemoryJobStore
+from apscheduler.schedulers.base import STATE_RUNNING, STATE_STOPPED, BaseScheduler
+from attrs import evolve, frozen
+
+_RANDOM_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+class Unread(Exception):
+    """The object that the operator names is no scheduler of APScheduler 3; the message says what it is."""
+
+
+@frozen(kw_only=True)
+class OldJob:
+    """A job as APScheduler knows it. `reference`: where its function is found, as "module:name"; None: nowhere.
+
+    `next_run`: when it was to run next; None: when its trigger says. `is_kept`: it is in a
+    job store that outlives the process. `is_random`: each process gives it another id.
+    `why`: why it cannot be read; then only `id` means anything.
+    """
+
+    id: str
+    name: str | None = None
+    func: Callable[..., Any] | None = None
+    reference: str | None = None
+    trigger: Any = None
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = {}
+    grace: float | None = 1
+    """Seconds; None: however late."""
+    coalesce: bool = True
+    max_instances: int = 1
+    executor: str = "default"
+    next_run: datetime | None = None
+    is_paused: bool = False
+    is_kept: bool = False
+    is_random: bool = False
+    why: str | None = None
+
+
+def read_jobs(scheduler: object) -> list[OldJob]:
+    """Read the jobs of a scheduler that is not started, or that its program has started: then it is paused.
+
+    Nothing in its job stores changes. Raises Unread for what is no scheduler of APScheduler 3.
+    """
+    if not isinstance(scheduler, BaseScheduler):
+        msg = f"it is {scheduler!r:.100}, no scheduler of APScheduler 3"
+        raise Unread(msg)
+    if scheduler.state == STATE_RUNNING:
+        scheduler.pause()
+    found: dict[tuple[str, str], OldJob] = {}
+    for alias, store in scheduler._jobstores.items():  # noqa: SLF001 - there is no public way to one that is not started
+        for job in _stored(scheduler, alias, store):
+            found[alias, job.id] = job
+    for job, alias, replaces in scheduler._pending_jobs:  # noqa: SLF001 - as above
+        read = _read(job, scheduler, is_kept=False)
+        if (alias, read.id) in found and not replaces:
+            why = "the job store has a job of that id, and the program adds another one without replace_existing"
+            read = evolve(read, why=why)
+        found[alias, read.id] = read
+    return _with_lasting_ids(found.values())
+
+
+def _stored(scheduler: Any, alias: str, store: Any) -> Iterator[OldJob]:
+    """Read the jobs of a job store. APScheduler deletes what it cannot restore: here that is told, and stays."""
+    if hasattr(store, "_reconstitute_job"):
+        store._reconstitute_job = _restoring(store._reconstitute_job)  # noqa: SLF001 - the only place to stop it
+    is_closed = scheduler.state == STATE_STOPPED
+    if is_closed:
+        store.start(scheduler, alias)
+    try:
+        for number, job in enumerate(store.get_all_jobs(), start=1):
+            if isinstance(job, _Broken):
+                yield OldJob(id=f"({alias}, row {number})", why=f"APScheduler cannot restore it: {job.error}")
+            else:
+                yield _read(job, scheduler, is_kept=not isinstance(store, MemoryJobStore))
+    finally:
+        if is_closed:
+            store.shutdown()
+
+
+class _Broken:
+    """Stands for a job that cannot be restored, as far as APScheduler looks at it."""
+
+    next_run_time = None
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+def _restoring(restore: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def restored(state: Any) -> Any:
+        try:
+            return restore(state)
+        except Exception as exc:  # noqa: BLE001 - whatever a pickle raises
+            return _Broken(exc)
+
+    return restored
+
+
+def _read(job: Any, scheduler: Any, *, is_kept: bool) -> OldJob:
+    """Read a job. What one that waits for the start does not say, the scheduler says for all."""
+    defaults = scheduler._job_defaults  # noqa: SLF001 - what add_job leaves open until the start
+    next_run = getattr(job, "next_run_time", _NOT_SAID)
+    return OldJob(
+        id=job.id,
+        name=job.name,
+        func=job.func,
+        reference=job.func_ref,
+        trigger=job.trigger,
+        args=tuple(job.args),
+        kwargs=dict(job.kwargs),
+        grace=getattr(job, "misfire_grace_time", defaults.get("misfire_grace_time")),
+        coalesce=getattr(job, "coalesce", defaults.get("coalesce")),
+        max_instances=getattr(job, "max_instances", defaults.get("max_instances")),
+        executor=job.executor,
+        next_run=next_run if isinstance(next_run, datetime) else None,
+        is_paused=next_run is None,
+        is_kept=is_kept,
+        is_random=not is_kept and _RANDOM_ID.fullmatch(job.id) is not None,
+    )
+
+
+_NOT_SAID: Final = object()
+
+
+def _with_lasting_ids(jobs: Iterator[OldJob] | Any) -> list[OldJob]:
+    """Name jobs whose ids are random after their functions: the second import has to find those of the first."""
+    named: list[OldJob] = []
+    taken = {each.id for each in jobs if not each.is_random}
+    for job in jobs:
+        if not job.is_random:
+            named.append(job)
+            continue
+        base = (job.reference or job.name or "job").replace(":", ".")
+        id = next(each for each in _numbered(base) if each not in taken)
+        taken.add(id)
+        named.append(evolve(job, id=id))
+    return named
+
+
+def _numbered(base: str) -> Iterator[str]:
+    yield base
+    number = 2
+    while True:
+        yield f"{base}-{number}"
+        number += 1

@@ -1,0 +1,57 @@
+"""Judged jobs go into a store. Rows that are as they should be are not touched: a second import changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+from scheduler import Store
+from scheduler.stores import Batch, StoredJob
+
+from .judging import Judged
+
+AT_A_TIME: Final = 1_000
+
+Became = Literal["new", "changed", "unchanged"]
+
+
+def stored(store: Store, jobs: Sequence[Judged], now_us: int) -> dict[str, Became]:
+    """Put the rows of jobs that have one, and say what each did to the store. The store is opened, and closed again.
+
+    A job that is there already keeps its pause, its counts and its next start. Raises StoreError.
+    """
+    store.open(now_us, _unheard)
+    try:
+        there = {row.id: row for some in store.load() for row, _ in some}
+        became: dict[str, Became] = {}
+        changes: list[tuple[Judged, StoredJob]] = []
+        for job in jobs:
+            if job.row is None:
+                continue
+            present = there.get(job.id)
+            row = job.row if present is None else _paused_as(present, job.row)
+            became[job.id] = "new" if present is None else "unchanged" if row == present else "changed"
+            if row != present:
+                changes.append((job, row))
+        for first in range(0, len(changes), AT_A_TIME):
+            store.commit(_batch(changes[first : first + AT_A_TIME], became))
+    finally:
+        store.close()
+    return became
+
+
+def _batch(changes: Iterable[tuple[Judged, StoredJob]], became: Mapping[str, Became]) -> Batch:
+    batch = Batch()
+    for job, row in changes:
+        batch.jobs[job.id] = row
+        if job.state is not None and became[job.id] == "new":
+            batch.states[job.id] = job.state
+    return batch
+
+
+def _paused_as(present: StoredJob, row: StoredJob) -> StoredJob:
+    return row._replace(paused=present.paused, paused_until_us=present.paused_until_us)
+
+
+def _unheard() -> None:
+    """Take no notice of changes by others: nothing is kept of what was read."""
