@@ -620,5 +620,18 @@ SCENARIOS = {
                 Measure("many_s", "as many again with add_many", "s", 2),
             ),
         ),
+        Scenario(
+            name="unchanged",
+            what='50,000 jobs that are said again with on_conflict="update", 40 times, and are as they were',
+            sizes={"jobs": 50_000, "calls": 40},
+            quick={"jobs": 5_000, "calls": 5},
+            contenders=("sqlite", IN_MEMORY),
+            baseline=IN_MEMORY,
+            measures=(
+                Measure("job_us", "one job, median of the calls", "us", target=Target(4)),
+                Measure("stall_ms", "longest call", "ms", target=Target(400)),
+                Measure("grown_mib", "RSS gained in the second half", "MiB", target=Target(2)),
+            ),
+        ),
     )
 }

@@ -20,6 +20,7 @@ TINY: dict[str, dict[str, float]] = {
     "fleet_kill": {"jobs": 50, "rate": 50, "times": 1, "pause_s": 1},
     "restart": {"jobs": 1_500},
     "add_flush": {"singles": 3, "jobs": 100},
+    "unchanged": {"jobs": 500, "calls": 2},
     "http_check": {"checks": 50, "at_once": 5},
     "https_check": {"checks": 20, "at_once": 5},
     "agent_check": {"monitors": 10, "seconds": 1},

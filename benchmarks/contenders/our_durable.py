@@ -14,7 +14,7 @@ from statistics import median
 
 from attrs import frozen
 from child import Measurement, Values
-from meters import cpu_s, peak_rss_mib
+from meters import cpu_s, peak_rss_mib, rss_mib
 from our_databases import Database
 from workload import INTERVAL_S, OVERDUE_S, FirstStarts, Grid, is_overdue
 
@@ -43,6 +43,7 @@ def measurements(
         "durable_steady": durable.steady,
         "restart": durable.restart,
         "add_flush": durable.add_flush,
+        "unchanged": durable.unchanged,
         "prepare": durable.prepare,
     }
 
@@ -83,6 +84,38 @@ class Durable:
         """Jobs made durable one by one, then many at once, then as many that are added in one call."""
         with self.opened() as database:
             return asyncio.run(_add_flush(database, singles, jobs))
+
+    def unchanged(self, jobs: int, calls: int) -> Values:
+        """Jobs that are said again and again, and are there already as they are to be."""
+        with self.opened() as database:
+            return asyncio.run(_unchanged(_store_of(database), jobs, calls))
+
+
+async def _unchanged(store: Store | None, jobs: int, calls: int) -> Values:
+    async def tick(number: int, host: str) -> None:
+        """Never due here."""
+
+    def say(s: Scheduler) -> float:
+        """Return how long the loop stands still. Everything in it is made anew, as by a service that reads its file."""
+        given = [(f"job-{index}", "@every 1h", (index, f"host-{index % 400}")) for index in range(jobs)]
+        began = time.perf_counter()
+        s.add_many(tick, given, timeout="5s", on_conflict="update")
+        return time.perf_counter() - began
+
+    async with _scheduler(store) as s:
+        s.register("tick", tick)
+        say(s)
+        await s.flush()
+        rss, took = 0.0, []
+        for number in range(calls):
+            if number == calls // 2:  # the allocator has found its size by then
+                rss = rss_mib()
+            took.append(say(s))
+            await s.flush()
+        grown = max(0.0, rss_mib() - rss)
+        values = {"job_us": median(took) / jobs * 1e6, "stall_ms": max(took) * 1e3, "grown_mib": grown}
+        s.stop(grace=0)
+    return values
 
 
 async def _closed_loop(database: Database | None, jobs: int, warm_s: float, seconds: float) -> Values:

@@ -20,6 +20,7 @@ from ..stores import Act, StoredJob
 from .conflict import OnConflict, check_conflict, planned_alike, refuse_switch, stays
 from .early import EarlyJob
 from .new_jobs import Reader, SomeJob, listed, refuse, twice
+from .unchanged import Unchanged
 from .verbs import Verbs
 
 _STOPPED: Final = LifecycleState.STOPPED  # looked up once: a member of an enum costs as much as a call
@@ -109,22 +110,31 @@ class Registry(Verbs):
         """Put many jobs in, all of them or none. Raises as `add` does, and says which of them is wrong."""
         check_conflict(on_conflict)
         self._check(policy, task)
-        drafts = self._drafts(jobs, start, policy, task, func, call, tags)
-        with self._lock:
-            self.refuse_if_stopped()
-            self._refuse_conflicts(drafts, on_conflict)
-            try:
-                answer = self._put_all(drafts, start, on_conflict)
-            except LifecycleError:  # it has stopped at this very moment
-                for job in drafts.by_id.values():
-                    self._discard(job)
+        given = listed(jobs)
+        while True:
+            unchanged = Unchanged(self._by_id, self.updates.is_asked, on_conflict, start, task, func, call, policy)
+            drafts = self._drafts(given, start, policy, task, func, call, tags, unchanged)
+            with self._lock:
                 self.refuse_if_stopped()
-                raise
+                if any(self._by_id.get(id) is not job for id, job in drafts.unchanged.items()):
+                    continue  # somebody has removed one meanwhile
+                self._refuse_conflicts(drafts, on_conflict)
+                answer = self._put_drafts(drafts, start, on_conflict)
+                break
         if self._listeners.anybody:
             for index, job in enumerate(answer):
                 if job is drafts.by_id[job.id]:
                     self.tell(JobAdded(job.id, self._stands_for(drafts.plan(index, job))))
-        return answer
+        return drafts.in_order(answer)
+
+    def _put_drafts(self, drafts: Drafts, start: Start, on_conflict: OnConflict) -> list[Job]:
+        try:
+            return self._put_all(drafts, start, on_conflict)
+        except LifecycleError:  # it has stopped at this very moment
+            for job in drafts.by_id.values():
+                self._discard(job)
+            self.refuse_if_stopped()
+            raise
 
     def _check(self, policy: Policy, task: str | None) -> None:
         self._runs.check_needs(policy.needs)
@@ -132,19 +142,20 @@ class Registry(Verbs):
 
     def _drafts(  # noqa: PLR0917 - as for `add`
         self,
-        jobs: Iterable[SomeJob],
+        given: Iterable[SomeJob],
         start: Start,
         policy: Policy,
         task: str | None,
         func: Callable[..., Any],
         call: Call,
         tags: Iterable[str],
+        unchanged: Unchanged,
     ) -> Drafts:
-        """Make the jobs that would be added, and plan their starts. Nothing is changed by it."""
-        given, reader = listed(jobs), Reader(tags)
+        """Make the jobs that would be added or changed, and plan their starts. Nothing is changed by it."""
+        reader = Reader(tags)
         histogram = self.lateness.by_kind.get(policy.kind) or Histogram()
         drafts, last = Drafts(), None
-        by_id, dues = drafts.by_id, drafts.dues
+        by_id, dues, ids = drafts.by_id, drafts.dues, drafts.ids
         try:
             for new in given:
                 id, schedule, args, kwargs, name, own_tags = reader.read(new)
@@ -152,8 +163,12 @@ class Registry(Verbs):
                     refuse_without_id(task)
                     with self._lock:
                         id = self._jobs.free_id()
-                elif id in by_id:
-                    raise twice(id, list(by_id).index(id))
+                elif id in ids:
+                    raise twice(id, list(ids).index(id))
+                if (present := unchanged.find(id, schedule, args, kwargs, name, own_tags)) is not None:
+                    drafts.unchanged[id] = present
+                    ids[id] = None
+                    continue
                 if schedule is not last:
                     last, plan_of = schedule, self._plans(schedule, start)
                 bound, planner, at_once, due_us, is_dated = plan_of(id)
@@ -167,8 +182,9 @@ class Registry(Verbs):
                     drafts.at_once[id] = None
                 by_id[id] = job
                 dues.append(due_us)
+                ids[id] = None
         except (SchedulerError, ScheduleError) as exc:
-            refuse(len(dues), exc)
+            refuse(len(ids), exc)
         return drafts
 
     def _refuse_conflicts(self, drafts: Drafts, on_conflict: OnConflict) -> None:
@@ -338,6 +354,17 @@ class Drafts:
     """Of each, if they are to be stored."""
     at_once: dict[str, None] = Factory(dict)
     """Ids of those that start at once."""
+    unchanged: dict[str, Job] = Factory(dict)
+    """Jobs that are there as they are to be, and stay as they are."""
+    ids: dict[str, None] = Factory(dict)
+    """Of all of them, in the order in which they were given."""
+
+    def in_order(self, answer: list[Job]) -> list[Job]:
+        """Put what has become of the drafts, and the jobs that stay, into the order in which they were given."""
+        if not self.unchanged:
+            return answer
+        found = {**self.unchanged, **dict(zip(self.by_id, answer, strict=True))}
+        return [found[id] for id in self.ids]
 
     def plan(self, index: int, job: Job) -> Plan:
         """How the job there starts."""

@@ -124,6 +124,10 @@ class Updates:
         if is_here:  # and outside the lock: listeners are told
             self._early.ask(job, self._apply, job, change, first, new_task)
 
+    def is_asked(self, job: Job) -> bool:
+        """Whether the job is to become something else, and is not yet. Any thread."""
+        return job in self._asked
+
     def ask_to_renew(self, job: Job, source: Job, first: FirstStart | None) -> None:
         """Let the job become what another of its id was meant to be. `first`: how that would start; None: as the job.
 

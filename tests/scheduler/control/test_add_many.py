@@ -1,12 +1,13 @@
 """Many jobs are added in one call: each as `add` would have added it, all of them or none."""
 
+import gc
 import itertools
 from datetime import timedelta
 
 import pytest
 from anyio.to_thread import run_sync
 
-from kit import lines_of, nothing
+from kit import Recorder, lines_of, nothing, until
 from schedule import After, Cron, Every, Schedule
 from scheduler import (
     AlreadyStopped,
@@ -360,3 +361,102 @@ async def test_one_of_many_takes_fewer_steps_than_one_alone(clock, schedule, is_
             lines.append(lines_of(add_all, s))
     alone, together = lines
     assert together < share * alone
+
+
+HOURLY = Every("1h", jitter="1m")
+SAME = [
+    ("a", "@every 10s", (1,)),
+    ("b", Cron("H * * * *"), (), {"n": [1]}),
+    NewJob("c", HOURLY, tags="t"),
+]
+OTHER = {
+    "schedule": ("a", "@every 20s", (1,)),
+    "arguments": ("a", "@every 10s", (2,)),
+    "keywords": ("b", "H * * * *", (), {"n": [1, 2]}),
+    "tags": NewJob("c", HOURLY, tags="u"),
+    "name": NewJob("a", "@every 10s", (1,), name="A"),
+}
+
+
+def fields_of(job):
+    """Return what an update may change of a job."""
+    return job.id, str(job.schedule), job.args, dict(job.kwargs), job.name, job.tags, job.policy
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "stored"])
+async def test_jobs_that_are_there_as_they_are_to_be_are_not_touched(clock, is_stored):
+    """A service says all its jobs each minute. Nothing is written, told or planned for those that stay."""
+    store = MemoryStore() if is_stored else None
+    async with Scheduler(clock=clock, store=store) as s:
+        s.register("work", nothing)
+        before = s.add_many("work", SAME, timeout=5)
+        await s.flush()
+        told = Recorder()
+        s.listen(told)
+        starts = [job.next_start for job in before]
+
+        assert s.add_many("work", SAME, timeout=5, on_conflict="update") == before
+        assert await run_sync(lambda: s.add_many("work", SAME, timeout=5, on_conflict="update")) == before
+
+        assert s.statistics().store is None or s.statistics().store.unsaved == 0
+        assert told == []
+        assert [job.next_start for job in before] == starts
+
+
+@pytest.mark.parametrize("is_stored", [False, True], ids=["in memory", "stored"])
+@pytest.mark.parametrize("other", OTHER.values(), ids=OTHER)
+async def test_a_job_that_differs_is_changed_among_those_that_do_not(clock, is_stored, other):
+    """In whatever it differs; and new ones are added beside them, in the order in which all were given."""
+    given = [other if job[0] == other[0] else job for job in SAME]
+    store = MemoryStore() if is_stored else None
+    async with Scheduler(clock=clock, store=store) as s, Scheduler(clock=clock) as fresh:
+        s.register("work", nothing)
+        s.add_many("work", SAME)
+        expected = fresh.add_many(nothing, [*given, GOOD])
+        found = s.add_many("work", [*given, GOOD], on_conflict="update")
+        assert [fields_of(job) for job in found] == [fields_of(job) for job in expected]
+        assert s.jobs() == found
+
+
+async def test_options_of_the_call_change_each_job(clock):
+    """Another timeout, another function, and back: what all have in common is compared too."""
+    async with Scheduler(clock=clock) as s:
+        jobs = s.add_many(nothing, SAME)
+        s.add_many(nothing, SAME, timeout=7, on_conflict="update")
+        assert {job.policy.timeout for job in jobs} == {7.0}
+        s.add_many(int, SAME, timeout=7, on_conflict="update")
+        assert {job.func for job in jobs} == {int}
+
+
+async def test_a_job_that_is_to_become_something_else_is_said_anew(clock):
+    """Its change waits for the loop, and what is said after it holds."""
+    async with Scheduler(clock=clock) as s:
+        jobs = s.add_many(nothing, SAME)
+
+        def update_and_say_again():
+            jobs[0].update(args=(9,))
+            s.add_many(nothing, SAME, on_conflict="update")
+
+        await run_sync(update_and_say_again)
+        await until(lambda: not s._registry.updates.is_asked(jobs[0]))
+        assert jobs[0].args == (1,)
+
+
+async def test_an_unchanged_job_costs_few_steps_and_no_memory(clock):
+    """Lines of Python are counted, and objects: it was five times as many, and memory rose with each call."""
+    number = 300
+    async with Scheduler(clock=clock, store=MemoryStore()) as s:
+        s.register("work", nothing)
+
+        def say():
+            s.add_many("work", [(f"job-{n}", "@every 1h", (n,)) for n in range(number)], on_conflict="update")
+
+        say()
+        await s.flush()
+        say()
+        gc.collect()
+        before = len(gc.get_objects())
+        lines = lines_of(say)
+        gc.collect()
+        assert len(gc.get_objects()) - before < number
+        assert lines < 60 * number

@@ -1,0 +1,85 @@
+"""Jobs that are added with on_conflict="update" and are there as they are to be: they are told at a glance.
+
+A service says all its jobs every minute, and next to none of them is another one than before. What is the same is not
+made, planned, written down and compared first: it is not touched at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from schedule import Schedule
+
+from .._jobs import Call, Job
+from .._plan import Start
+from .._values import Policy
+from .conflict import OnConflict
+
+
+class Unchanged:
+    """Tells which of the jobs of one call are there already. Any thread; who acts on it looks again under the lock."""
+
+    def __init__(  # noqa: PLR0917 - what all jobs of a call have in common
+        self,
+        by_id: Mapping[str, Job],
+        is_asked: Callable[[Job], bool],
+        on_conflict: OnConflict,
+        start: Start,
+        task: str | None,
+        func: Callable[..., Any],
+        call: Call,
+        policy: Policy,
+    ) -> None:
+        self._by_id = by_id
+        self._is_asked = is_asked
+        self._is_sought = on_conflict == "update" and start is None
+        self._task, self._func, self._call = task, func, call
+        self._policy, self._like_policy = policy, policy
+        self._schedule: Schedule | None = None
+        self._like_schedule: Schedule | None = None
+        """The last schedule that was given, and one of a job that is equal to it: many jobs have both."""
+
+    def find(  # noqa: PLR0917 - as a Job takes them
+        self,
+        id: str,
+        schedule: Schedule,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        name: str | None,
+        tags: frozenset[str],
+    ) -> Job | None:
+        """Return the job of that id if it is as it is to be, and nobody has asked for something else meanwhile."""
+        if not self._is_sought or (job := self._by_id.get(id)) is None:
+            return None
+        if job.task != self._task or job.name != name or job.tags != tags or job.call is not self._call:
+            return None
+        if self._is_asked(job) or job.is_removed or (job.sparse is not None and job.unfit is not None):
+            return None
+        is_same = self._has_schedule(job, schedule) and self._has_policy(job) and self._calls(job, args, kwargs)
+        return job if is_same else None
+
+    def _has_schedule(self, job: Job, schedule: Schedule) -> bool:
+        if job.schedule is self._like_schedule and schedule is self._schedule:
+            return True
+        if job.schedule != schedule:
+            return bool(job.schedule == schedule.bind(job.key))
+        self._schedule, self._like_schedule = schedule, job.schedule
+        return True
+
+    def _has_policy(self, job: Job) -> bool:
+        if job.policy is self._like_policy:
+            return True
+        if job.policy != self._policy:
+            return False
+        self._like_policy = job.policy
+        return True
+
+    def _calls(self, job: Job, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+        """Whether the job calls the same with the same. What cannot be compared is not equal."""
+        try:
+            if job.func is not self._func and job.func != self._func:
+                return False
+            return bool(job.args == args and job.kwargs == kwargs)
+        except BaseException:  # noqa: BLE001 - an argument's own, such as an array's
+            return False
