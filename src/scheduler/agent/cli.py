@@ -87,7 +87,7 @@ def run_(verbosity: int, /, file: Path, **options: Any) -> None:
     """Run the checks of a configuration FILE until Ctrl-C.
 
     The agent remembers past checks in a file beside FILE, unless FILE or --store names another place. With --once it
-    remembers nothing, unless --store is given.
+    remembers no checks, unless --store is given, and metrics where FILE names a store for them.
     """
     from .config import read_config
 
@@ -340,8 +340,9 @@ def _run(
     from .text import Redactor
 
     def with_options(config: Config) -> Config:
-        if store is None and once:  # it remembers nothing
-            config = evolve(config, store=StorePlace(), metrics=MetricsPlace())
+        if store is None and once:  # it remembers nothing but metrics that have a place of their own
+            metrics = MetricsPlace() if config.metrics.store is None else config.metrics
+            config = evolve(config, store=StorePlace(), metrics=metrics)
         if store is not None:  # what ends with its checks is no agent among others
             fleet = config.store.fleet if store.dsn is not None and not once else None
             config = evolve(config, store=evolve(store, fleet=fleet))

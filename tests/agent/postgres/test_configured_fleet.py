@@ -118,6 +118,20 @@ async def test_once_runs_each_probe_one_time_and_says_what_became_of_them(starte
     assert "failed" not in line
 
 
+async def test_once_stores_metrics_where_the_file_says(started, postgres_of, tmp_path):
+    """Once is for cron, too: a store of their own is named so that they get there. No history comes with it."""
+    file = tmp_path / "fleet.toml"
+    server = f'[[postgres]]\nname = "main"\nhost = "{postgres_of(18).folder}"\nuser = "postgres"\n'
+    file.write_text(f'{server}[metrics]\nstore = "sqlite:///m.db"\n')
+    for _ in range(2):
+        async with started("run", str(file), "--plain", "--once") as process:
+            assert await process.end() == 0
+    with closing(sqlite3.connect(f"file:{tmp_path / 'm.db'}?mode=ro", uri=True)) as connection:
+        (probes,) = connection.execute("SELECT count(DISTINCT probe) FROM series").fetchone()
+    assert probes >= 30
+    assert not (tmp_path / "fleet.db").exists()
+
+
 async def test_once_ends_with_1_where_a_probe_fails(started, postgres_of, tmp_path):
     """A server that nobody reaches, beside one that is well, and a line for each."""
     file = tmp_path / "fleet.toml"
