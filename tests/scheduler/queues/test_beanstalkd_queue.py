@@ -5,6 +5,7 @@ import logging
 import socket
 from types import SimpleNamespace
 
+import greenstalk
 import pytest
 from hypothesis import given, strategies as st
 
@@ -216,6 +217,39 @@ def test_ticks_that_were_held_for_too_long_are_told_together(tmp_path, caplog):
             queue.close()
     (told,) = [each for each in caplog.messages if "time to run" in each]
     assert "the time to run of 50 ticks was over" in told
+
+
+def test_jobs_of_others_are_one_warning_a_minute(tmp_path, caplog):
+    """Whoever kicks buried jobs brings thousands out again: each was a line in the log."""
+    caplog.set_level(logging.WARNING, "scheduler")
+    clock = ManualClock()
+    with FakeBeanstalkd(tmp_path / "socket", clock=clock) as server:
+        queue = BeanstalkdQueue(server.address)
+        Opened(queue, Turned(clock, clock.advance))
+        try:
+            put_by_others(server, 1)
+            wait_until(lambda: told_of_strangers(caplog) == [1])
+            put_by_others(server, 49)
+            wait_until(lambda: queue.statistics().strange == 50)
+            assert told_of_strangers(caplog) == [1]
+            clock.advance(60)
+            put_by_others(server, 1)
+            wait_until(lambda: len(told_of_strangers(caplog)) > 1)
+        finally:
+            queue.close()
+    assert told_of_strangers(caplog)[1] in {49, 50}  # the last one is told with them, or a minute later
+
+
+def put_by_others(server, count):
+    """Put so many jobs of another program into our tube."""
+    with greenstalk.Client(server.address.removeprefix("unix:"), use="timerqueue") as client:
+        for _ in range(count):
+            client.put("hello")
+
+
+def told_of_strangers(caplog):
+    """List the warnings, by how many jobs each tells of."""
+    return [each.args[1] for each in caplog.records if "no ticks of ours" in each.getMessage()]
 
 
 def test_a_queue_is_opened_once(tmp_path):

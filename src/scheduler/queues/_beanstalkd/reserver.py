@@ -24,6 +24,7 @@ from .address import Address
 from .body import Later, decode
 from .commander import PRIORITIES
 from .connection import LONGEST_WAIT, Connection
+from .strangers import Strangers
 from .tally import Tally
 from .tubes import tube_of
 from .wire import Answer
@@ -102,6 +103,7 @@ class Reserver:
         self._ttr = ttr
         self._clock = clock
         self._tally = tally
+        self._strangers = Strangers(address, clock)
         self._deliver = deliver
         self._window = window
         self._changed = Condition()
@@ -174,6 +176,7 @@ class Reserver:
                 self._send_asked(connection)
                 self._touch(connection)
                 self._watch(connection)
+                self._strangers.tell()
                 if len(self._held) < self._most:
                     self._take(connection)
                 else:
@@ -244,8 +247,8 @@ class Reserver:
         """Leave alone what is not ours: nobody would run it, and nobody but its owner may delete it."""
         self._tally.count("strange")
         if tick is None:
-            logger.warning("beanstalkd at %s: job %d is no tick of ours, and was buried", self._address, number)
             connection.exchange([b"bury %d 0\r\n" % number])
+            self._strangers.meet(number)
         else:
             connection.exchange([b"release %d %d %d\r\n" % (number, PRIORITIES[Kind.RUN], LATER)])
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import count
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from attrs import Factory, define
 
 State = Literal["ready", "delayed", "reserved", "buried"]
+MARGIN: Final = 1.0
+"""Seconds before a job's time to run is over, from which on its holder gets no other job, but a warning."""
+
 Owner = object
 """Whoever has reserved a job: a connection."""
 
@@ -57,6 +60,13 @@ class Jobs:
     def __init__(self) -> None:
         self.by_number: dict[int, Job] = {}
         self.paused: dict[str, float] = {}
+        self.pauses: dict[str, int] = {}
+        """For how many seconds each tube was paused last."""
+        self.totals: Counter[str] = Counter()
+        """Jobs that have been put, by tube."""
+        self.deletions: Counter[str] = Counter()
+        self.pauses_asked: Counter[str] = Counter()
+        self.timeouts = 0
         self._numbers = count(1)
         self._orders = count(1)
 
@@ -64,6 +74,7 @@ class Jobs:
         """Take a job in."""
         job = Job(next(self._numbers), tube, body, priority, delay, max(ttr, 1), now)
         self.by_number[job.number] = job
+        self.totals[tube] += 1
         self._wait(job, now, delay)
         return job
 
@@ -72,6 +83,7 @@ class Jobs:
         for job in self.by_number.values():
             if job.state == "reserved" and job.until <= now:
                 job.counts["timeouts"] += 1
+                self.timeouts += 1
                 self._ready(job)
             elif job.state == "delayed" and job.until <= now:
                 self._ready(job)
@@ -122,6 +134,7 @@ class Jobs:
         if job is None or (job.state == "reserved" and job.owner is not owner):
             return False
         del self.by_number[number]
+        self.deletions[job.tube] += 1
         return True
 
     def first(self, tube: str, state: State) -> Job | None:
@@ -149,10 +162,21 @@ class Jobs:
         job.counts["kicks"] += 1
         self._ready(job)
 
-    def next_deadline(self) -> float | None:
-        """Return the first instant at which a delay or a time to run is over."""
-        waiting = [job.until for job in self.by_number.values() if job.state in {"delayed", "reserved"}]
-        return min((*waiting, *self.paused.values()), default=None)
+    def pause(self, tube: str, now: float, seconds: int) -> None:
+        """Give no job of a tube away for so many seconds."""
+        self.paused[tube], self.pauses[tube] = now + seconds, seconds
+        self.pauses_asked[tube] += 1
+
+    def pause_left(self, tube: str, now: float) -> int:
+        """Return how many seconds of a tube's pause are left."""
+        return max(int(self.paused.get(tube, now) - now), 0)
+
+    def next_deadline(self, now: float) -> float | None:
+        """Return the first instant at which a delay or a time to run is over, or its holder is to be warned of that."""
+        jobs = self.by_number.values()
+        waiting = [job.until for job in jobs if job.state in {"delayed", "reserved"}]
+        warnings = [job.until - MARGIN for job in jobs if job.state == "reserved" and job.until - MARGIN > now]
+        return min((*waiting, *warnings, *self.paused.values()), default=None)
 
     def tubes(self) -> Iterator[str]:
         """Yield the tube of each job."""

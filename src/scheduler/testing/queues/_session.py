@@ -6,16 +6,17 @@ else, and after a malformed `put` its body is read as the next command.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, Protocol
 
-from ._jobs import Job, Jobs
+from ._jobs import MARGIN, Job, Jobs
 
 LONGEST_LINE: Final = 224
 MOST: Final = 2**32 - 1
 LARGEST_NUMBER: Final = 2**64 - 1
-LONGEST_TUBE: Final = 200
+_TUBE: Final = re.compile(r"[A-Za-z0-9+/;.$_()][A-Za-z0-9+/;.$_()-]{0,199}")
 
 
 class Refused(Exception):
@@ -38,6 +39,7 @@ class Server(Protocol):
     is_draining: bool
     is_full: bool
     longest_body: int
+    id: str
 
     def now(self) -> float:
         """Return the server's wall clock, in seconds."""
@@ -48,8 +50,8 @@ class Server(Protocol):
     def tubes(self) -> set[str]:
         """Return the names of all tubes."""
 
-    def statistics(self) -> dict[str, Any]:
-        """Return what `stats` says."""
+    def statistics(self, tube: str | None = None) -> dict[str, Any]:
+        """Return what `stats` says, or `stats-tube` of a tube."""
 
 
 class Session:
@@ -63,6 +65,8 @@ class Session:
         self.watching = ["default"]
         self.waits_until: float | None = None
         self.is_over = False
+        self.has_put = False
+        self.has_reserved = False
 
     def receive(self, data: bytes) -> None:
         """Take bytes in, and carry out what is complete."""
@@ -112,6 +116,7 @@ class Session:
             return False
         body, end, self.incoming = rest[:size], rest[size : size + 2], rest[size + 2 :]
         server.commands["put"] += 1
+        self.has_put = True
         if size > server.longest_body:
             self._say("JOB_TOO_BIG")
         elif end != b"\r\n":
@@ -149,7 +154,7 @@ class Session:
         if (job := jobs.next_ready(now, self.watching)) is not None:
             jobs.reserve(job, now, self)
             self._say_job("RESERVED", job)
-        elif any(each.until - now < 1 for each in held):
+        elif any(each.until - now <= MARGIN for each in held):
             self._say("DEADLINE_SOON")
         elif self.server.real_now() >= until:
             self._say("TIMED_OUT")
@@ -160,9 +165,11 @@ class Session:
         return True
 
     def reserve(self) -> None:
+        self.has_reserved = True
         self._reserved(float("inf"))
 
     def reserve_with_timeout(self, seconds: str) -> None:
+        self.has_reserved = True
         self._reserved(self.server.real_now() + number(seconds))
 
     def reserve_job(self, text: str) -> None:
@@ -232,9 +239,9 @@ class Session:
         self._say_statistics(self._job(text).statistics(self.server.now()))
 
     def stats_tube(self, tube: str) -> None:
-        if tube not in self.server.tubes():
+        if named(tube) not in self.server.tubes():
             refuse("NOT_FOUND")
-        self._say_statistics({"name": tube, **self.server.jobs.counts(tube), "total-jobs": 0, "pause": 0})
+        self._say_statistics(self.server.statistics(tube))
 
     def list_tubes(self) -> None:
         self._say_yaml([f"- {tube}" for tube in sorted(self.server.tubes())])
@@ -246,9 +253,9 @@ class Session:
         self._say_yaml([f"- {tube}" for tube in self.watching])
 
     def pause_tube(self, tube: str, seconds: str) -> None:
-        if tube not in self.server.tubes():
+        if named(tube) not in self.server.tubes():
             refuse("NOT_FOUND")
-        self.server.jobs.paused[tube] = self.server.now() + number(seconds)
+        self.server.jobs.pause(tube, self.server.now(), number(seconds))
         self._say("PAUSED")
 
     def quit(self) -> None:
@@ -295,6 +302,6 @@ def number(text: str, most: int = MOST) -> int:
 
 def named(tube: str) -> str:
     """Refuse what cannot be a tube's name."""
-    if not tube or tube.startswith("-") or len(tube) > LONGEST_TUBE:
+    if not _TUBE.fullmatch(tube):
         refuse("BAD_FORMAT")
     return tube

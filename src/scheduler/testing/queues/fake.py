@@ -15,6 +15,7 @@ from timerqueue import Clock, SystemClock
 
 from ._jobs import Jobs
 from ._session import Session
+from ._statistics import of_server, of_tube
 
 __all__ = ["FakeBeanstalkd"]
 
@@ -41,7 +42,9 @@ class FakeBeanstalkd:
         self.is_full = False
         self.longest_body = LONGEST_BODY
         self.address = ""
-        self._number = 0
+        self.id = ""
+        self._began = 0.0
+        self._connections = 0
         self._sessions: dict[socket.socket, Session] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -64,7 +67,9 @@ class FakeBeanstalkd:
 
     def start(self) -> None:
         """Listen, as a server that has just been started: with another id than before, and what it holds."""
-        self._number = next(_starts)
+        self.id = f"{next(_starts):016d}"  # as one server in two thousand has it: without a letter
+        self._began, self._connections = self.real_now(), 0
+        self.commands.clear()
         self._is_over = False
         if self._path is None:
             at = ("127.0.0.1", int(self.address.rpartition(":")[2] or 0))
@@ -115,17 +120,13 @@ class FakeBeanstalkd:
         used = {tube for session in sessions for tube in (session.using, *session.watching)}
         return {"default", *self.jobs.tubes(), *used}
 
-    def statistics(self) -> dict[str, Any]:
-        """Return what `stats` says, as far as we have it."""
-        return {
-            **self.jobs.counts(),
-            "max-job-size": self.longest_body,
-            "current-tubes": len(self.tubes()),
-            "current-connections": len(self._sessions),
-            "version": '"fake"',
-            "draining": str(self.is_draining).lower(),
-            "id": f"{self._number:016d}",  # as one server in two thousand has it: without a letter
-        }
+    def statistics(self, tube: str | None = None) -> dict[str, Any]:
+        """Return what `stats` says, or `stats-tube` of a tube."""
+        sessions = self._sessions.values()
+        if tube is not None:
+            return of_tube(self, sessions, tube)
+        uptime = int(self.real_now() - self._began)
+        return of_server(self, sessions, connections=self._connections, uptime=uptime)
 
     def _serve(self) -> None:
         while not self._is_over:
@@ -137,7 +138,7 @@ class FakeBeanstalkd:
 
     def _seconds_to_wait(self) -> float:
         """Return how long nothing changes by itself. A clock that is turned by hand is looked at by `wake`."""
-        deadline = self.jobs.next_deadline()
+        deadline = self.jobs.next_deadline(self.now())
         waits = [session.waits_until - self.real_now() for session in self._sessions.values() if session.waits_until]
         if deadline is not None:
             waits.append(max(deadline - self.now(), 0.01))
@@ -147,6 +148,7 @@ class FakeBeanstalkd:
         if found is self._listener:
             made, _ = found.accept()
             self._sessions[made] = Session(self)
+            self._connections += 1
             self._selector.register(made, selectors.EVENT_READ)
         elif found is self._woken:
             found.recv(4_096)

@@ -1,0 +1,40 @@
+"""Jobs of others in our tubes: they are told of at once, and then once a minute, however many come."""
+
+from __future__ import annotations
+
+from logging import getLogger
+from typing import Final
+
+from timerqueue import Clock
+
+from .address import Address
+
+logger = getLogger(__name__)
+
+EVERY: Final = 60.0
+"""Seconds from one warning to the next. Whoever kicks buried jobs brings thousands out again."""
+
+
+class Strangers:
+    """Counts the jobs that are no ticks of ours, and were buried. One thread."""
+
+    def __init__(self, address: Address, clock: Clock) -> None:
+        self._address = address
+        self._clock = clock
+        self._count = 0
+        self._first = 0
+        self._quiet_until = 0.0
+
+    def meet(self, number: int) -> None:
+        """Count such a job."""
+        self._first = self._first if self._count else number
+        self._count += 1
+
+    def tell(self) -> None:
+        """Warn of those that have come since the last warning, unless that was just now."""
+        now = self._clock.monotonic()
+        if not self._count or now < self._quiet_until:
+            return
+        text = "beanstalkd at %s: %d jobs in our tubes were no ticks of ours, and were buried; the first was job %d"
+        logger.warning(text, self._address, self._count, self._first)
+        self._count, self._quiet_until = 0, now + EVERY
