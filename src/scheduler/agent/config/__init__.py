@@ -8,7 +8,7 @@ before anything runs.
 from __future__ import annotations
 
 from .collector import without_collections
-from .config import Config, parse_config, read_config
+from .config import LARGEST_FILE, Config, parse_config, read_config
 from .network import Network, Push
 from .place import MetricsPlace, StorePlace, store_place
 from .preview import config_lines, over
@@ -18,6 +18,7 @@ from .target import Start, Target
 from .watch import watch_config
 
 __all__ = [
+    "LARGEST_FILE",
     "Config",
     "MetricsPlace",
     "Network",

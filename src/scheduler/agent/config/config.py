@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -21,24 +20,23 @@ from ..targets import Planned
 from ..text import address_family, is_address
 from ..toml import (
     ConfigError,
+    Enough,
     KeyLines,
     Option,
     Problem,
+    Problems,
     Section,
     Unfit,
-    bounded,
     is_unset,
     leaving_out_unset,
-    megabytes,
+    long_number,
     one_form,
     over,
-    seconds,
     what_is_wrong,
-    whole,
 )
 from .channels import channel_names, read_channels, read_rules
 from .collector import without_collections
-from .limits import Limits, read_limits
+from .limits import Limits, read_limits, read_retention
 from .network import Network, Push, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
 from .relations import check_parents, read_groups, read_maintenance, warnings_of_groups
@@ -49,9 +47,12 @@ if TYPE_CHECKING:
     from ..postgres import Layer, PostgresTarget
     from ..tables import TablesPlace
 
-MOST_RECORDS: Final = 1_000_000
-LARGEST_FILE: Final = 4_000_000
+LARGEST_FILE: Final = 10_000_000
 """Bytes of a file. A check takes some hundred."""
+
+MOST_PROBLEMS: Final = 1_000
+"""Problems of a file with which nobody reads on: a hundred of them are shown."""
+
 _LONGEST_TITLE: Final = 100
 _MOST_NAMED: Final = 5
 _TABLES: Final = {
@@ -75,8 +76,6 @@ _TABLES: Final = {
 """The tables of a file, and what each says, in words of docs/configuration.md."""
 
 _OF_METRICS: Final = ("metrics", "probes")
-
-_NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 
 
 @frozen(kw_only=True)
@@ -134,7 +133,7 @@ def read_config(file: Path, environment: Mapping[str, str], *, needs_secrets: bo
         line = exc.object.count(b"\n", 0, exc.start) + 1
         raise ConfigError(str(file), [Problem(line, "not UTF-8")]) from None
     with without_collections():
-        config = parse_config(content, str(file), environment, needs_secrets=needs_secrets)
+        config = parse_config(content, str(file), environment, needs_secrets=needs_secrets, most_problems=MOST_PROBLEMS)
     return evolve(config, warnings=(*config.warnings, *warnings_about([file])))
 
 
@@ -146,18 +145,32 @@ def _content(file: Path) -> str:
     return found.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_config(content: str, file: str, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
-    """Read the text of a file that is called `file` in messages; see `read_config`."""
+def parse_config(
+    content: str,
+    file: str,
+    environment: Mapping[str, str],
+    *,
+    needs_secrets: bool = True,
+    most_problems: int | None = None,
+) -> Config:
+    """Read the text of a file that is called `file` in messages; see `read_config`.
+
+    `most_problems`: with more than these nobody reads on; None: all are noted.
+    """
     if more := over(content):
         raise ConfigError(file, [Problem(*more)])
     try:
         tables = tomllib.loads(content)
-        top = Section(tables if needs_secrets else without_unset(tables, environment), (), "", KeyLines(content))
+        tables = tables if needs_secrets else without_unset(tables, environment)
+        top = Section(tables, (), "", KeyLines(content), Problems(most_problems))
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(file, [Problem(*what_is_wrong(exc, content))]) from None
     except ValueError:  # of Python itself, which reads no longer numbers
-        raise ConfigError(file, [_long_number(content)]) from None
-    config = _config(top, Path(file), environment, needs_secrets=needs_secrets)
+        raise ConfigError(file, [Problem(*long_number(content))]) from None
+    try:
+        config = _config(top, Path(file), environment, needs_secrets=needs_secrets)
+    except Enough:
+        raise ConfigError(file, top.problems, is_whole=False) from None
     if top.problems:
         raise ConfigError(file, top.problems)
     return config
@@ -183,13 +196,6 @@ def _with_stand_ins(table: dict[str, Any], required: Collection[str], environmen
     return table | {name: f"{re.sub('[^A-Za-z0-9]', '_', table[name]['env'])}_is_not_set_here" for name in unset}
 
 
-def _long_number(content: str) -> Problem:
-    most = sys.get_int_max_str_digits()
-    found = next((each for each in _NUMBER.finditer(content) if len(each[0].replace("_", "")) > most), None)
-    line = content.count("\n", 0, found.start()) + 1 if found else 0
-    return Problem(line, f"a number has more than {most:,} digits")
-
-
 def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_secrets: bool = True) -> Config:
     store = top.take(
         "store",
@@ -201,7 +207,7 @@ def _config(top: Section, file: Path, environment: Mapping[str, str], *, needs_s
     fleet = read_fleet(_table(top, "fleet"), environment)
     if top.has("fleet"):
         store = shared(top, store, fleet)
-    retention = _retention(_table(top, "history"))
+    retention = read_retention(_table(top, "history"))
     limits, warnings = read_limits(
         _table(top, "limits"), [*(kind.name for kind in known_kinds().every), STEPS], environment
     )
@@ -288,18 +294,6 @@ def _probes(
     tables = read_tables(section, file.parent, environment, None if is_memory else base.with_suffix(".probes.json"))
     choices = read_choices(section)
     return (Layer("file", choices),) if choices else (), tables
-
-
-def _retention(section: Section) -> Retention:
-    """Read how much history is kept; inf: there is no such bound."""
-    default = Retention()
-    found = Retention(
-        per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job, "checks of one target"),
-        age=section.take("age", bounded(seconds), default.age, "since a check"),
-        total_bytes=section.take("size", bounded(megabytes), default.total_bytes, "of the whole history, roughly"),
-    )
-    section.end()
-    return found
 
 
 def _hosts(section: Section) -> dict[str, tuple[str, ...]]:

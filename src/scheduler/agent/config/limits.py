@@ -1,4 +1,4 @@
-"""Limits: how many checks run at a time, in all, per kind, per host.
+"""Limits: how many checks run at a time, in all, per kind, per host; and how much of their history is kept.
 
 The file says, or else the environment, or else the defaults.
 """
@@ -11,8 +11,11 @@ from typing import Any, Final
 
 from attrs import frozen
 
-from ..toml import Section, Unfit, one_form, suggestion
+from scheduler import Retention
 
+from ..toml import Section, Unfit, bounded, megabytes, one_form, seconds, suggestion, whole
+
+MOST_RECORDS: Final = 1_000_000
 TOTAL: Final = "total"
 HOSTS: Final = "host:*"
 HOST: Final = "host:"
@@ -94,3 +97,15 @@ def _unknown_variables(sizes: Iterable[str], environment: Mapping[str, str]) -> 
     for variable in sorted(environment):
         if variable.startswith(_VARIABLE) and variable not in known:
             yield f"{variable}: there is no such limit{suggestion(variable.lower(), known)}"
+
+
+def read_retention(section: Section) -> Retention:
+    """Read how much history is kept; inf: there is no such bound."""
+    default = Retention()
+    found = Retention(
+        per_job=section.take("per_job", bounded(whole(1, MOST_RECORDS)), default.per_job, "checks of one target"),
+        age=section.take("age", bounded(seconds), default.age, "since a check"),
+        total_bytes=section.take("size", bounded(megabytes), default.total_bytes, "of the whole history, roughly"),
+    )
+    section.end()
+    return found

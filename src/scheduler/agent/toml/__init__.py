@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .bounds import over
 from .content import content_of, what_else
-from .lines import KeyLines, what_is_wrong
+from .lines import KeyLines, long_number, what_is_wrong
 from .option import Option
 from .readers import (
     VARIABLE,
@@ -27,14 +27,16 @@ from .readers import (
     whole,
 )
 from .secrets import Secret, is_unset, leaving_out_unset, secret, text_of_file
-from .sections import ConfigError, Problem, Section, one_form, suggestion
+from .sections import ConfigError, Enough, Problem, Problems, Section, one_form, suggestion
 
 __all__ = [
     "VARIABLE",
     "ConfigError",
+    "Enough",
     "KeyLines",
     "Option",
     "Problem",
+    "Problems",
     "Reader",
     "Secret",
     "Section",
@@ -47,6 +49,7 @@ __all__ = [
     "label",
     "labels",
     "leaving_out_unset",
+    "long_number",
     "megabytes",
     "one_form",
     "one_of",

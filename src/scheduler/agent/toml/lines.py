@@ -7,6 +7,7 @@ and values apart. A path is what leads to a value through the parsed tables: ("c
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,7 @@ _PLAIN_WORD: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _UNQUOTED: Final = re.compile(r"""[^"'\[{][^"']*""")
 _GIVEN_KEY: Final = re.compile(rf"\s*({_KEY.pattern})\s*=")
 _TRUTHS: Final = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+_NUMBER: Final = re.compile(r"[0-9](?:_?[0-9])*+")
 _LONGEST_QUOTED: Final = 80
 _LONGEST_ADVISED: Final = 500
 """Characters of a line that an advice may be about."""
@@ -60,6 +62,14 @@ def what_is_wrong(error: tomllib.TOMLDecodeError, text: str) -> tuple[int, str]:
     told = f"not TOML: {said[:1].lower()}{said[1:]}{column}"
     before = text.split("\n")[:number]
     return number, told if _may_hold_a_secret(before) else told + _quoted(before[-1]) + _advice(said, before[-1])
+
+
+def long_number(text: str) -> tuple[int, str]:
+    """Say which line has a number of more digits than Python reads, and how many these are."""
+    most = sys.get_int_max_str_digits()
+    found = next((each for each in _NUMBER.finditer(text) if len(each[0].replace("_", "")) > most), None)
+    line = text.count("\n", 0, found.start()) + 1 if found else 0
+    return line, f"a number has more than {most:,} digits"
 
 
 def _may_hold_a_secret(lines: list[str]) -> bool:

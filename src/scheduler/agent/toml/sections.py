@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ..text import harmless, host_name, printable
+from ..text import harmless, host_name, printable, wording
 from .lines import Path
 from .readers import Reader, Unfit, shown
 
@@ -72,14 +72,36 @@ class Problem:
         return f"{place}: {printable(self.text)}"
 
 
-class ConfigError(Exception):
-    """A configuration cannot be used. Its text has a line for every problem, and one more if there are very many."""
+class Enough(Exception):
+    """There are as many problems as are asked for: nobody needs to read on."""
 
-    def __init__(self, file: str, problems: Iterable[Problem]) -> None:
+
+class Problems(list[Problem]):
+    """Problems that have been noted, up to `most` of them. One more ends the reading, by Enough."""
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__()
+        self._most = most
+
+    def append(self, problem: Problem) -> None:
+        """Note a problem. Raises Enough."""
+        if self._most is not None and len(self) >= self._most:
+            raise Enough
+        super().append(problem)
+
+
+class ConfigError(Exception):
+    """A configuration cannot be used. Its text has a line for every problem, and one more if there are very many.
+
+    `is_whole`: whether all of it was read, so that there are no others.
+    """
+
+    def __init__(self, file: str, problems: Iterable[Problem], *, is_whole: bool = True) -> None:
         self.problems = tuple(sorted(problems))
         lines = [each.at(file) for each in self.problems[:_MOST_TOLD]]
-        left_out = len(self.problems) - len(lines)
-        super().__init__("\n".join([*lines, f"{file}: and {left_out:,} more" if left_out else ""]).rstrip("\n"))
+        left_out = wording.least(len(self.problems) - len(lines), is_exact=is_whole)
+        more = f"{file}: and {left_out} more" if len(self.problems) > len(lines) else ""
+        super().__init__("\n".join([*lines, more]).rstrip("\n"))
 
 
 @define(eq=False)
