@@ -17,6 +17,7 @@ import pytest
 from attrs import evolve
 from rich.console import Console
 
+from foreign_monitors import bring, kuma
 from schedule import ScheduleError
 from scheduler import Outcome, Record, Scheduler
 from scheduler.agent.checks import PORTS
@@ -269,3 +270,10 @@ def test_who_reads_a_file_stops_at_a_thousand_mistakes(tmp_path):
             read_config(file, {})
         lines = str(caught.value).splitlines()
         assert (len(lines), lines[-1]) == (101, f"{file}: and at least 900 more")
+
+
+@pytest.mark.parametrize("keys", [{}, {"tags": [{"name": "\x01"}]}, {"headers": '{"X-Token": "t"}'}])
+def test_many_monitors_of_others_cost_what_they_are(keys, tmp_path):
+    """Also where all of them are called alike, and where something is wrong with each."""
+    site = {"type": "http", "name": "site", "url": "https://shop.example/", **keys}
+    check_growth(lambda monitors: bring("kuma", monitors, tmp_path), lambda length: kuma(*[site] * (length // 200)))

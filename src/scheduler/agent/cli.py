@@ -22,6 +22,7 @@ from .worker import worker
 
 if TYPE_CHECKING:
     from .config import Config, StorePlace
+    from .toml import Problem
 
 MOST_OF_UPTIME: Final = 10_000
 """Records of a target that its latency is counted from."""
@@ -217,7 +218,7 @@ def history(
 
 
 @cli.command("import", cls=WithJobs)
-@click.argument("monitor", type=click.Choice(["gatus", "blackbox", "kuma"]))
+@click.argument("monitor", type=click.Choice(["gatus", "blackbox", "kuma", "heartbeat"]))
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--target", "targets", multiple=True, metavar="MODULE=URL", help="For blackbox: a target of a module. Repeat it."
@@ -225,9 +226,11 @@ def history(
 def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
     """Write a configuration that checks what another MONITOR's FILE does, to standard output.
 
-    What could not be carried over stands in it as a comment, and is told on standard error. A blackbox file names no
-    targets: they come from a prometheus.yml beside it, or from --target.
+    What could not be carried over stands in it as a comment, and is told on standard error, with its line. A blackbox
+    file names no targets: they come from a prometheus.yml beside it, or from --target. For heartbeat FILE may be a
+    folder such as monitors.d.
     """
+    from .config import without_collections
     from .imports import IMPORTERS, NotImported, imported
 
     given: dict[str, list[str]] = {}
@@ -236,11 +239,12 @@ def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
         if not sign:
             raise click.UsageError(f"--target: expected MODULE=URL, found {each!r}")
         given.setdefault(module, []).append(url)
-    try:
-        drafts, left = IMPORTERS[monitor](file, given)
-    except NotImported as exc:
-        end(str(exc), BAD_USAGE)
-    found = imported(f"{monitor}, {file.name}", drafts, left, _problems)
+    with without_collections():
+        try:
+            drafts, left = IMPORTERS[monitor](file, given)
+        except NotImported as exc:
+            end(str(exc), BAD_USAGE)
+        found = imported(f"{monitor}, {file.name}", drafts, left, _problems)
     print_lines(found.text.splitlines())
     for line in found.left:
         click.echo(line, err=True)
@@ -248,16 +252,16 @@ def import_(monitor: str, file: Path, targets: tuple[str, ...]) -> None:
         end("no check could be carried over", FAILED)
 
 
-def _problems(text: str) -> list[str]:
-    """Say what is wrong with the text of a file; nothing: it would run."""
+def _problems(text: str) -> Sequence[Problem]:
+    """Say what is wrong with the text of a file, line by line; nothing: it would run."""
     from .config import parse_config
     from .toml import ConfigError
 
     try:
         parse_config(text, "imported.toml", {}, needs_secrets=False)
     except ConfigError as exc:
-        return [each.text for each in exc.problems]
-    return []
+        return exc.problems
+    return ()
 
 
 @cli.group("notify")

@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from foreign_monitors import bring, kuma
 from scheduler.agent.cli import _problems
 from scheduler.agent.config.config import parse_config
 from scheduler.agent.imports import IMPORTERS, NotImported, imported
-from scheduler.agent.imports.conditions import take_conditions
-from scheduler.agent.imports.draft import Draft
 
 SAMPLES = Path(__file__).parent
-FILES = {"gatus": "gatus.yaml", "blackbox": "blackbox.yml", "kuma": "kuma.json"}
+FILES = {"gatus": "gatus.yaml", "blackbox": "blackbox.yml", "kuma": "kuma.json", "heartbeat": "heartbeat.yml"}
 SECRET = "hunter22"
 
 
@@ -64,13 +63,13 @@ def test_gatus_endpoints_are_what_they_were():
 
 
 def test_what_gatus_has_and_we_have_not_is_told():
-    """Each with the check that it belongs to."""
+    """Each with the check that it belongs to, and with its line."""
     left = "\n".join(result_of("gatus").left)
-    assert "core/website: the condition len([BODY].users) > 0" in left
-    assert "core/website: the key alerts" in left
+    assert "core/website: the condition len([BODY].users) > 0 (line 21)" in left
+    assert "core/website: the key alerts: all but failure-threshold 3 (see [[channel]]) (line 22)" in left
     assert "core/website: set CORE_WEBSITE_AUTHORIZATION: the header Authorization" in left
-    assert "alerting (see [[channel]])" in left
-    assert "names (2): the whole check" in left
+    assert "alerting (see [[channel]]) (line 4)" in left
+    assert "names (2): a check of udp:// (line 39)" in left
 
 
 def test_blackbox_modules_find_their_targets_in_prometheus():
@@ -86,7 +85,7 @@ def test_blackbox_modules_find_their_targets_in_prometheus():
     assert found["shop.example:8080/x (http_2xx)"]["url"] == "http://shop.example:8080/x"
     steps = found["git.example:22 (ssh_banner)"]["dialogue"]
     assert steps[1] == {"send": "SSH-2.0-blackbox-ssh-check\n"}
-    assert "module pings: no target is known (give --target pings=URL)" in result.left
+    assert "module pings: no target is known (give --target pings=URL) (line 35)" in result.left
 
 
 def test_blackbox_modules_take_targets_that_are_given():
@@ -97,6 +96,7 @@ def test_blackbox_modules_take_targets_that_are_given():
         "pings": ["gw.example"],
         "names": ["192.0.2.53"],
         "calls": ["rpc.example:1"],
+        "nobodys": ["h.example"],
     }
     result = result_of("blackbox", targets)
     found = checks_of(result)
@@ -108,6 +108,7 @@ def test_blackbox_modules_take_targets_that_are_given():
     assert found["192.0.2.53 (names)"]["transport"] == "tcp"
     assert found["gw.example (pings)"]["url"] == "icmp://gw.example"
     assert any("calls" in each and "grpc" in each for each in result.left)
+    assert "targets of nobodys: there is no such module" in result.left
 
 
 def test_kuma_monitors_are_what_they_were():
@@ -120,10 +121,19 @@ def test_kuma_monitors_are_what_they_were():
     assert (found["website (2)"]["contains"], found["website (2)"]["enabled"]) == ("Imprint", False)
     assert found["database"]["url"] == "tcp://[2001:db8::5]:5432"
     assert found["names"]["url"] == "dns://192.0.2.53/shop.example?type=AAAA"
+    assert "gateway" not in found
     left = "\n".join(result.left)
-    assert "gateway: upside down" in left
-    assert "game: a monitor of type steam" in left
-    assert "1 notifications (see [[channel]])" in left
+    assert "gateway: upside down: it would be up here when it was down there (line 15)" in left
+    assert "game: a monitor of type steam (line 18)" in left
+    assert "1 notifications (see [[channel]]) (line 3)" in left
+
+
+def test_what_is_left_out_of_a_check_stands_above_it():
+    """And of a check that is not there at all at the top."""
+    lines = result_of("gatus").text.splitlines()
+    above = lines[: lines.index('name = "core/website"')]
+    assert "# Not carried over: the condition len([BODY].users) > 0 (line 21)" in above
+    assert "# Not carried over: names (2): a check of udp:// (line 39)" in lines[: lines.index("[[check]]")]
 
 
 @pytest.mark.parametrize("monitor", FILES)
@@ -163,14 +173,11 @@ def test_no_value_of_a_monitor_makes_a_file_that_is_refused(tmp_path_factory, ke
         assert found.left
 
 
-words = st.sampled_from(["[STATUS]", "[BODY]", "[BODY].a", "[IP]", "[CONNECTED]", "200", "any(", "pat(*x*)", ")", "=="])
+SITE = {"type": "http", "url": "https://shop.example/", "accepted_statuscodes": ["200-299"], "maxredirects": 5}
 
 
-@given(st.lists(words | st.sampled_from([" ", "<", "!="]) | st.text(max_size=5), max_size=5).map("".join))
-def test_no_condition_is_dropped_in_silence(condition):
-    """Whatever it says, it is an option afterwards, or it is told. That it is connected at all is what a check says."""
-    draft = Draft("a", "tcp://h:1")
-    take_conditions(draft, [condition])
-    assert (
-        draft.left or draft.options or condition.split() == ["[CONNECTED]", "==", "true"] or "[CONNECTED]" in condition
-    )
+def test_what_all_of_many_checks_have_in_common_is_said_once(tmp_path):
+    """In [defaults], so that a large file stays one that can be read."""
+    found = bring("kuma", kuma(*({**SITE, "interval": 30, "timeout": 7} for _ in range(25))), tmp_path)
+    assert found.tables["defaults"] == {"interval": "30s", "timeout": "7s"}
+    assert not any({"interval", "timeout"} & each.keys() for each in found.checks.values())

@@ -1,0 +1,41 @@
+"""Files of other monitors as values, and drafts of what becomes of them: all that the importers share.
+
+Offers `read_yaml`, `read_json` and `Table`, whose keys are taken one by one, and `Draft`, which knows what was left.
+Each key has its line, and what nobody has taken is told. Knows no monitor: what a key means is said by others. Pure but
+for the reading of files.
+"""
+
+from __future__ import annotations
+
+from .building import Items, Mapped, NotImported
+from .draft import Draft, Hidden, shown
+from .patterns import plain_text, wildcard
+from .places import bracketed, domain_of, host_of
+from .reading import read_json, read_yaml, undotted
+from .secrets import is_secret_text, public_name, take_body, take_headers, take_said, take_url
+from .table import Table, table_of
+
+__all__ = [
+    "Draft",
+    "Hidden",
+    "Items",
+    "Mapped",
+    "NotImported",
+    "Table",
+    "bracketed",
+    "domain_of",
+    "host_of",
+    "is_secret_text",
+    "plain_text",
+    "public_name",
+    "read_json",
+    "read_yaml",
+    "shown",
+    "table_of",
+    "take_body",
+    "take_headers",
+    "take_said",
+    "take_url",
+    "undotted",
+    "wildcard",
+]

@@ -1,0 +1,173 @@
+"""Tables of another monitor's file: keys are taken one by one, and what nobody has taken is told with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from attrs import define, field
+
+from .building import Items, Mapped, NotImported, written
+
+_TRUE: Final = frozenset({"true", "yes", "on", "y", "1"})
+_FALSE: Final = frozenset({"false", "no", "off", "n", "0", ""})
+_MOST_DIGITS: Final = 18
+
+
+@define(eq=False)
+class Table:
+    """A table and what is known of its keys. A key without a value is as one that is not there.
+
+    `losses`: in words, in their order, what could not be carried over, shared with all tables within. `path` stands
+    before the names of its keys there.
+    """
+
+    of: Mapped
+    losses: dict[str, None] = field(factory=dict)
+    path: str = ""
+    place: str = ""
+    """Stands behind a line, as in "line 3 of prometheus.yml"."""
+    _taken: set[str] = field(factory=set)
+    _within: dict[str, Table] = field(factory=dict)
+
+    @property
+    def line(self) -> int:
+        """The line on which it begins."""
+        return self.of.line
+
+    def __contains__(self, key: str) -> bool:
+        """Whether the key is there and has a value."""
+        return self.of.values.get(key) is not None
+
+    def line_of(self, key: str) -> int:
+        """The line of a key, or of the table."""
+        return self.of.lines.get(key, self.of.line)
+
+    def lose(self, what: str, line: int | None = None) -> None:
+        """Note what could not be carried over, and its line."""
+        self.losses[self.located(what, line)] = None
+
+    def located(self, what: str, line: int | None = None) -> str:
+        """Some words with a line, by default that of the table."""
+        return f"{what} (line {self.line if line is None else line}{self.place})"
+
+    def lose_key(self, key: str, why: str = "") -> None:
+        """Note a key that could not be carried over, if it is there."""
+        self._taken.add(key)
+        if key in self:
+            self.lose(f"the key {self.path}{key}{f': {why}' if why else ''}", self.line_of(key))
+
+    def take(self, key: str) -> Any:
+        """Take a value as it is: plain, a Mapped or Items."""
+        self._taken.add(key)
+        return self.of.values.get(key)
+
+    def text(self, key: str, default: str = "") -> str:
+        """Take a text. A number or a truth is the text as which it was written."""
+        value = self.take(key)
+        if value is None:
+            return default
+        if isinstance(value, (Mapped, Items, bytes)):
+            self._misfit(key, "a text")
+            return default
+        return written(value)
+
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """Take a truth. `off` and its like are one where one is asked for."""
+        value = self.take(key)
+        if value is None:
+            return default
+        word = "" if isinstance(value, (Mapped, Items)) else written(value).lower()
+        if isinstance(value, (Mapped, Items)) or word not in _TRUE | _FALSE:
+            self._misfit(key, "true or false")
+            return default
+        return word in _TRUE
+
+    def whole(self, key: str, default: int = 0) -> int:
+        """Take a whole number that is not below 0."""
+        value = self.take(key)
+        if value is None:
+            return default
+        digits = "" if isinstance(value, (bool, Mapped, Items)) else written(value).removesuffix(".0")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+            self._misfit(key, "a whole number")
+            return default
+        return int(digits)
+
+    def texts(self, key: str) -> list[str]:
+        """Take a list of texts; a single text is a list of one."""
+        return [text for text, _ in self.lined(key)]
+
+    def lined(self, key: str) -> list[tuple[str, int]]:
+        """Take a list of texts, each with its line; a single text is a list of one."""
+        value = self.take(key)
+        if value is None:
+            return []
+        items = value if isinstance(value, Items) else Items([value], [self.line_of(key)], self.line_of(key))
+        found: list[tuple[str, int]] = []
+        for each, line in zip(items.values, items.lines, strict=True):
+            if isinstance(each, (Mapped, Items, bytes)) or each is None:
+                self.lose(f"the key {self.path}{key}: expected a list of texts", line)
+            else:
+                found.append((written(each), line))
+        return found
+
+    def table(self, key: str) -> Table:
+        """Enter a table within this one; it is empty if there is none."""
+        if key in self._within:
+            return self._within[key]
+        value = self.take(key)
+        if value is not None and not isinstance(value, Mapped):
+            self._misfit(key, "a table")
+            value = None
+        found = Table(value or Mapped({}, {}, self.line_of(key)), self.losses, f"{self.path}{key}.", self.place)
+        self._within[key] = found
+        return found
+
+    def tables(self, key: str) -> Iterator[Table]:
+        """Enter each table of a list. What is lost of one is lost of that one alone."""
+        value = self.take(key)
+        if value is not None and not isinstance(value, Items):
+            self._misfit(key, "a list of tables")
+            return
+        for each, line in zip(*((value.values, value.lines) if value else ((), ())), strict=True):
+            if isinstance(each, Mapped):
+                yield Table(each, place=self.place)
+            else:
+                self.lose(f"the key {self.path}{key}: expected a list of tables", line)
+
+    def skip(self) -> None:
+        """Take every key: somebody else has read this table."""
+        self._taken.update(self.of.values)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the keys that have a value."""
+        return (key for key, value in self.of.values.items() if value is not None)
+
+    def rest(self, silent: Mapping[str, tuple[Any, ...]] | None = None, why: Mapping[str, str] | None = None) -> None:
+        """Note every key that nobody has taken, here and within.
+
+        `silent`: by key the values that say nothing, for they are what that monitor would do anyway. `why`: by key
+        what to look at instead.
+        """
+        for key in self.of.values:
+            if key not in self._taken and not _says_nothing(self.of.values[key], (silent or {}).get(key, ())):
+                self.lose_key(key, (why or {}).get(key, ""))
+        for each in self._within.values():
+            each.rest()
+
+    def _misfit(self, key: str, expected: str) -> None:
+        self.lose(f"the key {self.path}{key}: expected {expected}", self.line_of(key))
+
+
+def _says_nothing(value: Any, silent: tuple[Any, ...]) -> bool:
+    """Whether a value is one of those. 1 and true are two values."""
+    return value is None or any(type(value) is type(each) and value == each for each in silent)
+
+
+def table_of(value: Any, where: str) -> Table:
+    """The table that a whole file is. Raises NotImported."""
+    if not isinstance(value, Mapped):
+        found = "a list" if isinstance(value, Items) else "nothing" if value is None else type(value).__name__
+        raise NotImported(f"{where}: expected a table, found {found}")
+    return Table(value)
