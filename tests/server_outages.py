@@ -74,6 +74,25 @@ def locked(server, schemas):
         yield
 
 
+@contextlib.contextmanager
+def altered(server, schema):
+    """A step of the schema goes on: others may read the table of agents meanwhile, and the server is busy with it."""
+    with psycopg.connect(server.dsn) as connection:
+        connection.execute(sql.SQL("LOCK TABLE {}.agent IN EXCLUSIVE MODE").format(sql.Identifier(schema)))
+
+        def work():
+            with contextlib.suppress(psycopg.errors.QueryCanceled):
+                connection.execute("SELECT pg_sleep(600)")
+
+        working = threading.Thread(target=work)
+        working.start()
+        try:
+            yield
+        finally:
+            connection.cancel_safe()
+            working.join()
+
+
 class Victim(NamedTuple):
     """The sessions that an outage ends: those over which one agent works, or all of a role.
 

@@ -25,7 +25,7 @@ from typing import Final
 from timerqueue import Clock, Pulse
 
 from .._plan import ClockVerdict, Skew, skew_of
-from ..stores import LEASE, Rightful, Sharing, StoreBusy, StoreError, StoreTakenOver, View
+from ..stores import LEASE, Rightful, Sharing, StoreBusy, StoreError, StoreLocked, StoreTakenOver, View
 from .belief import Belief
 from .hearing import Hearing
 
@@ -148,7 +148,7 @@ class Lease:
 
     def _acted_on(self, view: View, heard: Collection[int]) -> View:
         """Bury who has died, or claim what is free and ours by right. While others of us have the connection for that,
-        it is left to the next turn: nothing but the lease itself is worth waiting for.
+        or somebody a lock, it is left to the next turn: nothing but the lease itself is worth waiting for.
         """
         dead = [peer for peer in view.peers if peer.left < 0 or peer.epoch in heard]
         epochs = [peer.epoch for peer in dead]
@@ -163,9 +163,9 @@ class Lease:
                 return self._sharing.last or view
             if free := _free(view):
                 return view.with_ours(self._sharing.claim(free))
-        except StoreBusy as exc:
+        except (StoreBusy, StoreLocked) as exc:
             logger.debug("nobody is buried, and nothing claimed, in this turn: %s", exc)
-            self.was_busy = True
+            self.was_busy = isinstance(exc, StoreBusy)  # else the store has answered
         return view
 
     def _looked(self, *, must_renew: bool = False) -> tuple[View, Skew]:

@@ -3,10 +3,11 @@
 import pytest
 
 from scheduler._lease import Belief, Lease
-from scheduler.stores import LEASE, Peer, StoreUnavailable, View
+from scheduler.stores import LEASE, Peer, StoreBusy, StoreLocked, StoreUnavailable, View
 from timerqueue.testing import ManualClock
 
 AWAY = StoreUnavailable("the server is away")
+LOCKED = StoreLocked("canceling statement due to lock timeout (55P03)")
 US, NEIGHBOUR = 1, 2
 
 
@@ -16,7 +17,7 @@ class Fleet:
     max_skew = None
 
     def __init__(self):
-        self.clock, self.trouble, self.last = ManualClock(), None, None
+        self.clock, self.trouble, self.last, self.hindrance = ManualClock(), None, None, None
         self.since, self.left, self.buried = self.clock.monotonic(), LEASE, []
         nothing = dict.fromkeys(("seen", "lost", "failed", "buried"), lambda *_: None)
         self.lease = Lease(self, Belief(self.clock.monotonic), clock=self.clock, **nothing)
@@ -31,6 +32,8 @@ class Fleet:
         return self.last
 
     def bury(self, epochs, heard):
+        if self.hindrance is not None:
+            raise self.hindrance
         self.buried += epochs
         self.last = self.last.after(epochs, {})
         return epochs
@@ -80,3 +83,12 @@ def test_a_lease_that_has_ended_is_a_death_whatever_was_heard(fleet):
     """It has been looked at again and again until then."""
     fleet.left = -0.1
     assert fleet.turn() == [NEIGHBOUR]
+
+
+@pytest.mark.parametrize(("hindrance", "was_busy"), [(StoreBusy("others have it"), True), (LOCKED, False)])
+def test_a_burial_that_is_hindered_is_no_failure_of_the_store(fleet, hindrance, was_busy):
+    """The next turn buries. Of the store that says something only if it has answered."""
+    fleet.left, fleet.hindrance = -0.1, hindrance
+    assert (fleet.turn(), fleet.lease.was_busy) == ([], was_busy)
+    fleet.hindrance = None
+    assert (fleet.turn(), fleet.lease.was_busy) == ([NEIGHBOUR], False)

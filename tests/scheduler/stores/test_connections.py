@@ -13,6 +13,7 @@ from scheduler import Scheduler, fleet
 from scheduler.stores import StoreBusy, StoreLocked, StoreUnavailable, StoreUnreachable, shard_of
 from scheduler.stores._postgres.connection import Connection
 from scheduler.stores.postgres import PostgresStore
+from server_outages import altered
 
 MOST = 4
 
@@ -136,6 +137,55 @@ def test_who_renews_the_lease_makes_no_connection(agent, monkeypatch):
     assert store.sharing.claim([1]) == [1]
 
 
+def test_who_renews_the_lease_is_told_of_a_lock_before_it_stops_waiting(agent, postgres_server, postgres_schema):
+    """It took the server for out of reach, and after some seconds of that a healthy node resigned."""
+    store, other = agent(), agent()
+    store.sharing.renew()
+    store.sharing.settle(stays=True)
+    with altered(postgres_server, postgres_schema):
+        for ask in (lambda: store.sharing.claim([1]), lambda: store.sharing.bury([other.epoch], [other.epoch])):
+            wait_until(lambda: not store.beside._connection.closed)
+            with pytest.raises(StoreLocked):
+                ask()
+
+
+def test_a_shard_that_is_given_away_waits_for_no_lock_for_longer_than_its_node(
+    agent, postgres_server, postgres_schema, by_hand
+):
+    """The node gave up after seven seconds, and the server gave the shard minutes later, when it was another's."""
+    store, other = agent(), agent()
+    store.sharing.renew()
+    store.sharing.settle(stays=True)
+    assert store.sharing.claim([1]) == [1]
+    with altered(postgres_server, postgres_schema), pytest.raises(StoreLocked):
+        store.sharing.hand_on([1], other.epoch)
+    assert by_hand("SELECT owner FROM {}.shard WHERE number = 1").fetchone() == (store.epoch,)
+
+
+def test_who_waits_behind_one_who_waits_for_a_lock_is_busy_and_not_cut_off(agent, by_hand):
+    """The server says so within two seconds. Until then it is silent, and would answer others."""
+    store, begun, found = agent(), threading.Event(), []
+
+    def ask():
+        try:
+            with store.beside.transaction() as connection:
+                begun.set()
+                connection.execute(sql.SQL("SELECT FROM {}.job").format(sql.Identifier(store._schema)))
+        except StoreLocked as error:
+            found.append(error)
+
+    with by_hand("SELECT 1").connection.transaction():
+        by_hand("LOCK TABLE {}.job")
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert begun.wait(PATIENCE)
+        wait_until(lambda: store.beside._connection.silence > 12)
+        with pytest.raises(StoreBusy):
+            store.sharing.claim([1])
+        asking.join()
+    assert len(found) == 1
+
+
 def test_who_waits_behind_a_server_that_does_not_answer_has_not_reached_it(agent):
     """A node may be cut off in this way, and is to find out."""
     store, begun = agent(), threading.Event()
@@ -143,12 +193,12 @@ def test_who_waits_behind_a_server_that_does_not_answer_has_not_reached_it(agent
     def ask():
         with store.beside.transaction() as connection:
             begun.set()
-            connection.execute("SELECT pg_sleep(2)")
+            connection.execute("SELECT pg_sleep(4)")
 
     asking = threading.Thread(target=ask)
     asking.start()
     assert begun.wait(PATIENCE)
-    wait_until(lambda: store.beside._connection.silence > 12)
+    wait_until(lambda: store.beside._connection.silence > 25)
     with pytest.raises(StoreUnreachable, match="it has not answered others of us"):
         store.sharing.claim([1])
     asking.join()
@@ -177,7 +227,7 @@ def test_hints_are_heard_over_any_descriptor(agent, by_hand, monkeypatch):
 
         monkeypatch.setattr(PostgresStore, "connect", high)
         store.beside._connection.close()
-        store.beside.at_once(sql.SQL("SELECT 1"), [])
+        store.beside.ask((sql.SQL("SELECT 1"), []))
         assert store.beside._connection.fileno() > 1_023
         store._listener._hint = hints.release
         by_hand("INSERT INTO {}.pause (scope) VALUES ('tag:x')")

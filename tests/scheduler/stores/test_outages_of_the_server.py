@@ -12,8 +12,10 @@ from postgres_server import PostgresServer
 from proxy import Proxy
 from schedule import Every
 from scheduler import AgentLost, RunEnded, Scheduler, current_run
+from scheduler._memory.shards import RESIGNS_AFTER
 from scheduler.stores import LEASE, SHARDS
 from scheduler.stores.postgres import PostgresStore
+from server_outages import altered
 from timerqueue import boottime
 
 LONG, SHORT = 12, 12
@@ -99,6 +101,37 @@ async def test_an_outage_of_more_than_a_lease_is_nobodys_death():
                     )
                 for node in nodes:
                     node.scheduler.stop(grace=0)
+
+
+@pytest.mark.slow
+async def test_a_death_while_a_step_of_the_schema_goes_on_makes_nobody_resign():
+    """Nobody can be buried meanwhile. That looked as if the server was out of reach, and 17 of 20 runs were cut off."""
+    begun, long = {}, []
+    with PostgresServer() as server, anyio.fail_after(4 * PATIENCE):
+        nodes = [Node(name, server.dsn, begun, long) for name in ("one", "two")]
+        async with nodes[0].scheduler, nodes[1].scheduler:
+            add_jobs(nodes[0].scheduler)
+            dead = PostgresStore(server.dsn, shared=True, name="dead")
+            await run_sync(dead.open, 0, lambda: None)
+            await run_sync(dead.sharing.renew)
+            await until(lambda: len(set(long)) == LONG and all(node.shards > SHARDS / 3 for node in nodes))
+            await until(lambda: all(len(node.store.sharing.last.peers) == 3 for node in nodes))
+            for node in nodes:
+                node.events.clear()
+            with altered(server, "timerqueue"):
+                await run_sync(dead.close)
+                since = boottime()
+                await until(lambda: all(is_held_up(node.store.sharing.last, since) for node in nodes))
+            await until(lambda: all(len(node.store.sharing.last.peers) == 2 for node in nodes))
+            told = [event for node in nodes for event in node.events]
+            assert {(type(event), event.agent) for event in told} == {(AgentLost, "dead")}
+            for node in nodes:
+                node.scheduler.stop(grace=0)
+
+
+def is_held_up(view, since):
+    """Tell whether that node has seen the dead one for longer than it puts up with one whose ways are closed."""
+    return view.answered - since > LEASE + RESIGNS_AFTER + 2 and min(peer.left for peer in view.peers) < 0
 
 
 def add_jobs(scheduler):

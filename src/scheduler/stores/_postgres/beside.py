@@ -7,17 +7,16 @@ broken off. Notifications come over it as well, whoever has it just then; in bet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from select import POLLIN, poll
 from threading import Event, Lock
-from typing import Any, Final
+from typing import Final
 
 from timerqueue import boottime
 
 from .._store import StoreBusy, StoreError, StoreUnreachable
 from .connection import READ_COMMITTED, Asked, Connection, Cursor, psycopg, sql, translated
-from .table import Row
 
 LONGEST_WAIT: Final = 5.0
 """Seconds that one thread waits for the others, unless it says otherwise."""
@@ -31,8 +30,13 @@ BRIEFLY: Final = 0.3
 BRIEF: Final = 15
 """Tenths of a second that it waits for an answer: half of what a lease is worth."""
 
-SILENT: Final = 10
-"""Tenths of a second for which the server has not answered whoever has the connection: nor would it answer others."""
+BRIEF_LOCK: Final[Asked] = sql.SQL("SET LOCAL lock_timeout = 1000"), ()
+"""It waits for no lock for longer than a second: the server says so before the answer counts as missing."""
+
+SILENT: Final = 25
+"""Tenths of a second for which the server has not answered whoever has the connection: nor would it answer others. More
+than its lock_timeout: who waits for a lock is told so before, and others would be answered meanwhile.
+"""
 
 LONGEST_CLOSING: Final = 1.0
 """Seconds for which closing waits for a call that goes on. It notices within a tenth of one, unless it connects."""
@@ -124,7 +128,10 @@ class Beside:
     @contextmanager
     def brief_transaction(self) -> Iterator[Connection]:
         """Open one for who has no time: see `lend`. Raises StoreBusy at once rather than wait for long."""
-        with self.lend(wait=BRIEFLY, is_brief=True) as connection, connection.transaction_as(""):
+        with (
+            self.lend(wait=BRIEFLY, is_brief=True) as connection,
+            connection.transaction_as("", first=[BRIEF_LOCK]),
+        ):
             yield connection
 
     def ask(self, *asked: Asked, isolation: sql.SQL = READ_COMMITTED, is_reader: bool = False) -> list[Cursor]:
@@ -132,16 +139,10 @@ class Beside:
         with self.lend(is_reader=is_reader) as connection:
             return connection.ask_as("", asked, isolation)
 
-    def at_once(
-        self, statement: sql.Composed, asked: Sequence[Any] | Mapping[str, Any], *, is_brief: bool = False
-    ) -> list[Row]:
-        """Ask one question, in one way to the server and back."""
-        with self.lend(wait=BRIEFLY if is_brief else LONGEST_WAIT, is_brief=is_brief) as connection:
-            try:
-                return connection.execute(statement, asked).fetchall()
-            except BaseException:
-                connection.close()
-                raise
+    def ask_briefly(self, *asked: Asked) -> list[Cursor]:
+        """Ask all of these so for who has no time: see `lend`. Raises StoreBusy at once rather than wait for long."""
+        with self.lend(wait=BRIEFLY, is_brief=True) as connection:
+            return connection.ask_as("", [BRIEF_LOCK, *asked])[1:]
 
     def prepare_with(self, prepare: Callable[[Connection], object]) -> None:
         """Have each new connection prepared, before anything else is asked over it. `prepare` raises psycopg.Error."""

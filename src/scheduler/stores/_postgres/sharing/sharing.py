@@ -227,12 +227,12 @@ class PostgresSharing:
     def claim(self, shards: Sequence[int]) -> list[int]:
         """Take shards that nobody has. Return those that are ours now."""
         said = [number_array(shards), number_array([self._place.epoch] * len(shards)), self._place.incarnation]
-        rows = self._place.beside.at_once(self._statements.of_shards.give, said, is_brief=True)
-        return sorted(row[0] for row in rows)
+        (given,) = self._place.beside.ask_briefly((self._statements.of_shards.give, said))
+        return sorted(row[0] for row in given)
 
     def settle(self, *, stays: bool) -> None:
         """Have a right to shards from now on, or none any more, and let the others look around."""
-        self._place.beside.at_once(self._statements.settle, self._us() | {"is_unsettled": not stays})
+        self._place.beside.ask((self._statements.settle, self._us() | {"is_unsettled": not stays}))
 
     def leave(self) -> None:
         """Say good-bye."""
@@ -249,9 +249,8 @@ class PostgresSharing:
 
     def hand_on(self, shards: Sequence[int], to: int) -> None:
         """Give shards of ours to another agent. The others have nothing to do, and see it when they look next."""
-        self._place.beside.at_once(
-            self._statements.of_shards.hand_on, self._us() | {"to": to, "shards": number_array(shards)}
-        )
+        said = self._us() | {"to": to, "shards": number_array(shards)}
+        self._place.beside.ask((self._statements.of_shards.hand_on, said))
 
     def _us(self) -> dict[str, Any]:
         return {
