@@ -66,6 +66,16 @@ def test_who_is_heard_keeps_its_place():
     assert port.peers.missed(None) == 1
 
 
+def test_who_has_been_answered_gives_way_first_and_has_missed_nothing():
+    """It only waits for its peer to close."""
+    port = Port()
+    places = [port.enter(f"stranger {number}") for number in range(15)]
+    places[9].is_heard = places[9].is_answered = True
+    assert port.enter("late") is not None
+    assert port.left == ["stranger 9-9"]
+    assert port.peers.lost == 0
+
+
 def test_what_was_missed_is_counted_for_who_is_known_and_for_all_strangers_together():
     """A known target is not in doubt because strangers were turned away; one that nobody knows yet is."""
     peers = Peers(2)
@@ -106,7 +116,9 @@ PEERS = st.sampled_from(["mine", "yours", "a", "b", "c", "d"])
 
 
 @settings(max_examples=examples(300))
-@given(st.lists(st.tuples(st.sampled_from(["enter", "hear", "leave"]), PEERS, st.integers(0, 30)), max_size=60))
+@given(
+    st.lists(st.tuples(st.sampled_from(["enter", "hear", "answer", "leave"]), PEERS, st.integers(0, 30)), max_size=60)
+)
 def test_no_bound_is_ever_exceeded(acts):
     """Whatever happens in whatever order; and who is heard is never sent away."""
     peers, open_places, sent_away = Peers(8), {}, []
@@ -120,11 +132,13 @@ def test_no_bound_is_ever_exceeded(acts):
                 open_places[place] = number
         elif chosen is not None and act == "hear":
             chosen.is_heard = True
+        elif chosen is not None and act == "answer":
+            chosen.is_heard = chosen.is_answered = True
         elif chosen is not None:
             peers.left(chosen)
             del open_places[chosen]
         for place in [place for place, number in open_places.items() if number in sent_away]:
-            assert not place.is_heard
+            assert place.is_answered or not place.is_heard
             del open_places[place]
         who = [place.peer for place in open_places]
         assert len(peers) == len(who) <= 8

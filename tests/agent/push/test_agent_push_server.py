@@ -117,6 +117,17 @@ async def test_of_a_body_only_the_beginning_is_kept_and_all_is_read(server):
     assert len(server.taken[0][1].log) == 300
 
 
+async def test_what_follows_a_request_does_not_take_its_answer_back(server):
+    """A connection that is closed over unread bytes is reset, and its answer may be lost."""
+    with anyio.fail_after(PATIENCE):
+        async with await server.connect() as stream:
+            await stream.send(request(f"/push/{TOKEN}"))
+            await until(lambda: server.taken)
+            for _ in range(20):
+                await stream.send(b"x" * 100_000)
+            assert (await rest_of(stream)).endswith(b"OK\n")
+
+
 async def test_who_waits_to_be_asked_for_a_body_is_asked(server):
     """RFC 9110: else curl waits a second with it, and strict clients five, or for ever."""
     head = f"POST /push/{TOKEN} HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n"

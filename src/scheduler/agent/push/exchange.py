@@ -26,7 +26,7 @@ WITHIN: Final = 10.0
 """Seconds in which a whole request has to come."""
 
 LINGER: Final = 1.0
-"""Seconds in which the rest of a request that is refused may come, so that its sender reads the answer."""
+"""Seconds in which more may come after an answer, and is passed over, so that its sender reads the answer."""
 
 AGAIN_AFTER: Final = 5
 """Seconds after which who was told 503 should send its request again."""

@@ -4,9 +4,9 @@
     all strangers together                    three quarters of them
     peers that have sent a signal of ours     all of them
 
-Where there is no room, the oldest connection whose request has not come yet gives way. So a stranger who opens
-connections and says nothing keeps nobody out. Signals that may be lost by that are counted, for each peer that is
-known: a target is not called silent while its peer was turned away.
+Where there is no room, one that has been answered gives way, or the oldest whose request has not come yet. So a
+stranger who opens connections and says nothing keeps nobody out. Signals that may be lost by that are counted, for each
+peer that is known: a target is not called silent while its peer was turned away.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ _OF_STRANGERS: Final = 0.75
 class Place:
     """The place of one connection. `leave`: called if it has to give way.
 
-    `is_heard`: its request has come whole, so it keeps the place until it is answered.
+    `is_heard`: its request has come whole, so it keeps the place until it is answered. `is_answered`: it is only closed
+    in good order now.
     """
 
     peer: str
     leave: Callable[[], object]
     is_heard: bool = False
+    is_answered: bool = False
 
 
 class Peers:
@@ -59,13 +61,15 @@ class Peers:
         """Take a place for a connection of that peer. None: there is none for it."""
         crowd = self._crowd(peer)
         if crowd is not None:
+            done = next((each for each in crowd if each.is_answered), None)
             silent = next((each for each in crowd if not each.is_heard), None)
-            if silent is None:
-                self.turned_away(peer)
+            gives_way = done or silent
+            if gives_way is None or gives_way is silent:
+                self.turned_away(peer if silent is None else silent.peer)
+            if gives_way is None:
                 return None
-            self.turned_away(silent.peer)
-            self.left(silent)
-            silent.leave()
+            self.left(gives_way)
+            gives_way.leave()
         place = Place(peer, leave)
         self._places[place] = None
         return place

@@ -172,20 +172,21 @@ class Server:
             self._peers.left(place)
 
     async def _exchange(self, stream: SocketStream, place: Place, scope: anyio.CancelScope) -> None:
-        found: Request | Answer | None = None
+        answer, is_head = NO_ROOM, False
         with scope:
             try:
-                found = await read_request(stream)
-                place.is_heard = True
+                request = await read_request(stream)
+                if not scope.cancel_called:
+                    place.is_heard = True
+                    is_head = request.method == "HEAD"
+                    answer = await self._answer(request, place.peer)
             except Refused as exc:
-                found = exc.answer
-                await send_answer(stream, found)
-                await linger(stream)
-        if found is None or (scope.cancel_called and isinstance(found, Request)):  # it had to give way
+                answer = exc.answer
+            await send_answer(stream, answer, is_head=is_head)
+            place.is_answered = True
+            await linger(stream)
+        if not place.is_answered:  # it had to give way
             await send_answer(stream, NO_ROOM)
-        elif isinstance(found, Request):
-            answer = await self._answer(found, place.peer)
-            await send_answer(stream, answer, is_head=found.method == "HEAD")
 
     def _tell(self, what: str, why: str) -> None:
         if self._is_news(what):
