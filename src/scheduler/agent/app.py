@@ -33,7 +33,7 @@ from .checks import PUSH, Holdups, Resolver, Status
 from .config import Config, Push, spoken_for, without_collections
 from .notify import TASK as NOTIFY, Delivery, Means, Outbox
 from .probing import Probing
-from .push import NotListening, Peers, Server, Signals, listen, most_connections
+from .push import LIMIT as HANDED, MOST as MOST_HANDED, NotListening, Peers, Server, Signals, listen, most_connections
 from .quorum import duties_of, poll_of
 from .relations import LIMIT as GROUPS, Answers, Elsewhere, SharedGroups, elsewhere_of
 from .reload import Reload, Source, told_of
@@ -121,7 +121,7 @@ class _Agent:
         self._has_past = store is not None
         self._scheduler = Scheduler(
             _places(config),
-            {**config.limits.named, EACH_CHANNEL: 1, GROUPS: 1},
+            {**config.limits.named, EACH_CHANNEL: 1, GROUPS: 1, HANDED: MOST_HANDED},
             clock=ways.clock,
             store=store,
             crash_floor=CRASH_FLOOR,
@@ -351,11 +351,12 @@ class _Agent:
 
 
 def _places(config: Config, of_probes: int = 0) -> float:
-    """How many tasks run at a time. A channel has a place of its own, and so has each probe, and what judges groups of
-    several agents: no check waits for one.
+    """How many tasks run at a time. A channel has a place of its own, and so has each probe, what judges groups of
+    several agents, and each signal that one of these hands on: no check waits for one.
     """
-    of_groups = bool(config.groups) and config.store.fleet is not None
-    return config.limits.total + len(config.channels) + of_probes + of_groups
+    is_fleet = config.store.fleet is not None
+    of_agents = is_fleet * (bool(config.groups) + MOST_HANDED * (config.push is not None))
+    return config.limits.total + len(config.channels) + of_probes + of_agents
 
 
 def _first(group: BaseExceptionGroup[StoreError]) -> StoreError:

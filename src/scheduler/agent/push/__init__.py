@@ -7,8 +7,19 @@ Offers `Signals`, which puts a signal into the inbox of its target, sets its dea
 from __future__ import annotations
 
 from .descriptors import most_connections
+from .handing import LIMIT, MOST
 from .peers import Peers
 from .server import NotListening, Server, listen
 from .signals import Signals, first_deadline
 
-__all__ = ["NotListening", "Peers", "Server", "Signals", "first_deadline", "listen", "most_connections"]
+__all__ = [
+    "LIMIT",
+    "MOST",
+    "NotListening",
+    "Peers",
+    "Server",
+    "Signals",
+    "first_deadline",
+    "listen",
+    "most_connections",
+]

@@ -35,6 +35,7 @@ from scheduler import (
 from ..checks import Inbox, PushCheck, Said, Signal
 from ..config import Target
 from ..targets import Skipped
+from .handing import Handing
 from .peers import Peers
 from .server import NotKept
 
@@ -76,6 +77,7 @@ class Signals:
         """The run by which the inbox of a target is emptied, as long as that run has not ended."""
         self._strangers: set[bytes] = set()
         self._is_store_down = False
+        self._handing = Handing(scheduler, self._take_handed, now)
 
     def follow(self, targets: Iterable[Target]) -> None:
         """Know these targets from now on, and no others. One that is as before keeps its inbox, as its check does."""
@@ -154,7 +156,8 @@ class Signals:
                 heard = self._hear(target.name, signal, peer)
             if not self._is_store_down:
                 with anyio.move_on_after(STORED_WITHIN):
-                    await self._stored(heard)
+                    await self._judged(heard)
+                    await self._scheduler.flush()
                     return target is not None
         except (AlreadyStopped, LifecycleError) as exc:
             raise NotKept("not stored, because this agent is about to stop") from exc
@@ -164,12 +167,24 @@ class Signals:
             return True
         raise NotKept(NO_STORE)
 
-    def _hear(self, name: str, signal: Signal, peer: str) -> _Heard:
-        """Put a signal into its target's inbox, move the deadline, and have a run of the target empty the inbox."""
+    async def _take_handed(self, name: str, signal: Signal, peer: str) -> None:
+        """Take a signal that another agent of the fleet has handed on. Raises NotKept if its target is not ours now."""
+        if name not in self._by_name:  # the configuration has changed
+            return
+        if not self._scheduler.get(name).is_ours:
+            raise NotKept("another agent has its target by now")
+        self._peers.know(peer)
+        await self._judged(self._hear(name, signal, peer))
+
+    def _hear(self, name: str, signal: Signal, peer: str) -> _Heard | None:
+        """Put a signal into its target's inbox, move the deadline, and have a run of the target empty the inbox. None:
+        another agent has its target, and is handed the signal.
+        """
         target, check = self._by_name[name]
         job = self._scheduler.get(name)
         if not job.is_ours:
-            raise NotKept("another agent of this fleet has its target")
+            self._handing.hand_on(name, signal, peer)
+            return None
         deadline = deadline_after(target.schedule, check.grace, signal)
         if deadline is not None:
             job.set_next_start(deadline)
@@ -179,14 +194,13 @@ class Signals:
             self._ask(name)
         return _Heard(name, check.inbox, signal)
 
-    async def _stored(self, heard: _Heard | None) -> None:
-        """Return once a signal, and what follows from it, is stored. Raises NotKept if its target is not judged."""
+    async def _judged(self, heard: _Heard | None) -> None:
+        """Return once a signal has been judged, if it is ours. Raises NotKept if its target is not checked."""
         for _ in range(2):  # a run that goes on may have emptied the inbox before; the next one has not
             if heard is not None and heard.inbox.holds(heard.signal):
                 answer = await self._ask(heard.name)
                 if not isinstance(answer, RunEnded):
                     raise NotKept("not stored, because its target is not checked now")
-        await self._scheduler.flush()
 
     def _ask(self, name: str) -> AskedRun:
         """The run that empties an inbox: one at a time, or the second would find nothing there."""

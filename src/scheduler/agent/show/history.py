@@ -22,6 +22,9 @@ RUNNING = "RUNNING"
 _MESSAGE = "notify:"
 """The beginning of the ids of jobs that send messages."""
 
+_HANDED_ON = "signal:"
+"""The beginning of the ids of jobs by which an agent of a fleet hands signals on to the one that has their target."""
+
 _UNDELIVERED = "Undelivered: "
 """What stands before the reason in the error of a message that was not taken."""
 
@@ -108,6 +111,8 @@ def _text(record: Record, clean: Callable[[str], str]) -> str:
     if (delivery := _delivery(record)) is not None:
         told_in = f"in the digest {delivery['in']}" if "in" in delivery else delivery.get("text", delivery["delivery"])
         return wording.printable(clean(str(told_in)))
+    if record.job_id.startswith(_HANDED_ON) and isinstance(record.result, dict):
+        return wording.printable(clean(f"a signal of {record.result.get('target')}, from another agent"))
     if (window := skipped_for(record)) is not None:
         return f"maintenance: {clean(window)}"
     verdict = None if _is_message(record) else told(record, clean)

@@ -1,0 +1,92 @@
+"""Signals for targets that other agents of a fleet have: any agent takes them, and hands them on through the store.
+
+    a signal comes, and another agent has its target -> a job at the place of the target, stored before OK is said
+    whoever has the target has that job, too         -> the signal goes into the inbox; once it is judged the job ends
+
+Whatever dies in between, the job is tried again by whoever has the target then. Lives on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, Final
+
+from schedule import At
+from scheduler import Retry, Scheduler
+
+from ..checks import Said, Signal
+
+TASK: Final = "signal"
+"""The name of the task, and the tag of its jobs."""
+
+LIMIT: Final = "signals"
+"""The limit of these jobs. Each waits for a check of its target, so they have places of their own."""
+
+MOST: Final = 8
+"""How many are judged at a time."""
+
+SOON: Final = 0.001
+"""Seconds after which such a job is due: a start that is not in the future is none."""
+
+PRIORITY: Final = 6
+RETRY: Final = Retry.exponential("1s", cap="1m", max_retries=None)
+
+Take = Callable[[str, Signal, str], Awaitable[None]]
+"""Takes a signal of the target of that name that came from that peer, and returns once it is judged."""
+
+
+class Handing:
+    """Hands signals on, and takes those that were handed to us. `now`: UTC seconds since 1970."""
+
+    def __init__(self, scheduler: Scheduler, take: Take, now: Callable[[], float]) -> None:
+        self._scheduler = scheduler
+        self._take = take
+        self._now = now
+        scheduler.register(TASK, self._run)
+
+    def hand_on(self, name: str, signal: Signal, peer: str) -> None:
+        """Leave a signal to whoever has its target. One that is sent again before it was taken is the same job."""
+        self._scheduler.add(
+            TASK,
+            At(datetime.fromtimestamp(self._now() + SOON, UTC)),
+            id=_id_of(name, signal),
+            args=(name, _values_of(signal), peer),
+            needs=LIMIT,
+            priority=PRIORITY,
+            retry=RETRY,
+            delivery="at_least_once",
+            place=name,
+            tags=(TASK,),
+            on_conflict="keep",
+        )
+
+    async def _run(self, name: str, values: Mapping[str, Any], peer: str) -> dict[str, str]:
+        await self._take(name, _signal_of(values), peer)
+        return {"target": name, "signal": str(values["said"])}
+
+
+def _id_of(name: str, signal: Signal) -> str:
+    """The id of a signal's job: the same for one that says the same of the same run."""
+    which = signal.at if signal.run is None else signal.run
+    text = repr((name, signal.said.value, which, signal.code, signal.log))
+    return f"{TASK}:{sha256(text.encode()).hexdigest()[:32]}"
+
+
+def _values_of(signal: Signal) -> dict[str, Any]:
+    values = {"run": signal.run, "code": signal.code, "log": signal.log}
+    return {"said": signal.said.value, "at": signal.at} | {
+        key: each for key, each in values.items() if each is not None
+    }
+
+
+def _signal_of(values: Mapping[str, Any]) -> Signal:
+    """The signal that a job holds. Raises ValueError, TypeError or KeyError for one that makes no sense."""
+    return Signal(
+        said=Said(values["said"]),
+        at=float(values["at"]),
+        run=values.get("run"),
+        code=values.get("code"),
+        log=values.get("log"),
+    )
