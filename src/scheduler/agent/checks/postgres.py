@@ -19,6 +19,8 @@ LONGEST: Final = 3600.0
 USER: Final = "postgres"
 """Who we are if the URL does not say: not the user of this process, who is nobody there."""
 
+QUERY: Final = Query(b"SELECT 1", LONGEST, width=1, most_rows=1)
+
 MODES: Final = {each: each for each in ("disable", "prefer", "require", "verify-ca", "verify-full")}
 
 
@@ -77,7 +79,9 @@ class PostgresCheck:
             if "connect" in connection.phases:
                 at.watch.end()
         with at.watch.measure("query"):
-            await connection.fetch(Query(b"SELECT 1", LONGEST))
+            answer = await connection.fetch(QUERY)
+        if answer.rows != ((b"1",),):
+            raise CheckFailed("the server answers SELECT 1 by something else than 1")
         major, minor = divmod(connection.server_version, 10_000)
         role = {True: "standby", False: "primary", None: "unknown"}[connection.is_standby]
         return Finding(detail={"version": f"{major}.{minor}", "role": role})

@@ -9,15 +9,17 @@ runs without it.
 from __future__ import annotations
 
 from .connection import Connection
-from .errors import NoDriver, ServerError, ServerFull, Unreachable
+from .errors import Garbled, NoDriver, ServerError, ServerFull, Unreachable
 from .leaving import gone
-from .pipeline import Answer, Query
+from .pipeline import Answer, Bytes, Query
 from .server import APPLICATION, Server, read_dsn
 
 __all__ = [
     "APPLICATION",
     "Answer",
+    "Bytes",
     "Connection",
+    "Garbled",
     "NoDriver",
     "Query",
     "Server",

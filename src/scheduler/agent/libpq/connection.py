@@ -11,14 +11,18 @@ import anyio
 
 from .errors import Unreachable, refused
 from .leaving import leave
-from .pipeline import Answer, Query, answers, consume, segment, send
+from .pipeline import Answer, Pipeline, Query, consume, send
 from .server import Server, no_driver
-from .waiting import polled
+from .waiting import on_socket_of, polled
+from .wire import Wire
 
 CANCEL_WITHIN: Final = 2.0
 """Seconds in which a server has to take a cancel request, and end what it was asked to end."""
 CANCEL_AGAIN_AFTER: Final = 0.3
 """Seconds after which a cancel request counts as lost."""
+
+_OF_NOTIFICATION: Final = 11
+"""Bytes on the wire of a notification, besides its texts."""
 
 
 class Connection:
@@ -43,15 +47,17 @@ class Connection:
         self._began = now()
         self._unanswered = 0
         self._pg = PGconn.connect_start(server.conninfo(self.database, address).encode())
+        self._wire = Wire(self._pg)
+        self._pipeline = Pipeline(self._pg, self._wire)
 
     async def connect(self) -> None:
         """Connect and log in. Raises Unreachable, ServerFull if there is no place for us."""
         from psycopg.pq import ConnStatus  # noqa: PLC0415
 
         if self._pg.status == ConnStatus.BAD:
-            raise refused(self._pg.get_error_message())
-        if not await polled(self._pg, self._pg.connect_poll, self._stepped):
-            raise refused(self._pg.get_error_message())
+            raise refused(self._pg.get_error_message("utf-8"))
+        if not await polled(self._pg.connect_poll, self._wire.until, self._stepped):
+            raise refused(self._pg.get_error_message("utf-8"))
         self._measure("login")
         self._pg.nonblocking = 1
         self._pg.enter_pipeline_mode()
@@ -73,20 +79,30 @@ class Connection:
         """The process id of the server's end."""
         return self._pg.backend_pid
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether another connection should take its place."""
+        return self._wire.is_worn
+
     async def run(self, queries: Sequence[Query]) -> AsyncIterator[Answer]:
         """Send queries together, and give the answers in their order.
 
         Raises Unreachable, TimeoutError. After that, and if nobody wants the rest, `give_up` and `leave`.
         """
+        from psycopg import Error  # noqa: PLC0415
+
         self.is_clean = False
         self._unanswered = len(queries)
-        for query in queries:
-            send(self._pg, query)
-        async with aclosing(answers(self._pg, queries, self._now)) as found:  # type: ignore[type-var]
-            async for answer in found:
-                self._unanswered -= 1
-                yield answer
-        self.is_clean = True
+        try:
+            for query in queries:
+                send(self._pg, query)
+            async with aclosing(self._pipeline.answers(queries, self._now)) as found:  # type: ignore[type-var]
+                async for answer in found:
+                    self._unanswered -= 1
+                    yield answer
+        except Error as exc:  # the connection is not in the state that an answer leads to
+            raise Unreachable(str(exc)) from None
+        self.is_clean = not self.is_worn
 
     async def fetch(self, query: Query) -> Answer:
         """Run one query. Raises Unreachable, TimeoutError, and ServerError."""
@@ -103,11 +119,18 @@ class Connection:
 
         Raises Unreachable.
         """
-        while self._pg.notifies() is None:
-            await anyio.wait_readable(self._pg.socket)
+        self._wire.begin()
+        while not self._has_heard():
+            await self._wire.exchange()
             consume(self._pg)
-        while self._pg.notifies() is not None:
-            pass
+
+    def _has_heard(self) -> bool:
+        """Whether there were notifications. They are taken: what libpq keeps of them is bounded by that."""
+        has_heard = False
+        while (told := self._pg.notifies()) is not None:
+            has_heard = True
+            self._wire.allow(_OF_NOTIFICATION + len(told.relname) + len(told.extra))
+        return has_heard
 
     async def give_up(self) -> bool:
         """Have the server cancel all that it does for us. Whether it has, within CANCEL_WITHIN seconds.
@@ -122,13 +145,13 @@ class Connection:
                 with anyio.move_on_after(CANCEL_AGAIN_AFTER):
                     if not await self._cancelled():
                         return False
-                    await segment(self._pg)
+                    await self._pipeline.drain()
                     self._unanswered -= 1
             return True
         return False
 
     async def _cancelled(self) -> bool:
-        from psycopg import NotSupportedError  # noqa: PLC0415
+        from psycopg import Error, NotSupportedError  # noqa: PLC0415
         from psycopg.pq import ConnStatus  # noqa: PLC0415
 
         if self._pg.status != ConnStatus.OK:
@@ -140,14 +163,16 @@ class Connection:
             return True
         try:
             request.start()
-            return await polled(request, request.poll, lambda: None)
+            return await polled(request.poll, on_socket_of(request))
+        except Error:  # nobody lets us connect, or there is no descriptor left
+            return False
         finally:
             request.finish()
 
     def leave(self) -> socket.socket | None:
         """Close it. Give what is returned to `gone`, which returns once the server has closed its side."""
         self.is_clean = False
-        return leave(self._pg)
+        return leave(self._pg, self._wire)
 
     def _stepped(self) -> None:
         from psycopg.pq import ConnStatus  # noqa: PLC0415

@@ -10,6 +10,9 @@ from ..text import printable
 FULL: Final = "53300"
 """SQLSTATE too_many_connections: the server is there, and has no place for us."""
 
+LONGEST: Final = 1000
+"""Characters of what a server says of an error."""
+
 _SAYS_FULL: Final = re.compile(
     r"sorry, too many clients already"
     r"|remaining connection slots are reserved"
@@ -30,6 +33,13 @@ class Unreachable(Exception):
         super().__init__(one_line(text))
 
 
+class Garbled(Unreachable):
+    """A server answers something that is no answer to what it was asked."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"the server answers what no PostgreSQL answers: {text}")
+
+
 class ServerFull(Unreachable):
     """A server has no place for another connection (53300). It is there, and answers."""
 
@@ -44,9 +54,10 @@ class ServerError(Exception):
 
 def refused(text: str) -> Unreachable:
     """Return what a refusal in libpq's words means."""
-    return ServerFull(f"the server is full (53300): {text}") if _SAYS_FULL.search(text) else Unreachable(text)
+    is_full = _SAYS_FULL.search(text[:LONGEST]) is not None
+    return ServerFull(f"the server is full (53300): {text}") if is_full else Unreachable(text)
 
 
 def one_line(text: str) -> str:
-    """Return the words of a server on one line, without what could move a cursor."""
-    return printable(" ".join(text.split()))
+    """Return the words of a server on one line, without what could move a cursor; of a long text, its beginning."""
+    return printable(" ".join(text[:LONGEST].split()))

@@ -1,9 +1,9 @@
 """Leaving a server: a connection is gone when the server has closed its side, not when we have closed ours.
 
-Until then the server counts it, and whoever opens the next one meanwhile is over the limit for an instant. So we keep a
-second descriptor of the socket, let libpq say good-bye and close its own, and wait for the end of what the server
-sends. A backend closes its socket when its process ends, after it has left pg_stat_activity. A machine that is gone
-altogether is noticed by TCP's keepalives; a server that stands still is not, and keeps its place with us, too.
+Until then the server counts the connection, and the next one is over the limit for an instant. So we keep the socket,
+let libpq say good-bye, and wait for the end of what the server sends. A backend closes its socket when its
+process ends, after it has left pg_stat_activity. A machine that is gone altogether is noticed by TCP's keepalives; a
+server that stands still is not, and keeps its place with us, too.
 """
 
 from __future__ import annotations
@@ -11,16 +11,34 @@ from __future__ import annotations
 import os
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
+
+from .wire import Wire
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn
 
+MOST: Final = 16 * 1024 * 1024
+"""Bytes that a server may still send. With more than that it has closed nothing, and does not mean to."""
+_PIECE: Final = 64 * 1024
 
-def leave(connection: PGconn) -> socket.socket | None:
+
+def leave(connection: PGconn, wire: Wire) -> socket.socket | None:
     """Say good-bye and close; return what is left to be listened to. None: no server knows of a connection."""
+    left = wire.leave() or _leave_alone(connection)
+    if left is None:
+        return None
+    left.setblocking(False)  # noqa: FBT003 - the name of the method says what
+    with suppress(OSError):  # while it logs in libpq says no good-bye, and the server would wait for what we want
+        left.shutdown(socket.SHUT_WR)
+    return left
+
+
+def _leave_alone(connection: PGconn) -> socket.socket | None:
+    """Close a connection whose socket libpq has itself, and return a duplicate of that, if somebody is there."""
+    left: socket.socket | None = None
     try:
         left = socket.socket(fileno=os.dup(connection.socket))
     except Exception:  # noqa: BLE001 - libpq has closed it: then nobody is there to wait for
@@ -30,21 +48,21 @@ def leave(connection: PGconn) -> socket.socket | None:
         left.getpeername()
     except OSError:  # nobody has answered yet: that is over as soon as both descriptors are closed
         left.close()
-        connection.finish()
-        return None
-    left.setblocking(False)  # noqa: FBT003 - the name of the method says what
+        left = None
     connection.finish()
-    with suppress(OSError):  # while it logs in libpq says no good-bye, and the server would wait for what we want
-        left.shutdown(socket.SHUT_WR)
     return left
 
 
 async def gone(left: socket.socket) -> None:
-    """Return once the server has closed its side. It is for the caller to close ours."""
+    """Return once the server has closed its side, or has sent far too much. It is for the caller to close ours."""
+    read = 0
     with suppress(OSError):
-        while True:
+        while read < MOST:
+            await anyio.wait_readable(left)  # first of all: the loop goes on, however fast the server is
             try:
-                if not left.recv(65_536):
-                    return
+                found = left.recv(_PIECE)
             except BlockingIOError:
-                await anyio.wait_readable(left)
+                continue
+            if not found:
+                return
+            read += len(found)

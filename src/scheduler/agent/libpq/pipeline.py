@@ -3,17 +3,23 @@
 Between two Syncs everything is one transaction. Each query has its own Sync, so that one that fails costs the others
 nothing; and before it, in the same transaction, its settings: read only, an empty search path, and how long it may wait
 for a lock and run. They end with that transaction, so they hold behind a pooler of transactions as well.
+
+A server may answer whatever it likes. What is no answer to what was asked ends the connection, and so does an answer
+beyond its bounds. Rows come some at a time, and are counted before the next are taken.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import anyio
-from attrs import frozen
+from attrs import field, frozen
 
-from .errors import ServerError, Unreachable
+from .errors import Garbled, ServerError, Unreachable, one_line
+from .wire import Wire
 
 if TYPE_CHECKING:
     from psycopg.pq.abc import PGconn, PGresult
@@ -28,16 +34,37 @@ SETTINGS: Final = b"""/* timerqueue */ SELECT pg_catalog.set_config('transaction
 SLOWEST_NETWORK: Final = 1.0
 """Seconds beyond a query's own time in which its answer has to come: the server ends it, unless it stands still."""
 
+MOST_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of all rows of an answer, as they come: ten times that in memory, where each value is small."""
+MOST_ROWS: Final = 50_000
+MOST_DROPPED: Final = 10_000
+"""Results that an answer may have after its pipeline was given up."""
+
+_OF_ROW: Final = 7
+_OF_VALUE: Final = 4
+_OF_COLUMN: Final = 19
+"""Bytes on the wire of a row, a value and a column, besides their texts."""
+_READS: Final = 3
+"""Calls of libpq until it has read a record of TLS. The part that it leaves lies in no socket that wakes us."""
+
 Bytes = tuple[bytes | None, ...]
 """A row as the server writes it."""
 
 
 @frozen
 class Query:
-    """A query, and how many seconds the server may take for it."""
+    """A query, and how many seconds the server may take for it.
+
+    `width`: how many columns its rows have; None: any number. `most_bytes`, `most_rows`: of its whole answer.
+    `together`: how many rows are taken at a time, which may have BESIDES bytes.
+    """
 
     sql: bytes
     timeout: float
+    width: int | None = field(default=None, kw_only=True)
+    most_bytes: int = field(default=MOST_BYTES, kw_only=True)
+    most_rows: int = field(default=MOST_ROWS, kw_only=True)
+    together: int = field(default=8, kw_only=True)
 
 
 @frozen
@@ -61,83 +88,178 @@ def send(connection: PGconn, query: Query) -> None:
     connection.pipeline_sync()
 
 
-async def answers(connection: PGconn, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
-    """Give the answers of queries that were sent, in their order, as they come.
+class Pipeline:
+    """The answers to queries that were sent over a connection."""
 
-    Raises Unreachable if the connection breaks, TimeoutError if one answer does not come in time.
-    """
-    began = now()
-    for query in queries:
-        with anyio.fail_after(query.timeout + SLOWEST_NETWORK):
-            found = await segment(connection)
-        ended = now()
-        yield _answer(found, ended - began)
-        began = ended
+    def __init__(self, connection: PGconn, wire: Wire) -> None:
+        from psycopg.pq import ConnStatus, ExecStatus  # noqa: PLC0415
 
+        self._pg = connection
+        self._wire = wire
+        self._status = ExecStatus
+        self._bad = ConnStatus.BAD
+        self._pieces = {ExecStatus.SINGLE_TUPLE, ExecStatus.TUPLES_CHUNK}
+        self._error: ServerError | None = None
+        """What the server has said last of the query at hand; after that it may close the connection."""
 
-async def segment(connection: PGconn) -> list[PGresult]:
-    """Return the results up to the next Sync. Raises Unreachable."""
-    from psycopg.pq import ConnStatus, ExecStatus  # noqa: PLC0415
+    async def answers(self, queries: Sequence[Query], now: Callable[[], float]) -> AsyncIterator[Answer]:
+        """Give the answers of queries that were sent, in their order, as they come.
 
-    found: list[PGresult] = []
-    while True:
-        while connection.is_busy():
-            if connection.flush():
-                await _either(connection.socket)
-            else:
-                await anyio.wait_readable(connection.socket)
-            consume(connection)
-        result = connection.get_result()
-        if result is None:
-            if connection.status == ConnStatus.BAD:
-                raise Unreachable(_message(found[-1]) if found else connection.get_error_message())
-            continue
-        if result.status == ExecStatus.PIPELINE_SYNC:
-            return found
-        if result.status == ExecStatus.FATAL_ERROR and not _state(result):
-            raise Unreachable(connection.get_error_message() or "the connection is lost")
-        found.append(result)
+        Raises Unreachable if the connection breaks or an answer makes no sense, TimeoutError if one is late.
+        """
+        began = now()
+        for query in queries:
+            with anyio.fail_after(query.timeout + SLOWEST_NETWORK):
+                names, rows = await self._answer(query)
+            ended = now()
+            yield Answer(names, rows, self._error, ended - began)
+            began = ended
 
+    async def drain(self) -> None:
+        """Drop what comes up to the next Sync, whatever was taken before. Raises Unreachable."""
+        self._begin()
+        others = 0
+        while others < MOST_DROPPED:
+            result = await self._result()
+            if result is not None and result.status in self._pieces:
+                self._wire.allow(_size(_rows(result)))
+                continue
+            if result is not None and result.status == self._status.PIPELINE_SYNC:
+                return
+            others += 1
+        raise Garbled("an answer without an end")
 
-async def _either(socket: int) -> None:
-    """Wait until there is something to read, or room to write."""
-    async with anyio.create_task_group() as group:
+    async def _answer(self, query: Query) -> tuple[tuple[str, ...], tuple[Bytes, ...]]:
+        """Take the results of the settings and of the query, each with None at its end, and the Sync."""
+        self._begin()
+        while (result := await self._result()) is not None:
+            if result.status != self._status.TUPLES_OK:
+                raise _garbled(result)
+            self._wire.allow(_size_of_columns(result) + _size(_rows(result)))
+        if self._error is None:
+            self._take_rows(query.together)
+        names, rows = await self._rows(query)
+        end = await self._result()
+        if end is None:
+            raise Garbled("nothing at all")
+        if end.status != self._status.PIPELINE_SYNC:
+            raise _garbled(end)
+        return ((), ()) if self._error is not None else (names, tuple(rows))
 
-        async def end_with(wait: Callable[[int], object]) -> None:
-            await wait(socket)  # type: ignore[misc] # both are coroutine functions
-            group.cancel_scope.cancel()
+    async def _rows(self, query: Query) -> tuple[tuple[str, ...], list[Bytes]]:
+        names: tuple[str, ...] = ()
+        rows: list[Bytes] = []
+        left = query.most_bytes
+        while (result := await self._result()) is not None:
+            if result.status in self._pieces:
+                _check_width(result, query)
+                found = _rows(result)
+                size = _size(found)
+                self._wire.allow(size)
+                rows += found
+                left -= size
+                if left < 0 or len(rows) > query.most_rows:
+                    bounds = f"{query.most_bytes:,} bytes or {query.most_rows:,} rows"
+                    raise Unreachable(f"the server sends more than {bounds} for one query")
+            elif result.status in {self._status.TUPLES_OK, self._status.COMMAND_OK}:
+                names = self._names(result, query)
+            elif result.status != self._status.PIPELINE_ABORTED or self._error is None:
+                raise _garbled(result)
+        return names, rows
 
-        group.start_soon(end_with, anyio.wait_readable)
-        group.start_soon(end_with, anyio.wait_writable)
+    def _take_rows(self, together: int) -> None:
+        """Have libpq hand out the rows of the query that comes next before it has all of them."""
+        from psycopg import NotSupportedError  # noqa: PLC0415
+
+        with suppress(NotSupportedError):  # libpq before 17
+            if together > 1:
+                self._pg.set_chunked_rows_mode(together)
+                return
+        self._pg.set_single_row_mode()
+
+    def _names(self, result: PGresult, query: Query) -> tuple[str, ...]:
+        _check_width(result, query)
+        self._wire.allow(_size_of_columns(result))
+        return tuple([(result.fname(at) or b"").decode("utf-8", "replace") for at in range(result.nfields)])
+
+    async def _result(self) -> PGresult | None:
+        """Take the next result. None stands at the end of those of a query; an error is taken note of, and no result.
+
+        Raises Unreachable.
+        """
+        while True:
+            if self._pg.is_busy():
+                await self._arrived()
+            result = self._pg.get_result()
+            if result is None and self._pg.status != self._bad:
+                return None
+            is_error = result is not None and result.status == self._status.FATAL_ERROR
+            if result is None or (is_error and not _state(result)):
+                raise Unreachable(str(self._error or self._pg.get_error_message("utf-8") or "the connection is lost"))
+            if not is_error:
+                return result
+            self._error = ServerError(_state(result), _message(result))
+
+    async def _arrived(self) -> None:
+        """Return once libpq has a result."""
+        try:
+            while self._pg.is_busy():
+                await self._wire.exchange()
+                consume(self._pg)
+        except Unreachable:
+            if self._error is None:
+                raise
+            raise Unreachable(str(self._error)) from None  # it has said why, and closed the connection
+
+    def _begin(self) -> None:
+        self._error = None
+        self._wire.begin()
 
 
 def consume(connection: PGconn) -> None:
     """Take what the server has sent. Raises Unreachable."""
-    from psycopg import OperationalError  # noqa: PLC0415
+    from psycopg import Error  # noqa: PLC0415
 
     try:
-        connection.consume_input()
-    except OperationalError as exc:
+        for _ in range(_READS if connection.ssl_in_use else 1):
+            connection.consume_input()
+            if not connection.is_busy():
+                return
+    except Error as exc:
         raise Unreachable(str(exc)) from None
 
 
-def _answer(found: list[PGresult], seconds: float) -> Answer:
+def _check_width(result: PGresult, query: Query) -> None:
+    if query.width is not None and result.nfields != query.width:
+        raise Garbled(f"rows of {result.nfields} columns, where the query has {query.width}")
+
+
+def _rows(result: PGresult) -> list[Bytes]:
+    get, width = result.get_value, range(result.nfields)
+    return [tuple([get(at, column) for column in width]) for at in range(result.ntuples)]
+
+
+def _size_of_columns(result: PGresult) -> int:
+    """Return how many bytes the description of the columns takes on the wire."""
+    return sum(len(result.fname(at) or b"") + _OF_COLUMN for at in range(result.nfields))
+
+
+def _size(rows: Sequence[Bytes]) -> int:
+    """Return how many bytes rows of one width take on the wire."""
+    width = len(rows[0]) if rows else 0
+    return (_OF_ROW + _OF_VALUE * width) * len(rows) + sum(map(len, filter(None, chain.from_iterable(rows))))
+
+
+def _garbled(result: PGresult) -> Garbled:
     from psycopg.pq import ExecStatus  # noqa: PLC0415
 
-    for result in found:
-        if result.status == ExecStatus.FATAL_ERROR:
-            return Answer(error=ServerError(_state(result), _message(result)), seconds=seconds)
-    last = found[-1]
-    names = tuple([(last.fname(at) or b"").decode() for at in range(last.nfields)])
-    get, width = last.get_value, range(last.nfields)
-    rows = tuple([tuple([get(at, column) for column in width]) for at in range(last.ntuples)])
-    return Answer(names, rows, None, seconds)
+    return Garbled(ExecStatus(result.status).name.lower().replace("_", " "))
 
 
 def _state(result: PGresult) -> str:
     from psycopg.pq import DiagnosticField  # noqa: PLC0415
 
-    return (result.error_field(DiagnosticField.SQLSTATE) or b"").decode()
+    return one_line((result.error_field(DiagnosticField.SQLSTATE) or b"")[:5].decode("ascii", "replace"))
 
 
 def _message(result: PGresult) -> str:

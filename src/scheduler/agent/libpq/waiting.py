@@ -2,33 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 if TYPE_CHECKING:
-    from psycopg.pq.abc import PGcancelConn, PGconn
+    from psycopg.pq.abc import PGcancelConn
 
 
-class Polled(Protocol):
-    """A call of libpq that goes on step by step."""
+class Until(Protocol):
+    """A call that waits until libpq can go on."""
 
-    @property
-    def socket(self) -> int:
-        """The descriptor to wait for."""
+    def __call__(self, *, is_writing: bool) -> Awaitable[None]:
+        """Wait until it can write, or else read."""
 
 
-async def polled(connection: PGconn | PGcancelConn, poll: Callable[[], int], stepped: Callable[[], object]) -> bool:
+async def polled(poll: Callable[[], int], until: Until, stepped: Callable[[], object] = lambda: None) -> bool:
     """Go on until libpq is done. False: it failed. `stepped` is called after each step."""
     from psycopg.pq import PollingStatus  # noqa: PLC0415
 
     state = PollingStatus.WRITING
     while state not in {PollingStatus.OK, PollingStatus.FAILED}:
-        if state == PollingStatus.WRITING:
-            await anyio.wait_writable(connection.socket)
-        else:
-            await anyio.wait_readable(connection.socket)
+        await until(is_writing=state == PollingStatus.WRITING)
         state = PollingStatus(poll())
         stepped()
     return state == PollingStatus.OK
+
+
+def on_socket_of(request: PGcancelConn) -> Until:
+    """Make waits for the socket that a cancel request has by then."""
+
+    async def until(*, is_writing: bool) -> None:
+        await (anyio.wait_writable if is_writing else anyio.wait_readable)(request.socket)
+
+    return until
+
+
+async def either(socket: int) -> None:
+    """Wait until there is something to read, or room to write."""
+    async with anyio.create_task_group() as group:
+
+        async def end_with(wait: Callable[[int], Awaitable[None]]) -> None:
+            await wait(socket)
+            group.cancel_scope.cancel()
+
+        group.start_soon(end_with, anyio.wait_readable)
+        group.start_soon(end_with, anyio.wait_writable)

@@ -74,6 +74,8 @@ class Dialler:
             is_there = True
         except TimeoutError:
             raise Unreachable(f"{self.server} does not answer within {within:.3g} s") from None
+        except OSError as exc:  # of ours: no descriptor is left
+            raise Unreachable(f"cannot connect to {self.server}: {exc.strerror}") from None
         finally:
             rest = None if is_there else connection.leave()
             if rest is not None:

@@ -22,7 +22,7 @@ from ...libpq import Answer, Connection, NoDriver, Query, ServerError, ServerFul
 from ..contract import Failure, OutcomeKind, Probe, Role, Rows, Variant, pick
 from .breaker import Breaker
 from .connections import Connections, NoRoom, Spawn
-from .reading import WrongShape, class_of, rows_of
+from .reading import WrongShape, class_of, rows_of, text_of
 from .request import Request, Result, failed, skipped
 
 logger = getLogger(__name__)
@@ -211,11 +211,11 @@ class Reach:
         if not any(request.probe.extension for request in requests):
             return {}
         try:
-            answer = await link.connection.fetch(Query(EXTENSIONS, EXTENSIONS_WITHIN))
+            answer = await link.connection.fetch(Query(EXTENSIONS, EXTENSIONS_WITHIN, width=3))
         except ServerError:
             return {}
         link.has_answered = True
-        texts = [[(value or b"").decode() for value in row] for row in answer.rows]
+        texts = [[text_of(value or b"") for value in row] for row in answer.rows]
         return {name: (version, schema) for name, version, schema in texts}
 
     async def _pipeline(self, link: _Link, together: Sequence[tuple[Request, Variant]]) -> None:
@@ -285,7 +285,7 @@ class _Caller:
         left = self._until - self._clock.monotonic()
         answer = await self._connection.fetch(Query(sql.encode(), left))
         self._connection.phases["first_row"] = answer.seconds
-        return tuple(tuple(None if value is None else value.decode() for value in row) for row in answer.rows)
+        return tuple(tuple(None if value is None else text_of(value) for value in row) for row in answer.rows)
 
 
 def _result(probe: Probe, answer: Answer) -> Result:

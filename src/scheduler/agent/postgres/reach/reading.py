@@ -59,17 +59,22 @@ def rows_of(probe: Probe, answer: Answer) -> tuple[Rows, int]:
     return tuple(kept), rest + len(answer.rows) - len(kept)
 
 
+def text_of(value: bytes) -> str:
+    """Return the text of a value, with a sign in place of what is no UTF-8."""
+    return value.decode("utf-8", "replace")
+
+
 def _instant(value: bytes) -> Value:
     try:
-        return dt.datetime.fromisoformat(value.decode())
-    except ValueError:  # infinity, or a year that Python does not know
+        return dt.datetime.fromisoformat(value.decode()).astimezone(dt.UTC)
+    except (ValueError, OverflowError):  # infinity, or a year that Python does not know
         return None
 
 
 READERS: Final[Mapping[Type, Callable[[bytes], Value]]] = {
     Type.BIGINT: int,
     Type.DOUBLE: float,
-    Type.TEXT: lambda value: value.decode("utf-8", "replace"),
+    Type.TEXT: text_of,
     Type.BOOLEAN: lambda value: value == b"t",
     Type.TIMESTAMP: _instant,
     Type.NUMERIC: lambda value: Decimal(value.decode()),

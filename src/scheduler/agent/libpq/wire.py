@@ -1,0 +1,184 @@
+"""The wire between libpq and a server: libpq gets what the server sends in slices, and each slice is counted.
+
+libpq alone has no bounds. It makes room for a message of any size that the server announces, reads until nothing more
+is there, and keeps all of it. A fast server fills the memory within one call, and the event loop stands meanwhile. No
+setting of libpq changes that, and under TLS only libpq sees where a message begins.
+
+So once libpq has connected its socket, we keep that socket, and put one end of a pair of sockets in its place. libpq
+does not notice: the login, TLS and the names that it verifies stay its own. On Windows no socket can take the place of
+another; there libpq reads the server's socket itself, without bounds.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from .errors import Unreachable
+from .waiting import either
+
+if sys.platform != "win32":
+    from select import POLLIN, poll
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn
+
+SLICE: Final = 8192
+"""Bytes that libpq gets at a time. How long it works on a slice bounds how long the event loop stands."""
+
+BESIDES: Final = 128 * 1024
+"""Bytes that a server may send besides rows: to log us in, certificates included, and for each exchange after that."""
+
+WORN: Final = 512 * 1024
+"""Bytes besides rows after which a connection is not used again: what libpq keeps of them slows it down. A well-behaved
+server sends some 100 for each query."""
+
+_WRITTEN: Final = 64 * 1024
+
+
+class Wire:
+    """The wire of one connection of libpq. `others`: bytes so far that were no rows."""
+
+    def __init__(self, connection: PGconn) -> None:
+        self._pg = connection
+        self._server: socket.socket | None = None
+        self._libpq: socket.socket | None = None
+        self._place: tuple[int, int] | None = (0, 0)
+        self._number = -1
+        self._unsent = b""
+        self._may_come = BESIDES
+        self.others = 0
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether the connection should not be used again."""
+        return self.others > WORN
+
+    def begin(self) -> None:
+        """Let the server send as much as an exchange may have."""
+        self._may_come = BESIDES
+
+    def allow(self, size: int) -> None:
+        """Take note that `size` bytes of what came were rows that we asked for."""
+        self._may_come += size
+        self.others -= size
+
+    async def until(self, *, is_writing: bool) -> None:
+        """Wait until libpq can go on connecting. Raises Unreachable."""
+        if not self._is_between():
+            self._close()
+            if is_writing:
+                await anyio.wait_writable(self._pg.socket)
+                return
+            self._step_between()
+        await (self._sent() if is_writing else self.exchange())
+
+    async def exchange(self) -> None:
+        """Hand the server what libpq has written, and hand libpq a slice of what the server sends, once it does.
+
+        Raises Unreachable: the connection is lost, or the server has sent more than it may.
+        """
+        if self._server is None or self._libpq is None:
+            await anyio.wait_readable(self._pg.socket)
+            return
+        ready = [number for number, events in self._poll.poll(0) if events & POLLIN]
+        has_written = self._unsent or self._libpq.fileno() in ready
+        is_sent = not has_written or self._pump(self._server, self._libpq)
+        if self._number in ready:  # libpq has not read all that it was given: of TLS it reads one record at a time
+            await checkpoint()
+            return
+        await (anyio.wait_readable(self._server) if is_sent else either(self._server.fileno()))
+        try:
+            found = self._server.recv(SLICE)
+        except BlockingIOError:
+            return
+        except OSError as exc:
+            raise Unreachable(f"the connection is lost: {exc.strerror}") from None
+        self._count(len(found))
+        with suppress(OSError):  # libpq has closed its end: it says why itself
+            if found:
+                self._libpq.sendall(found)
+            else:
+                self._libpq.shutdown(socket.SHUT_WR)
+
+    def leave(self) -> socket.socket | None:
+        """Have libpq say good-bye and close. Return the socket that leads to the server; None: libpq has it itself."""
+        has_another = self._found() is not None and not self._is_between()
+        if has_another or self._server is None or self._libpq is None:
+            self._close()
+            return None
+        self._pg.finish()
+        self._pump(self._server, self._libpq)
+        left, self._server = self._server, None
+        self._close()
+        return left
+
+    def _is_between(self) -> bool:
+        """Whether libpq has our socket. It connects another one if it tries again without TLS."""
+        return self._found() == self._place
+
+    def _found(self) -> tuple[int, int] | None:
+        """Return what tells libpq's socket from others; None: it has closed it."""
+        try:
+            found = os.fstat(self._pg.socket)
+        except Exception:  # noqa: BLE001 - psycopg says it in its own way
+            return None
+        return found.st_dev, found.st_ino
+
+    def _step_between(self) -> None:
+        """Take libpq's socket, and put one end of a pair in its place."""
+        if sys.platform == "win32":
+            return
+        number = self._pg.socket
+        anyio.notify_closing(number)  # what the event loop knows of this number was about the other socket
+        self._server = socket.socket(fileno=os.dup(number))
+        self._server.setblocking(False)  # noqa: FBT003 - the name of the method says what
+        self._libpq, theirs = socket.socketpair()
+        self._libpq.setblocking(False)  # noqa: FBT003
+        with theirs:
+            theirs.setblocking(False)  # noqa: FBT003
+            os.dup2(theirs.fileno(), number, inheritable=False)
+        self._place = self._found()
+        self._number = number
+        self._poll = poll()
+        self._poll.register(number, POLLIN)
+        self._poll.register(self._libpq, POLLIN)
+
+    def _pump(self, server: socket.socket, libpq: socket.socket) -> bool:
+        """Hand on what libpq has written. Whether that is all on its way."""
+        try:
+            while True:
+                self._unsent = self._unsent or libpq.recv(_WRITTEN)
+                if not self._unsent:
+                    return True
+                self._unsent = self._unsent[server.send(self._unsent) :]
+        except BlockingIOError:
+            return not self._unsent
+        except OSError:  # nobody is there any more: what can still be read says why
+            self._unsent = b""
+            return True
+
+    async def _sent(self) -> None:
+        """Return once the server has been handed what libpq has written."""
+        while self._server is not None and self._libpq is not None and not self._pump(self._server, self._libpq):
+            await anyio.wait_writable(self._server)
+        await checkpoint()
+
+    def _count(self, size: int) -> None:
+        self.others += size
+        self._may_come -= size
+        if self._may_come < 0:
+            raise Unreachable(f"the server sends more than {BESIDES // 1024} KiB that nobody asked for")
+
+    def _close(self) -> None:
+        for each in (self._server, self._libpq):
+            if each is not None:
+                each.close()
+        self._server = self._libpq = None
+        self._unsent = b""
