@@ -13,6 +13,7 @@ from scheduler.agent.libpq import Server
 from scheduler.agent.postgres.contract import Column, OutcomeKind, Probe, Scope, StoreUnavailable, Type, Variant
 from scheduler.agent.postgres.fleet import Fleet
 from scheduler.agent.postgres.target import PostgresTarget
+from scheduler.agent.tables.rows import Row
 from timerqueue import SystemClock
 
 OURS = "application_name = 'timerqueue'"
@@ -118,3 +119,9 @@ async def most_of_ours(postgres, enough):
     while not enough():
         most = max(most, await anyio.to_thread.run_sync(ours_on, postgres))
     return most
+
+
+def server_row(name, **values):
+    """A row of the table of servers as it is read."""
+    keys = "password_env password_file cluster group databases exclude most_databases connection_limit wait budget tags"
+    return Row("servers", name, dict.fromkeys(keys.split()) | {"dsn": f"host={name}", "is_enabled": True} | values)

@@ -6,9 +6,10 @@ import json
 import anyio
 import psycopg
 import pytest
+from attrs import evolve
 
 from kit import PATIENCE, until
-from postgres_fleets import rows_on, server_of
+from postgres_fleets import rows_on, server_of, server_row
 from scheduler.agent.checks import Resolver
 from scheduler.agent.libpq import Server
 from scheduler.agent.postgres import CATALOGUE, Choice, Layer
@@ -295,12 +296,23 @@ async def test_an_agent_that_starts_while_the_database_is_away_begins_with_the_l
     assert settings.found[0].targets(())[0].server.password == "secret"
 
 
-@pytest.mark.parametrize("content", ["", "{}", json.dumps({"form": 2}), '{"form": 1, "at": 0, "rows": [1]}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{}",
+        json.dumps({"form": 3}),
+        '{"form": 2, "from": "here", "at": 0, "rows": [1]}',
+        '{"form": 2, "from": "here", "at": 1e300, "rows": []}',
+        '{"form": 2, "from": "there", "at": 0, "rows": []}',
+        "[" * 100_000,
+    ],
+)
 def test_a_copy_that_makes_no_sense_is_none(tmp_path, content):
     """Half of one is not there either: it is put in its place as a whole."""
     (tmp_path / "copy").write_text(content)
-    assert read_back(tmp_path / "copy") is None
-    assert read_back(tmp_path / "none") is None
+    assert read_back(tmp_path / "copy", "here") is None
+    assert read_back(tmp_path / "none", "here") is None
 
 
 def test_a_row_of_a_table_that_was_altered_or_of_a_copy_that_was_edited_is_told(tmp_path):
@@ -311,6 +323,7 @@ def test_a_row_of_a_table_that_was_altered_or_of_a_copy_that_was_edited_is_told(
         Row("servers", "b", {"dsn": 1}),
         Row("probe_configs", "1", {"probe": "locks", "interval": "x", "timeout": None, "retention": None}),
         Row("probe_configs", "2", {"probe": []}),
+        Row("servers", "c", [1]),
     ]
     known, wrong = taken_in(rows, {}, place, ())
     assert not known
@@ -319,26 +332,23 @@ def test_a_row_of_a_table_that_was_altered_or_of_a_copy_that_was_edited_is_told(
         "servers 'b'",
         "probe_configs '1'",
         "probe_configs '2'",
+        "servers 'c'",
     ]
-
-
-def server_row(name, **values):
-    """A row of the table of servers as it is read."""
-    keys = "password_env password_file cluster group databases exclude most_databases connection_limit wait budget tags"
-    return Row("servers", name, dict.fromkeys(keys.split()) | {"dsn": f"host={name}", "is_enabled": True} | values)
 
 
 def test_a_row_that_is_the_same_is_not_looked_into_again_unless_its_password_may_be_another(tmp_path):
     """A thousand servers are read every five seconds. A file is looked into each time."""
     place = TablesPlace(server=Server(), folder=tmp_path)
-    (tmp_path / "word").write_text("old")
+    (tmp_path / "passwords").mkdir()
+    word = tmp_path / "passwords" / "word"
+    word.write_text("old")
 
     def read(known, *named):
-        rows = [server_row("a"), server_row("b", password_file="word"), server_row("c", wait=5 + len(known))]
+        rows = [server_row("a"), server_row("b", password_file="passwords/word"), server_row("c", wait=5 + len(known))]
         return taken_in(rows, known, place, named)[0]
 
     before = read({})
-    (tmp_path / "word").write_text("new")
+    word.write_text("new")
     after = read(before)
     assert after["servers", "a"] is before["servers", "a"]
     assert after["servers", "b"].meaning.target.server.password == "new"
@@ -364,3 +374,19 @@ async def test_tables_that_are_not_there_are_told_with_what_makes_them(settings)
     settings.do("DROP SCHEMA timerqueue_probes CASCADE")
     with pytest.raises(TablesUnread, match="make them by `timerqueue tables FILE`"):
         await settings.read()
+
+
+async def test_the_copy_of_another_database_is_not_used(settings):
+    """Its servers are those of somebody else. Where the tables lie is written into the copy."""
+    settings.add("one")
+    async with settings.followed():
+        await until(lambda: settings.names == ["one"])
+    settings.found.clear()
+    rows_on(settings.postgres, "ALTER DATABASE settings ALLOW_CONNECTIONS false")
+    async with settings.followed(evolve(settings.place, schema="others")):
+        await until(lambda: settings.said)
+    assert "there is no copy of them" in settings.said[0]
+    assert settings.found == []
+    settings.said.clear()
+    async with settings.followed():
+        await until(lambda: settings.names == ["one"])

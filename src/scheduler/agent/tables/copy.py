@@ -1,4 +1,7 @@
-"""The copy of the last good rows, on disk: an agent that starts while their database is away begins with it."""
+"""The copy of the last good rows, on disk: an agent that starts while their database is away begins with it.
+
+It says from where the rows are: to an agent whose file names another database it is none.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from attrs import asdict
-
 from .rows import Row
 
-_FORM: Final = 1
+_FORM: Final = 2
+_LAST: Final = 253_370_764_800
+"""UTC seconds: the year 9999, the last one that can be written."""
 
 
-def written(file: Path, rows: Sequence[Row], at: float) -> None:
+def written(file: Path, origin: str, rows: Sequence[Row], at: float) -> None:
     """Put these rows in the place of those before, as a whole. `at`: UTC seconds. Raises OSError."""
     beside = file.with_name(f"{file.name}.new")
-    content = json.dumps({"form": _FORM, "at": at, "rows": [asdict(row) for row in rows]})
+    kept = [{"table": row.table, "key": row.key, "values": row.values} for row in rows]
+    content = json.dumps({"form": _FORM, "from": origin, "at": at, "rows": kept})
     beside.touch(mode=0o600)
     with beside.open("w", encoding="utf-8") as opened:
         opened.write(content)
@@ -27,12 +31,13 @@ def written(file: Path, rows: Sequence[Row], at: float) -> None:
     beside.replace(file)
 
 
-def read_back(file: Path) -> tuple[list[Row], float] | None:
-    """Return the rows, and when they were read; None: there is no copy, or none that makes sense."""
+def read_back(file: Path, origin: str) -> tuple[list[Row], float] | None:
+    """Return the rows, and when they were read; None: there is no copy of these tables, or none that makes sense."""
     try:
         found = json.loads(file.read_text("utf-8"))
-        if found["form"] != _FORM:
+        at = float(found["at"])
+        if (found["form"], found["from"]) != (_FORM, origin) or not 0 <= at <= _LAST:
             return None
-        return [Row(each["table"], each["key"], each["values"]) for each in found["rows"]], float(found["at"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return [Row(str(each["table"]), str(each["key"]), each["values"]) for each in found["rows"]], at
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

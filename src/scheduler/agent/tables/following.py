@@ -6,7 +6,7 @@ all is read anew. What was read last holds meanwhile; at the start, the copy on 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -25,6 +25,10 @@ from .rows import Known, taken_in, targets_of
 
 AGAIN_AFTER: Final = 1.0
 """Seconds between two attempts to connect."""
+REST: Final = 0.2
+"""Seconds at least from one look to the next, however often the database tells of changes."""
+MOST_TOLD: Final = 20
+"""Rows that are named after a look, of those that are wrong."""
 
 
 @frozen
@@ -76,10 +80,11 @@ class Tables:
             try:
                 async with reader(self._place, self._resolver, self._clock) as opened:
                     await opened.listen()
-                    while True:
+                    while not opened.is_worn:
                         await self._read(opened)
                         with anyio.move_on_after(self._place.poll):
                             await opened.changed()
+                        await self._clock.sleep(REST)
             except TablesUnread as exc:
                 await self._lost(str(exc))
             await self._clock.sleep(AGAIN_AFTER)
@@ -93,15 +98,20 @@ class Tables:
         if self._is_away:
             self._is_away = False
             self._say(f"{self._place} can be read again")
-        for each in wrong:
-            if each not in before.wrong:
-                self._say(f"a row of {self._place} is not used: {each}")
+        known_wrong = frozenset(before.wrong)
+        self._tell([each for each in wrong if each not in known_wrong])
         if self._found is None or known != before.known:
             await self._keep(known)
             self._found = Found(known, tuple(wrong))
             await self._follow(self._found)
         else:
             self._found = Found(before.known, tuple(wrong))
+
+    def _tell(self, wrong: Sequence[str]) -> None:
+        for each in wrong[:MOST_TOLD]:
+            self._say(f"a row of {self._place} is not used: {each}")
+        if len(wrong) > MOST_TOLD:
+            self._say(f"{len(wrong) - MOST_TOLD:,} more rows of {self._place} are not used")
 
     async def _lost(self, reason: str) -> None:
         """Say once that they cannot be read, and what holds meanwhile."""
@@ -111,7 +121,7 @@ class Tables:
         if self._found is not None:
             self._say(f"{reason}; what was read last holds on")
             return
-        kept = None if self._place.copy is None else await run_sync(read_back, self._place.copy)
+        kept = None if self._place.copy is None else await run_sync(read_back, self._place.copy, self._place.origin)
         if kept is None:
             self._say(f"{reason}; there is no copy of them, so none of their servers is probed until they can be read")
             return
@@ -127,6 +137,6 @@ class Tables:
             return
         rows = [each.row for each in known.values()]
         try:
-            await run_sync(written, self._place.copy, rows, self._clock.wall())
+            await run_sync(written, self._place.copy, self._place.origin, rows, self._clock.wall())
         except OSError as exc:
             self._say(f"{self._place.copy}: the rows of {self._place} cannot be kept: {exc.strerror or exc}")

@@ -29,5 +29,11 @@ class TablesPlace:
     environment: Mapping[str, str] = field(factory=dict, repr=False, eq=False)
     copy: Path | None = None
 
+    @property
+    def origin(self) -> str:
+        """Where the rows come from, as their copy says it."""
+        host, port = self.server.place
+        return f"{self.schema} of {self.server.database} at {host}:{port}"
+
     def __str__(self) -> str:
         return f"the tables in {self.schema} on {self.server}"

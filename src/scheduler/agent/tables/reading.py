@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from socket import socket
 from typing import Final
 
+from anyio.to_thread import run_sync
+
 from timerqueue import Clock
 
 from ..checks import Resolver
-from ..libpq import Connection, NoDriver, Query, ServerError, Unreachable
+from ..libpq import Bytes, Connection, NoDriver, Query, ServerError, Unreachable
 from ..postgres import Dialler
+from ..text import printable
 from .place import TablesPlace
-from .rows import Row
+from .rows import Row, row_of
 from .schema import VERSION, listen_of, read_of
 
 WITHIN: Final = 10.0
 """Seconds for one look at all rows."""
+COLUMNS: Final = 3
+MOST_BYTES: Final = 8 * 1024 * 1024
+MOST_ROWS: Final = 20_000
+"""Of all tables together."""
+
 _MISSING: Final = ("42P01", "3F000")
 
 
@@ -33,17 +40,23 @@ class Reader:
         self._place = place
         self._connection = connection
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether another connection should take the place of this one."""
+        return self._connection.is_worn
+
     async def listen(self) -> None:
         """Be told of changes from now on. Raises TablesUnread."""
         await self._asked(listen_of(self._place.schema))
 
     async def rows(self) -> list[Row]:
-        """Return all rows as of one instant. Raises TablesUnread."""
-        found = await self._asked(read_of(self._place.schema))
-        rows = [Row(table, key, json.loads(content)) for table, key, content in found]
-        versions = [row.values["version"] for row in rows if row.table == "meta"]
+        """Return all rows as of one instant, also those that cannot be read. Raises TablesUnread."""
+        found = await self._asked(read_of(self._place.schema), width=COLUMNS)
+        rows = await run_sync(lambda: [row_of(*each) for each in found])
+        versions = [row.values.get("version") for row in rows if row.table == "meta"]
         if versions != [VERSION]:
-            raise TablesUnread(f"{self._place} have version {versions}, this release knows {VERSION}")
+            have = printable(str(versions[:3]))
+            raise TablesUnread(f"{self._place} have version {have}, this release knows {VERSION}")
         return [row for row in rows if row.table != "meta"]
 
     async def changed(self) -> None:
@@ -53,9 +66,10 @@ class Reader:
         except Unreachable as exc:
             raise TablesUnread(f"{self._place}: {exc}") from None
 
-    async def _asked(self, sql: str) -> list[tuple[str, ...]]:
+    async def _asked(self, sql: str, width: int = 0) -> Sequence[Bytes]:
+        query = Query(sql.encode(), WITHIN, width=width, most_bytes=MOST_BYTES, most_rows=MOST_ROWS, together=1)
         try:
-            answer = await self._connection.fetch(Query(sql.encode(), WITHIN))
+            answer = await self._connection.fetch(query)
         except ServerError as exc:
             advice = ": make them by `timerqueue tables FILE`" if exc.sqlstate in _MISSING else ""
             raise TablesUnread(f"{self._place}: {exc} ({exc.sqlstate}){advice}") from None
@@ -63,7 +77,7 @@ class Reader:
             raise TablesUnread(f"{self._place}: {exc}") from None
         except TimeoutError:
             raise TablesUnread(f"{self._place}: no answer within {WITHIN:g} s") from None
-        return [tuple((value or b"").decode() for value in row) for row in answer.rows]
+        return answer.rows
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ but for passwords, which stand in files or in the environment.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -14,14 +15,16 @@ from attrs import evolve, frozen
 from ..libpq import NoDriver, Server, read_dsn
 from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
 from ..text import printable
-from ..toml import Unfit, boolean, label, labels, seconds, secret, text, whole
+from ..toml import Unfit, boolean, label, labels, one_of, seconds, secret, text, whole
 from .place import TablesPlace
+from .schema import LONGEST
 
 SHORTEST: Final = 1.0
 """Seconds from run to run of a probe."""
 SERVERS: Final = "servers"
 _OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
 _SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
+_LONGEST_KEY: Final = 512
 _SCOPES: Final = ("cluster", "group", "global")
 
 Key = tuple[str, str]
@@ -30,11 +33,31 @@ Key = tuple[str, str]
 
 @frozen
 class Row:
-    """A row as it was read."""
+    """A row as it was read. `trouble`: what its values should have been, if they cannot be read."""
 
     table: str
     key: str
     values: Mapping[str, Any]
+    trouble: str | None = None
+
+
+def row_of(table: bytes | None, key: bytes | None, content: bytes | None) -> Row:
+    """Read a row, whatever is in it. Its values are JSON: texts, numbers, truth values, null, and lists of them."""
+    name, known = ((each or b"")[:_LONGEST_KEY].decode("utf-8", "replace") for each in (table, key))
+    if content is None or len(content) > LONGEST:
+        return Row(name, known, {}, f"values of at most {LONGEST // 1024} KiB")
+    try:
+        values = json.loads(content.decode())
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict) or not all(map(_is_flat, values.values())):
+        return Row(name, known, {}, "values in JSON")
+    return Row(name, known, values)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether a value holds at most a list of others, so that comparing it with another goes to no depth."""
+    return not any(isinstance(each, (dict, list)) for each in (value if isinstance(value, list) else [value]))
 
 
 @frozen
@@ -83,12 +106,22 @@ def taken_in(rows: Iterable[Row], known: Known, place: TablesPlace, named: Colle
             continue
         try:
             found[key] = Good(row, _meaning(row, place, named))
-        except (Unfit, KeyError, TypeError, ValueError) as exc:  # a table may have been altered, a copy edited
+        except Exception as exc:  # noqa: BLE001 - a table may have been altered, a copy edited, a server lie
             rest = "" if before is None else "; what it was holds on"
-            wrong.append(printable(f"{row.table} {row.key!r}: {exc}{rest}"))
+            wrong.append(printable(f"{row.table} {row.key!r}: {_why(exc)}{rest}"))
             if before is not None:
                 found[key] = before
     return found, wrong
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case Unfit():
+            return str(error)
+        case KeyError():
+            return f"there is no value of {error}"
+        case _:
+            return f"it makes no sense ({type(error).__name__}: {error})"
 
 
 def _stands(row: Row, named: Collection[str]) -> bool:
@@ -119,6 +152,8 @@ def _scoped(
 
 
 def _meaning(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow | ProbeRow:
+    if row.trouble is not None:
+        raise Unfit(row.trouble, "others")
     return _server(row, place, named) if row.table == SERVERS else _probe(row)
 
 
@@ -140,7 +175,7 @@ def _server(row: Row, place: TablesPlace, named: Collection[str]) -> ServerRow:
         tags=_given(values, "tags", labels, default.tags),
         is_enabled=_of("is_enabled", boolean, values["is_enabled"]),
     )
-    return ServerRow(target, values["cluster"], values["group"])
+    return ServerRow(target, _given(values, "cluster", label, None), _given(values, "group", label, None))
 
 
 def _given(values: Mapping[str, Any], key: str, reader: Callable[[Any], Any], default: Any) -> Any:
@@ -196,7 +231,7 @@ def _password(values: Mapping[str, Any], place: TablesPlace) -> str | None:
 
 def _probe(row: Row) -> ProbeRow:
     values = row.values
-    name = values["probe"]
+    name = _of("probe", text, values["probe"])
     if name not in CATALOGUE:
         similar = get_close_matches(name, CATALOGUE, n=1)
         raise Unfit(f"a probe that there is{f', did you mean {similar[0]!r}?' if similar else ''}", name)
@@ -206,4 +241,5 @@ def _probe(row: Row) -> ProbeRow:
         timeout=_given(values, "timeout", seconds, None),
         retention=_given(values, "retention", seconds, None),
     )
-    return ProbeRow(values["scope"], values["of"], name, choice)
+    scope = _of("scope", one_of({each: each for each in ("server", *_SCOPES)}), values["scope"])
+    return ProbeRow(scope, _given(values, "of", label, None), name, choice)

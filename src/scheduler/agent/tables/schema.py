@@ -6,6 +6,8 @@ from typing import Final
 
 VERSION: Final = 1
 SCHEMA: Final = "timerqueue_probes"
+LONGEST: Final = 64 * 1024
+"""Bytes of the values of a row, as JSON."""
 
 _MAKE: Final = """\
 CREATE SCHEMA IF NOT EXISTS {s};
@@ -90,6 +92,7 @@ GRANT USAGE ON SCHEMA {s} TO {role};
 GRANT SELECT ON ALL TABLES IN SCHEMA {s} TO {role};
 """
 _READ: Final = """/* timerqueue:tables */
+SELECT place, left(key, 1000), CASE WHEN octet_length(content) <= {longest} THEN content END FROM (
 SELECT 'meta' AS place, program AS key, jsonb_build_object('version', version)::text AS content FROM {s}.meta
 UNION ALL SELECT 'servers', name, jsonb_build_object('dsn', dsn, 'password_env', password_env,
     'password_file', password_file, 'cluster', cluster,
@@ -100,7 +103,7 @@ UNION ALL SELECT 'probe_configs', id::text, jsonb_build_object('scope', scope,
     'of', coalesce(server, cluster, group_name), 'probe', probe, 'is_enabled', is_enabled,
     'interval', extract(epoch FROM interval), 'timeout', extract(epoch FROM timeout),
     'retention', extract(epoch FROM retention))::text FROM {s}.probe_configs
-ORDER BY 1, 2
+) AS rows ORDER BY 1, 2
 """
 
 
@@ -121,7 +124,7 @@ def sql_of(schema: str, reader: str | None = None) -> str:
 
 def read_of(schema: str) -> str:
     """Return what reads all rows: where each stands, its key, and its values as JSON."""
-    return _READ.replace("{s}", quoted(schema))
+    return _READ.replace("{longest}", str(LONGEST)).replace("{s}", quoted(schema))
 
 
 def listen_of(schema: str) -> str:

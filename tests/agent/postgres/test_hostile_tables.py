@@ -1,0 +1,81 @@
+"""Tables whose rows or whose database mean no good: no answer ends the agent."""
+
+import contextlib
+import json
+
+import anyio
+import pytest
+
+import hostile_postgres
+from kit import PATIENCE, until
+from postgres_fleets import server_row
+from scheduler.agent.checks import Resolver
+from scheduler.agent.libpq import Server
+from scheduler.agent.tables import Tables, TablesPlace, read_once
+from scheduler.agent.tables.copy import written
+from scheduler.agent.tables.following import MOST_TOLD
+from timerqueue import SystemClock
+
+
+@contextlib.asynccontextmanager
+async def followed(place):
+    """Follow tables while the block lasts: what was found, and what was said."""
+    found, said = [], []
+
+    async def take(each):
+        found.append([target.name for target in each.targets(())])
+
+    tables = Tables(place, Resolver(), SystemClock(), follow=take, say=said.append, named=lambda: ())
+    with anyio.fail_after(PATIENCE):
+        async with anyio.create_task_group() as group:
+            group.start_soon(tables.run)
+            yield found, said
+            group.cancel_scope.cancel()
+
+
+META = hostile_postgres.row(b"meta", b"timerqueue probes", b'{"version": 1}')
+SHAPE = (hostile_postgres.BOUND, hostile_postgres.columns(b"place", b"key", b"content"))
+NONSENSE = {
+    "another shape": (hostile_postgres.BOUND, hostile_postgres.columns(b"a"), hostile_postgres.row(b"x")),
+    "no version": (*SHAPE, hostile_postgres.row(b"meta", b"x", b"[]")),
+    "no UTF-8": (*SHAPE, hostile_postgres.row(b"caf\xe9", b"caf\xe9", b"caf\xe9")),
+    "nulls": (*SHAPE, hostile_postgres.row(None, None, None)),
+    "nothing": (),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+async def test_an_answer_that_makes_no_sense_leaves_what_was_read_last(what, serve, tmp_path, monkeypatch):
+    """And does not end the agent, which asks again. It is told once."""
+    monkeypatch.setattr("scheduler.agent.tables.following.AGAIN_AFTER", 0.02)
+    said = NONSENSE[what] and (*NONSENSE[what], hostile_postgres.DONE)
+    lying = await serve(hostile_postgres.answering(*said))
+    place = TablesPlace(server=Server(host="127.0.0.1", port=lying.port), copy=tmp_path / "copy")
+    written(place.copy, place.origin, [server_row("one")], 0.0)
+    async with followed(place) as (found, told):
+        await until(lambda: lying.connections > 2)
+    assert found == [["one"]]
+    assert len(told) == 1
+    assert "; their copy of 1970-01-01" in told[0]
+
+
+async def test_a_row_that_is_no_json_costs_itself_alone(serve):
+    """Or is too long, or too deep; or has another value than rows have."""
+    wrong = [b"{", b"[1]", b"", None, b"\xff", b"[" * 50_000, b'{"dsn": {}}', b"x" * 70_000]
+    rows = [hostile_postgres.row(b"servers", b"%d" % number, content) for number, content in enumerate(wrong)]
+    good = hostile_postgres.row(b"servers", b"good", json.dumps(server_row("good").values).encode())
+    lying = await serve(hostile_postgres.answering(*SHAPE, META, *rows, good, hostile_postgres.DONE))
+    place = TablesPlace(server=Server(host="127.0.0.1", port=lying.port))
+    found = await read_once(place, Resolver(), SystemClock())
+    assert [each.name for each in found.targets(())] == ["good"]
+    assert [each.split(":")[0] for each in found.wrong] == [f"servers '{number}'" for number in range(len(wrong))]
+
+
+async def test_of_many_wrong_rows_some_are_named(serve):
+    """A database that is wrong in every row does not fill the log."""
+    rows = [hostile_postgres.row(b"servers", b"%d" % number, b"") for number in range(1000)]
+    lying = await serve(hostile_postgres.answering(*SHAPE, META, *rows, hostile_postgres.DONE))
+    async with followed(TablesPlace(server=Server(host="127.0.0.1", port=lying.port), poll=0.01)) as (_, told):
+        await until(lambda: len(lying.requests) > 3)
+    assert len(told) == MOST_TOLD + 1
+    assert told[-1].startswith("980 more rows of ")
