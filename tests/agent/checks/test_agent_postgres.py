@@ -4,10 +4,12 @@ import anyio
 import psycopg
 import pytest
 
+import hostile_postgres
 import postgres_versions
 from scheduler.agent.checks import CheckFailed, Status
 from scheduler.agent.checks.postgres import POSTGRES, PostgresCheck
 from scheduler.agent.text import parse_url
+from scheduler.agent.toml import Unfit
 from scheduler.testing.checks import StreamConformance
 from scheduler.testing.checks._servers import serving
 
@@ -55,7 +57,7 @@ class TestPostgres(StreamConformance):
 
     @pytest.fixture
     def examples(self):
-        return [{"sslmode": "disable"}]
+        return [{"sslmode": "disable", "require_auth": "none"}]
 
     @pytest.fixture
     def well(self, relay):
@@ -87,3 +89,35 @@ async def test_a_role_that_may_not_come_in_is_told(relay, attempt):
     async with serving(relay) as server:
         with pytest.raises(CheckFailed, match='role "nobody_there" does not exist'):
             await check_of(server.port, "nobody_there").attempt(attempt())
+
+
+@pytest.mark.parametrize(
+    ("options", "is_sent"),
+    [
+        ({}, False),
+        ({"sslmode": "disable"}, False),
+        ({"require_auth": "scram-sha-256"}, False),
+        ({"require_auth": "!md5"}, True),
+        ({"require_auth": "password"}, True),
+        ({"sslmode": "require"}, True),
+    ],
+)
+async def test_no_password_is_sent_in_clear_unless_the_file_says_so(options, is_sent, serve, tls, attempt):
+    """Over TLS it may be. The error says what to do; a server without TLS is one that somebody may stand before."""
+    asking = hostile_postgres.asking_in_clear(tls if options == {"sslmode": "require"} else None)
+    server = await serve(asking)
+    url = parse_url(f"postgresql://me:canary@127.0.0.1:{server.port}/d", POSTGRES.schemes)
+    check = PostgresCheck(url=url, **{name: POSTGRES.options[name](value) for name, value in options.items()})
+    with pytest.raises(CheckFailed) as refused:
+        await check.attempt(attempt())
+    assert [b"canary" in each for each in server.requests] == ([True] if is_sent else [])
+    if not is_sent and "require_auth" not in options:
+        assert 'say sslmode = "require", or require_auth = "password"' in str(refused.value)
+    assert check.may_send_in_clear is (is_sent and "sslmode" not in options)
+
+
+@pytest.mark.parametrize("value", ["", "password,!md5", "passwort", 1, "md5,"])
+def test_a_way_to_log_in_that_libpq_does_not_know_is_refused(value):
+    """When the file is read, not at each check."""
+    with pytest.raises(Unfit, match="expected ways to log in such as"):
+        POSTGRES.options["require_auth"](value)

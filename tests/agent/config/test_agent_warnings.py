@@ -43,6 +43,32 @@ async def test_verify_false_is_told_at_the_start_and_by_check(ran, config):
     assert {event["name"]: event["verified"] for event in checks} == {"shop": False, "site": True, "db": True}
 
 
+async def test_passwords_in_clear_are_told_at_the_start_and_by_check(ran, config):
+    """Of checks and of servers whose probes run; not where the file leaves it at what we do by ourselves."""
+    file = config("""[[check]]
+        name = "orders"
+        url = "postgresql://me:hunter2@127.0.0.1:1/d"
+        require_auth = "password"
+        start = "now"
+        [[check]]
+        name = "other"
+        url = "postgresql://me:hunter2@127.0.0.1:1/d"
+        [[postgres]]
+        name = "main"
+        dsn = "host=127.0.0.1 port=1 require_auth=!md5"
+        """)
+    code, out, _ = await ran("check", file)
+    assert code == 0
+    lines = {line.partition(":")[0]: line for line in out.splitlines()}
+    assert lines["orders"].endswith(", password may be sent in clear")
+    assert lines["server main"].endswith(", password may be sent in clear")
+    assert "in clear" not in lines["other"]
+    warning = "passwords may be sent in clear, without TLS (require_auth), to orders, main"
+    assert f"warning: {warning}\n" in out
+    code, out, _ = await ran("run", file, "--for", "300ms")
+    assert f"  {warning}\n" in out
+
+
 def test_of_many_checks_that_verify_nothing_some_are_named():
     """And one that is disabled is none of them."""
     text = "".join(CHECK.format(n) for n in range(8)) + CHECK.format("off") + "enabled = false\n"

@@ -1,7 +1,8 @@
-"""Tables whose rows or whose database mean no good: no answer ends the agent."""
+"""Tables whose rows or whose database mean no good: no password goes astray, and no answer ends the agent."""
 
 import contextlib
 import json
+import os
 
 import anyio
 import pytest
@@ -10,10 +11,11 @@ import hostile_postgres
 from kit import PATIENCE, until
 from postgres_fleets import server_row
 from scheduler.agent.checks import Resolver
-from scheduler.agent.libpq import Server
+from scheduler.agent.libpq import Connection, Server, Unreachable
 from scheduler.agent.tables import Tables, TablesPlace, read_once
 from scheduler.agent.tables.copy import written
 from scheduler.agent.tables.following import MOST_TOLD
+from scheduler.agent.tables.rows import taken_in
 from timerqueue import SystemClock
 
 
@@ -31,6 +33,57 @@ async def followed(place):
             group.start_soon(tables.run)
             yield found, said
             group.cancel_scope.cancel()
+
+
+def read_password(folder, file):
+    """What the server of a row that names this file gets; or why it gets nothing."""
+    known, wrong = taken_in([server_row("a", password_file=file)], {}, TablesPlace(server=Server(), folder=folder), ())
+    return wrong[0] if wrong else known["servers", "a"].meaning.target.server.password
+
+
+def test_a_row_names_a_password_in_its_folder_and_nothing_else(tmp_path):
+    """No link out of it, no other file of the configuration, nothing that is more than a password."""
+    folder = tmp_path / "passwords"
+    (folder / "deeper").mkdir(parents=True)
+    (tmp_path / "uptime.toml").write_text("secret")
+    (folder / "well").write_text("word\r\n")
+    (folder / "lines").write_text("one\ntwo\n")
+    (folder / "empty").write_text("\n")
+    (folder / "long").write_text("x" * 5000)
+    (folder / "latin").write_bytes(b"caf\xe9")
+    (folder / "link").symlink_to(tmp_path / "uptime.toml")
+    os.mkfifo(folder / "pipe")
+    assert read_password(tmp_path, "passwords/well") == "word"
+    for file, told in {
+        "uptime.toml": "in the folder passwords",
+        "passwords/../uptime.toml": "in the folder passwords",
+        "passwords/deeper/x": "in the folder passwords",
+        "passwords/..": "in the folder passwords",
+        "passwords/": "in the folder passwords",
+        "passwords/deeper": "it is a folder, and no file",
+        "passwords/link": "a link is not followed",
+        "passwords/pipe": "it is a named pipe, and no file",
+        "passwords/none": "no such file",
+        "passwords/lines": "of one line",
+        "passwords/empty": "of one line",
+        "passwords/long": "at most 4,096 bytes",
+        "passwords/latin": "of UTF-8",
+    }.items():
+        assert told in read_password(tmp_path, file)
+
+
+async def test_a_server_out_of_a_row_gets_its_password_by_scram_alone(serve, tls, tmp_path):
+    """Also over TLS: the row says which server that is, and whose certificates are trusted."""
+    for context, mode in ((None, "prefer"), (tls, "require")):
+        asking = await serve(hostile_postgres.asking_in_clear(context))
+        place = TablesPlace(server=Server(), folder=tmp_path, environment={"A_PASSWORD": "canary"})
+        row = server_row("a", dsn=f"host=127.0.0.1 port={asking.port} sslmode={mode}", password_env="A_PASSWORD")
+        known, _ = taken_in([row], {}, place, ())
+        connection = Connection(known["servers", "a"].meaning.target.server, "127.0.0.1", SystemClock().monotonic)
+        with pytest.raises(Unreachable, match="server requested a cleartext password"):
+            await connection.connect()
+        connection.leave().close()
+        assert asking.requests == []
 
 
 META = hostile_postgres.row(b"meta", b"timerqueue probes", b'{"version": 1}')

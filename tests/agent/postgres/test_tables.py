@@ -125,12 +125,13 @@ async def test_a_server_is_what_its_row_says_and_its_password_stands_elsewhere(s
     """NULL is what holds without a word."""
     (settings.folder / "passwords").mkdir()
     (settings.folder / "passwords" / "two").write_text("of a file\n")
+    by_scram = {"require_auth": "scram-sha-256"}
     settings.add("one", password_env="ORDERS_PASSWORD", databases=["a_*"], connection_limit=2, wait="5 s", budget=0.5)
     settings.add("two", password_file="passwords/two", is_enabled=False, tags=["eu"], exclude=["x"], most_databases=3)
     targets, wrong = await settings.read()
     one, two = targets["one"], targets["two"]
     assert wrong == ()
-    assert one.server == Server(host="one.example", user="watcher", password="secret", database="app")
+    assert one.server == Server(host="one.example", user="watcher", password="secret", database="app", options=by_scram)
     assert (one.include, one.limit, one.wait, one.budget, one.is_enabled) == (("a_*",), 2, 5.0, 0.5, True)
     assert (two.server.password, two.is_enabled, two.tags, two.exclude) == ("of a file", False, ("eu",), ("x",))
     assert (two.most_databases, two.include, two.limit) == (3, ("*",), 3)
@@ -143,8 +144,9 @@ WRONG = [
     ({"dsn": "host=one port=99999"}, "a port from 1 to 65535"),
     ({"password_env": "HOME"}, 'expected a password_env with PASSWORD in its name, found "HOME"'),
     ({"password_env": "OTHER_PASSWORD"}, "expected the environment variable OTHER_PASSWORD"),
-    ({"password_file": "../x"}, 'expected a password_file below the folder of the configuration, found "../x"'),
-    ({"password_file": "/etc/passwd"}, "expected a password_file below the folder of the configuration"),
+    ({"password_file": "../x"}, 'in the folder passwords beside the configuration, as in passwords/NAME, found "../x"'),
+    ({"password_file": "/etc/passwd"}, "expected a password_file in the folder passwords beside the configuration"),
+    ({"dsn": "host=one require_auth=password"}, "expected no require_auth in the dsn"),
     ({"databases": [""]}, "expected a list of texts"),
 ]
 

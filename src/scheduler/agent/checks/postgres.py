@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import anyio
 from attrs import frozen
 
-from ..libpq import Connection, NoDriver, Query, Server, ServerError, ServerFull, Unreachable
+from ..libpq import Connection, NoDriver, Query, Server, ServerError, ServerFull, Unreachable, auth_methods
 from ..text import Url
 from ..toml import Option, one_of
 from .contract import Attempt, CheckFailed, Finding, Kind, Status
@@ -30,6 +30,12 @@ class PostgresCheck:
 
     url: Url
     sslmode: str = "prefer"
+    require_auth: str | None = None
+
+    @property
+    def may_send_in_clear(self) -> bool:
+        """Whether its password may go over the network as it is."""
+        return self.server.may_send_in_clear
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -40,13 +46,14 @@ class PostgresCheck:
     def server(self) -> Server:
         """The server that the URL names."""
         url = self.url
+        options = {"sslmode": self.sslmode, "require_auth": self.require_auth}
         return Server(
             host=url.host,
             port=url.port,
             user=url.user or USER,
             password=url.password,
             database=unquote(url.target.strip("/")) or "postgres",
-            options={"sslmode": self.sslmode},
+            options={name: value for name, value in options.items() if value is not None},
         )
 
     async def attempt(self, at: Attempt) -> Finding:
@@ -91,6 +98,13 @@ POSTGRES: Final = Kind(
     "postgres",
     {"postgresql": 5432},
     PostgresCheck,
-    {"sslmode": Option(one_of(MODES), "how the connection is encrypted, as libpq has it", "prefer")},
+    {
+        "sslmode": Option(one_of(MODES), "how the connection is encrypted, as libpq has it", "prefer"),
+        "require_auth": Option(
+            auth_methods,
+            "which ways to log in are allowed, as libpq has it. By default none that sends the password as it is "
+            "without TLS",
+        ),
+    },
     meaning="up if the server lets us in and answers a query",
 )

@@ -40,7 +40,7 @@ from .limits import Limits, read_limits, read_retention
 from .network import Network, Push, read_network, read_push
 from .place import MetricsPlace, StorePlace, beside, read_metrics, shared, store_place
 from .relations import check_parents, read_groups, read_maintenance, warnings_of_groups
-from .rights import warnings_about
+from .rights import warnings_about, weaknesses
 from .target import Common, Target, check_channels, read_common, read_target, with_files_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ MOST_PROBLEMS: Final = 1_000
 """Problems of a file with which nobody reads on: a hundred of them are shown."""
 
 _LONGEST_TITLE: Final = 100
-_MOST_NAMED: Final = 5
 _TABLES: Final = {
     "history": "how much history is kept. What is over one of these bounds is deleted, oldest first",
     "limits": "how many checks may run at a time",
@@ -102,13 +101,13 @@ class Config:
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """All warnings: those of the file, and one about checks that do not look at certificates."""
-        names = [target.name for target in self.targets if target.is_unverified and target.is_enabled]
-        if not names:
-            return self.warnings
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        listed = ", ".join(names[:_MOST_NAMED])
-        return (*self.warnings, f"certificates are not verified (verify = false) of {listed}{more}")
+        """All warnings: those of the file, and what weakens checks and servers."""
+        enabled = [target for target in self.targets if target.is_enabled]
+        unverified = [target.name for target in enabled if target.is_unverified]
+        in_clear = [target.name for target in enabled if target.may_send_in_clear]
+        in_clear += [each.name for each in self.postgres if each.is_enabled and each.server.may_send_in_clear]
+        in_clear += [str(self.tables)] if self.tables is not None and self.tables.server.may_send_in_clear else []
+        return (*self.warnings, *weaknesses(unverified, in_clear))
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from attrs import evolve
 
-from ..libpq import NoDriver, Server, read_dsn
+from ..libpq import NoDriver, Server, auth_methods, read_dsn
 from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
 from ..tables import POLL, SCHEMA, TablesPlace
 from ..toml import Reader, Section, Unfit, Unset, boolean, label, labels, seconds, text, whole
@@ -30,6 +30,7 @@ _OF_LIBPQ: Final = {
     "sslkey": "a file with the key of our certificate",
     "target_session_attrs": "which of several servers will do",
     "options": "settings of the session",
+    "require_auth": "which ways to log in are allowed",
 }
 """Settings of libpq, and what they mean."""
 
@@ -154,8 +155,11 @@ def _server(section: Section, secret: Reader[str]) -> Server | None:
     host = section.require(
         "host", text, "a name, an address, or the folder of the server's socket, unless there is a `dsn`"
     )
+    readers = {"require_auth": auth_methods}
     options = {
-        key: section.take(key, text, "", f"{meaning}, as libpq has it, and by default as libpq finds it")
+        key: section.take(
+            key, readers.get(key, text), "", f"{meaning}, as libpq has it, and by default {_default(key)}"
+        )
         for key, meaning in _OF_LIBPQ.items()
     }
     return Server(
@@ -168,6 +172,11 @@ def _server(section: Section, secret: Reader[str]) -> Server | None:
         database=section.take("database", text, "postgres", "where probes of the whole server run"),
         options={key: value for key, value in options.items() if value},
     )
+
+
+def _default(key: str) -> str:
+    """Say what holds where the file does not say it."""
+    return "none that sends the password as it is without TLS" if key == "require_auth" else "as libpq finds it"
 
 
 def _with_password(server: Server, password: str) -> Server:

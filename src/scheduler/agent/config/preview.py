@@ -77,6 +77,7 @@ def _target_lines(target: Target, now: datetime) -> Iterator[str]:
     about += [f"mode {target.mode.value}"] if target.mode is Mode.ALL else []
     about += [f"needs {'all' if target.need is None else target.need}"] if target.need != 1 else []
     about += ["certificate not verified"] if target.is_unverified else []
+    about += ["password may be sent in clear"] if target.may_send_in_clear else []
     about += [] if target.is_enabled else ["disabled"]
     yield f"{wording.printable(target.name)}: {target.kind} {target.check.url}, {', '.join(about)}"
     if target.is_enabled and isinstance(target.check, PushCheck):
@@ -118,6 +119,7 @@ def _server_lines(config: Config) -> Iterator[str]:
     for server in config.postgres:
         on = sum(server.plan(probe).is_enabled for probe in CATALOGUE.values()) if server.is_enabled else 0
         about = [wording.count(on, "probe"), f"at most {wording.count(server.limit, 'connection')}"]
+        about += ["password may be sent in clear"] if server.server.may_send_in_clear else []
         about += [] if server.is_enabled else ["disabled"]
         yield f"server {wording.printable(server.name)}: {server.server}, {', '.join(about)}"
 

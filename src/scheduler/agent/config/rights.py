@@ -1,11 +1,14 @@
-"""Rights of others: who may write where the agent reads what it does, and keeps what it found."""
+"""Rights of others: who may write where the agent reads, and where it keeps what it found; and who may deceive it."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
+
+_MOST_NAMED: Final = 5
 
 
 def warnings_about(paths: Iterable[Path]) -> list[str]:
@@ -44,6 +47,19 @@ def _name_of(user: int) -> str:
         return f"the user {pwd.getpwuid(user).pw_name}"
     except KeyError:
         return f"user {user}"
+
+
+def weaknesses(unverified: Sequence[str], in_clear: Sequence[str]) -> Iterator[str]:
+    """Say what the file lets somebody on the way do: to answer for these targets, and to read what we send to those."""
+    if unverified:
+        yield f"certificates are not verified (verify = false) of {_listed(unverified)}"
+    if in_clear:
+        yield f"passwords may be sent in clear, without TLS (require_auth), to {_listed(in_clear)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 def _warnings(path: Path) -> Iterator[str]:

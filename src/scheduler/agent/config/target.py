@@ -75,6 +75,11 @@ class Target:
         """Whether its check does not look at certificates, so that anybody in between may answer."""
         return not getattr(self.check, "verify", True)
 
+    @property
+    def may_send_in_clear(self) -> bool:
+        """Whether its check may send a password as it is, so that anybody in between can read it."""
+        return getattr(self.check, "may_send_in_clear", False)
+
 
 @frozen(kw_only=True)
 class Common:

@@ -12,7 +12,7 @@ from .connection import Connection
 from .errors import Garbled, NoDriver, ServerError, ServerFull, Unreachable
 from .leaving import gone
 from .pipeline import Answer, Bytes, Query
-from .server import APPLICATION, Server, read_dsn
+from .server import APPLICATION, Server, auth_methods, read_dsn
 
 __all__ = [
     "APPLICATION",
@@ -26,6 +26,7 @@ __all__ = [
     "ServerError",
     "ServerFull",
     "Unreachable",
+    "auth_methods",
     "gone",
     "read_dsn",
 ]

@@ -21,6 +21,9 @@ _SAYS_FULL: Final = re.compile(
 )
 """Words for 53300. libpq tells of a refused connection in words alone."""
 
+_ASKS_IN_CLEAR: Final = '"!password" failed: server requested a cleartext password'
+"""libpq's words where our own rule is what refuses."""
+
 
 class NoDriver(Exception):
     """psycopg 3 is not installed, or has no libpq."""
@@ -54,8 +57,14 @@ class ServerError(Exception):
 
 def refused(text: str) -> Unreachable:
     """Return what a refusal in libpq's words means."""
-    is_full = _SAYS_FULL.search(text[:LONGEST]) is not None
-    return ServerFull(f"the server is full (53300): {text}") if is_full else Unreachable(text)
+    if _SAYS_FULL.search(text[:LONGEST]):
+        return ServerFull(f"the server is full (53300): {text}")
+    if _ASKS_IN_CLEAR in text:
+        return Unreachable(
+            "the server asks for the password in clear, without TLS: have it ask for scram-sha-256, "
+            'or say sslmode = "require", or require_auth = "password" to send it all the same'
+        )
+    return Unreachable(text)
 
 
 def one_line(text: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, Final
 
 from attrs import field, frozen
 
 from ..text import masked
+from ..toml import Unfit
 from .errors import NoDriver
 
 HIGHEST_PORT: Final = 65_535
@@ -26,6 +28,13 @@ DEFAULTS: Final = {
     "tcp_user_timeout": "15000",
 }
 """Used where the user does not say otherwise. A machine that is gone is noticed by TCP, within half a minute."""
+
+METHODS: Final = frozenset({"password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"})
+"""Ways to log in, as libpq names them. `password` sends it as it is."""
+_IN_CLEAR: Final = "password"
+_NOT_IN_CLEAR: Final = "!password"
+_ENCRYPTED: Final = frozenset({"require", "verify-ca", "verify-full"})
+"""Values of sslmode with which nothing is sent without TLS."""
 
 
 @frozen(repr=False, kw_only=True)
@@ -64,13 +73,45 @@ class Server:
         hidden = (self.password, self.options.get("sslpassword"))
         return frozenset(each for each in hidden if each)
 
+    @property
+    def may_send_in_clear(self) -> bool:
+        """Whether a password may go over the network as it is, because somebody has said that it may."""
+        methods = self.options.get("require_auth")
+        return methods is not None and not self._is_safe and _allows(methods, _IN_CLEAR)
+
+    @property
+    def _is_safe(self) -> bool:
+        """Whether nobody on the way can read what is sent."""
+        mode = self.options.get("sslmode") or os.environ.get("PGSSLMODE")  # as libpq finds it
+        return self.is_local or mode in _ENCRYPTED
+
     def conninfo(self, database: str | None = None, address: str | None = None) -> str:
         """Write what libpq connects by. `address`: is dialled in place of the host, whose name TLS still checks."""
-        settings = DEFAULTS | dict(self.options) | {"host": self.host, "port": str(self.port)}
+        rules = {} if self._is_safe else {"require_auth": _NOT_IN_CLEAR}
+        settings = DEFAULTS | rules | dict(self.options) | {"host": self.host, "port": str(self.port)}
         settings["dbname"] = self.database if database is None else database
         own = {"user": self.user, "password": self.password, "hostaddr": None if self.is_local else address}
         settings |= {name: value for name, value in own.items() if value is not None}
         return " ".join(f"{name}={_quoted(value)}" for name, value in settings.items())
+
+
+def _allows(methods: str, method: str) -> bool:
+    """Whether a list of methods, or of those that are not wanted ("!md5"), leaves room for one."""
+    named = [each.strip() for each in methods.split(",")]
+    if any(each.startswith("!") for each in named):
+        return f"!{method}" not in named
+    return method in named or named == [""]
+
+
+def auth_methods(value: Any) -> str:
+    """Read which ways to log in are allowed, as libpq's require_auth names them: all that are, or all that are not."""
+    named = [each.strip() for each in value.split(",")] if isinstance(value, str) else []
+    refused = [each.startswith("!") for each in named]
+    if not named or any(refused) is not all(refused) or not {each.removeprefix("!") for each in named} <= METHODS:
+        raise Unfit(
+            'ways to log in such as "scram-sha-256" or "scram-sha-256,md5,password" (or "!md5": all others)', value
+        )
+    return ",".join(named)
 
 
 def _quoted(value: str) -> str:
@@ -96,6 +137,10 @@ def read_dsn(text: str) -> Server:
     port = str(found.pop("port", "5432"))
     if not port.isdigit() or not 1 <= int(port) <= HIGHEST_PORT:
         raise ValueError(f"a port from 1 to 65535, not {port}")
+    try:
+        auth_methods(found.get("require_auth", "none"))
+    except Unfit as exc:
+        raise ValueError(f"require_auth: {exc}") from None
     return Server(
         host=found.pop("host", "localhost"),
         port=int(port),

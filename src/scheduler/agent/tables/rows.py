@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
-from pathlib import PurePath
 from typing import Any, Final
 
 from attrs import evolve, frozen
@@ -15,7 +14,8 @@ from attrs import evolve, frozen
 from ..libpq import NoDriver, Server, read_dsn
 from ..postgres import CATALOGUE, Choice, Layer, PostgresTarget
 from ..text import printable
-from ..toml import Unfit, boolean, label, labels, one_of, seconds, secret, text, whole
+from ..toml import Unfit, boolean, label, labels, one_of, seconds, text, whole
+from .passwords import password_of
 from .place import TablesPlace
 from .schema import LONGEST
 
@@ -23,7 +23,6 @@ SHORTEST: Final = 1.0
 """Seconds from run to run of a probe."""
 SERVERS: Final = "servers"
 _OF_LIBPQ: Final = frozenset({"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "options"})
-_SECRET: Final = "PASSWORD"  # noqa: S105 - what names of variables have in them
 _LONGEST_KEY: Final = 512
 _SCOPES: Final = ("cluster", "group", "global")
 
@@ -210,23 +209,10 @@ def _where(values: Mapping[str, Any], place: TablesPlace) -> Server:
         raise Unfit("a dsn without a password: name a password_env or a password_file", "", is_secret=True)
     if others := sorted(server.options.keys() - _OF_LIBPQ):
         raise Unfit(f"no {others[0]} in the dsn, but at most {', '.join(sorted(_OF_LIBPQ))}", values["dsn"])
-    return evolve(server, password=_password(values, place))
-
-
-def _password(values: Mapping[str, Any], place: TablesPlace) -> str | None:
-    """Read the password that a row refers to. A row can name no file or variable that is something else."""
-    read = secret(place.folder, place.environment)
-    variable, file = values["password_env"], values["password_file"]
-    if variable is not None:
-        if _SECRET not in variable.upper():
-            raise Unfit(f"a password_env with {_SECRET} in its name", variable)
-        return read({"env": variable})
-    if file is not None:
-        path = PurePath(file)
-        if path.is_absolute() or ".." in path.parts:
-            raise Unfit("a password_file below the folder of the configuration", file)
-        return read({"file": file})
-    return None
+    password = password_of(values["password_env"], values["password_file"], place)
+    # A row says where the password goes: to a server that proves that it knows it, and never as it is.
+    methods = "scram-sha-256,none" if password is None else "scram-sha-256"
+    return evolve(server, password=password, options={**server.options, "require_auth": methods})
 
 
 def _probe(row: Row) -> ProbeRow:

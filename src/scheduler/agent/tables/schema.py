@@ -49,7 +49,7 @@ COMMENT ON COLUMN {s}.servers.dsn IS 'A URL or key=value text with one host and 
 COMMENT ON COLUMN {s}.servers.password_env IS
     'The environment variable of the agent that holds the password; PASSWORD is a part of its name.';
 COMMENT ON COLUMN {s}.servers.password_file IS
-    'A file below the folder of the agent''s configuration with the password.';
+    'A file with the password, in the folder "passwords" beside the agent''s configuration: passwords/NAME.';
 COMMENT ON COLUMN {s}.servers.databases IS 'Patterns of the databases that are probed; NULL: all that we may enter.';
 COMMENT ON COLUMN {s}.servers.connection_limit IS 'Connections to the server, idle ones included.';
 COMMENT ON COLUMN {s}.servers.wait IS 'How long a probe may wait for a connection.';

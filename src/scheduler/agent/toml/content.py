@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Final
 
 _NO_WAIT: Final = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
-def content_of(file: Path, most: int) -> bytes:
+def content_of(file: Path, most: int, *, follows_links: bool = True) -> bytes:
     """Read a file, at most `most` bytes and one. Raises OSError, also for what is no file: a named pipe is waited for.
 
     Raises ValueError if no file can have such a name.
     """
-    opened = os.open(file, os.O_RDONLY | _NO_WAIT)
+    opened = os.open(file, os.O_RDONLY | _NO_WAIT | (0 if follows_links else _NO_LINK))
     with os.fdopen(opened, "rb") as stream:
         if (strange := what_else(os.fstat(opened).st_mode)) is not None:
             raise OSError(None, strange)
